@@ -1,0 +1,61 @@
+package cloudprovider
+
+import (
+	"errors"
+	"fmt"
+)
+
+// NotFoundError says that an instance is gone, or was never there.
+type NotFoundError struct{ ProviderID string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("instance %s not found", e.ProviderID) }
+
+// NoCapacityError says that the cloud can't sell right now what a claim asks for.
+type NoCapacityError struct {
+	// Exhausted lists the offerings that the cloud refused, so that the next plan can avoid them.
+	Exhausted []OfferingRef
+	Message   string
+}
+
+func (e *NoCapacityError) Error() string { return "no capacity: " + e.Message }
+
+// OfferingRef names an offering: where and how an instance type is sold.
+type OfferingRef struct {
+	Type         string
+	Zone         string
+	CapacityType string
+}
+
+// NotReadyError says that the NodeClass can't be used yet.
+type NotReadyError struct{ NodeClass, Message string }
+
+func (e *NotReadyError) Error() string {
+	return fmt.Sprintf("NodeClass %q is not ready: %s", e.NodeClass, e.Message)
+}
+
+// ThrottledError says that the cloud asks us to slow down.
+type ThrottledError struct{ Cause error }
+
+func (e *ThrottledError) Error() string { return fmt.Sprintf("throttled by the cloud: %v", e.Cause) }
+func (e *ThrottledError) Unwrap() error { return e.Cause }
+
+// UnauthorizedError says that the credentials don't allow the call.
+type UnauthorizedError struct{ Cause error }
+
+func (e *UnauthorizedError) Error() string { return fmt.Sprintf("not authorized: %v", e.Cause) }
+func (e *UnauthorizedError) Unwrap() error { return e.Cause }
+
+// IsNotFound reports whether the error, or one that it wraps, is a NotFoundError.
+func IsNotFound(err error) bool { _, ok := errors.AsType[*NotFoundError](err); return ok }
+
+// IsNoCapacity reports whether the error, or one that it wraps, is a NoCapacityError.
+func IsNoCapacity(err error) bool { _, ok := errors.AsType[*NoCapacityError](err); return ok }
+
+// IsNotReady reports whether the error, or one that it wraps, is a NotReadyError.
+func IsNotReady(err error) bool { _, ok := errors.AsType[*NotReadyError](err); return ok }
+
+// IsThrottled reports whether the error, or one that it wraps, is a ThrottledError.
+func IsThrottled(err error) bool { _, ok := errors.AsType[*ThrottledError](err); return ok }
+
+// IsUnauthorized reports whether the error, or one that it wraps, is an UnauthorizedError.
+func IsUnauthorized(err error) bool { _, ok := errors.AsType[*UnauthorizedError](err); return ok }

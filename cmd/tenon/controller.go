@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
+	"github.com/tenon-sh/tenon/cloudprovider/kwok"
+	"github.com/tenon-sh/tenon/cloudprovider/kwok/catalog"
+	"github.com/tenon-sh/tenon/internal/actuate"
+	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/loop"
+	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+func newControllerCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Run the autoscaler",
+		Long: `Run the autoscaler against a cluster. Every flag can be given as an environment variable too: its name in capitals,
+with underscores for dashes. A flag wins over the environment.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return runController(cmd.Context(), o, o.withoutEffect(cmd.Flags()))
+		},
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// runController wires the rooms together: watch, ingest, plan, actuate, observe.
+func runController(ctx context.Context, o *options, withoutEffect []string) error {
+	log, flush, err := newLogger(o)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	ctrl.SetLogger(log)
+	for _, setting := range withoutEffect {
+		log.Info("this setting has no effect in this version", "setting", setting)
+	}
+	if o.memoryLimit > 0 {
+		debug.SetMemoryLimit(o.memoryLimit / 10 * 9)
+	}
+	config, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	if err := checkCRDs(mgr); err != nil {
+		return err
+	}
+	cloud, err := newKwok(config, mgr, o)
+	if err != nil {
+		return err
+	}
+	if err := addController(mgr, cloud, o); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version(), "provider", cloud.Name())
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the controller: %w", err)
+	}
+	return nil
+}
+
+func restConfig(o *options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster (give --kubeconfig or set KUBECONFIG): %w", err)
+	}
+	config.QPS, config.Burst = float32(o.kubeClientQPS), o.kubeClientBurst
+	config.UserAgent = "tenon"
+	return config, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func newManager(config *rest.Config, o *options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	election := rest.CopyConfig(config)
+	election.QPS, election.Burst = 20, 30 // the lease must not wait behind a burst of launches
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultTransform: ingest.Strip},
+		Metrics:                       metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)},
+		HealthProbeBindAddress:        address(o.bindAddress, o.healthProbePort),
+		LeaderElection:                !o.disableElection,
+		LeaderElectionID:              o.electionName,
+		LeaderElectionNamespace:       electionNamespace(o),
+		LeaderElectionConfig:          election,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// address is host:port, or "0", controller-runtime's word for no server.
+func address(host string, port int) string {
+	if port == 0 {
+		return "0"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// electionNamespace is where the lease lives: as told, or the controller's own namespace, or kube-system outside of a
+// cluster.
+func electionNamespace(o *options) string {
+	if o.electionNamespace != "" {
+		return o.electionNamespace
+	}
+	if ns := os.Getenv("SYSTEM_NAMESPACE"); ns != "" {
+		return ns
+	}
+	if ns, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
+		return string(ns)
+	}
+	return "kube-system"
+}
+
+// checkCRDs fails early, and with the fix, if the cluster does not know our kinds.
+func checkCRDs(mgr manager.Manager) error {
+	for _, gvk := range requiredKinds() {
+		if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first (kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
+		}
+	}
+	return nil
+}
+
+func newKwok(config *rest.Config, mgr manager.Manager, o *options) (*kwok.Provider, error) {
+	types, err := catalog.Default()
+	if o.instanceTypesFile != "" {
+		types, err = catalog.Load(o.instanceTypesFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading instance types (--instance-types-file-path): %w", err)
+	}
+	own := rest.CopyConfig(config)
+	own.QPS, own.Burst = 1000, 2000 // the simulated cloud is not a client of the controller's budget
+	api, err := client.New(own, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting the simulated cloud: %w", err)
+	}
+	cloud, err := kwok.New(kwok.Options{API: api, NodeClasses: mgr.GetClient(), Types: types})
+	if err != nil {
+		return nil, err
+	}
+	if err := kwok.SetupNodeClassController(mgr, cloud); err != nil {
+		return nil, err
+	}
+	return cloud, mgr.Add(cloud)
+}
+
+// addController adds the loop, and what feeds it, to the manager: both run on the elected replica only.
+func addController(mgr manager.Manager, cloud *kwok.Provider, o *options) error {
+	labels, err := providerLabels(cloud)
+	if err != nil {
+		return err
+	}
+	book := ingest.New(time.Now, labels, classKinds(cloud))
+	ready := &readiness{}
+	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
+		return err
+	}
+	main := &loop.Loop{
+		World:    book,
+		Actor:    &actuate.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cloud: cloud, Now: time.Now, Names: book.Names},
+		Observer: observe.New(mgr.GetLogger().WithName("controller"), mgr.GetEventRecorder("karpenter"), metrics.Registry, time.Now),
+		Policy: plan.Policy{
+			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
+			Lifecycle: lifecycle.Settings{LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout},
+		},
+	}
+	if err := mgr.Add(ready.standby(mgr)); err != nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses()); err != nil {
+			return err
+		}
+		failed := make(chan error, 1)
+		go func() { failed <- book.Catalogs(ctx, cloud) }()
+		if err := main.Run(ctx); err != nil {
+			return err
+		}
+		return <-failed
+	}))
+}

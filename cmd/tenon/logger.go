@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// newLogger writes JSON lines in the shape that people's log pipelines expect. flush is called at the end.
+func newLogger(o *options) (log logr.Logger, flush func(), err error) {
+	level, err := zapcore.ParseLevel(o.logLevel)
+	if err != nil {
+		return logr.Logger{}, nil, fmt.Errorf("--log-level: %w", err)
+	}
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.TimeKey, encoding.MessageKey = "time", "message"
+	encoding.EncodeTime = zapcore.ISO8601TimeEncoder
+	encoding.EncodeLevel = zapcore.CapitalLevelEncoder
+	logger, err := zap.Config{
+		Level: zap.NewAtomicLevelAt(level), Encoding: "json", EncoderConfig: encoding,
+		DisableCaller: level != zapcore.DebugLevel, DisableStacktrace: true,
+		Sampling:         &zap.SamplingConfig{Initial: 100, Thereafter: 100},
+		OutputPaths:      strings.Split(o.logOutputPaths, ","),
+		ErrorOutputPaths: strings.Split(o.logErrorPaths, ","),
+	}.Build(zap.Fields(zap.String("commit", commit())))
+	if err != nil {
+		return logr.Logger{}, nil, fmt.Errorf("opening the log (--log-output-paths, --log-error-output-paths): %w", err)
+	}
+	return zapr.NewLogger(logger), func() { _ = logger.Sync() }, nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the settings of the controller. Each flag has an environment variable: its name in capitals, with
+// underscores. A flag wins over the environment.
+type options struct {
+	kubeconfig  string
+	bindAddress string
+
+	karpenterService    string
+	metricsPort         int
+	healthProbePort     int
+	kubeClientQPS       int
+	kubeClientBurst     int
+	enableProfiling     bool
+	disableWarmup       bool
+	disableElection     bool
+	disableObserve      bool
+	electionName        string
+	electionNamespace   string
+	memoryLimit         int64
+	cpuRequests         int64
+	logLevel            string
+	logOutputPaths      string
+	logErrorPaths       string
+	batchMax            time.Duration
+	batchIdle           time.Duration
+	preferencePolicy    string
+	minValuesPolicy     string
+	ignoreDRA           bool
+	featureGates        string
+	schedulerConfig     string
+	instanceTypesFile   string
+	launchTimeout       time.Duration
+	registrationTimeout time.Duration
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path to a kubeconfig; empty for the in-cluster configuration")
+	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics and health probes listen on; empty for all")
+	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service")
+	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics; 0 for none")
+	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
+	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
+	f.IntVar(&o.kubeClientBurst, "kube-client-burst", 300, "requests to the API server that may come at once")
+	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof on the metrics port")
+	f.BoolVar(&o.disableWarmup, "disable-controller-warmup", true, "fill caches only once elected")
+	f.BoolVar(&o.disableElection, "disable-leader-election", false, "run without a lease; only for a single replica")
+	f.BoolVar(&o.disableObserve, "disable-cluster-state-observability", false, "leave out metrics about the cluster's state")
+	f.StringVar(&o.electionName, "leader-election-name", "karpenter-leader-election", "name of the lease")
+	f.StringVar(&o.electionNamespace, "leader-election-namespace", "", "namespace of the lease; empty for the controller's own")
+	f.Int64Var(&o.memoryLimit, "memory-limit", -1, "memory limit of the container in bytes, of which 90% are used before the collector works harder; -1 for none")
+	f.Int64Var(&o.cpuRequests, "cpu-requests", 1000, "CPU request of the container in thousandths")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
+	f.StringVar(&o.logOutputPaths, "log-output-paths", "stdout", "where logs go, separated by commas")
+	f.StringVar(&o.logErrorPaths, "log-error-output-paths", "stderr", "where the logger's own errors go, separated by commas")
+	f.DurationVar(&o.batchMax, "batch-max-duration", 10*time.Second, "longest wait for more pods before planning")
+	f.DurationVar(&o.batchIdle, "batch-idle-duration", time.Second, "longest wait for the next pod before planning")
+	f.StringVar(&o.preferencePolicy, "preference-policy", "Respect", "Respect or Ignore pods' preferences")
+	f.StringVar(&o.minValuesPolicy, "min-values-policy", "Strict", "Strict, or BestEffort to relax minValues")
+	f.BoolVar(&o.ignoreDRA, "ignore-dra-requests", true, "leave pods with dynamic resource claims alone")
+	f.StringVar(&o.featureGates, "feature-gates", "", "gates as Name=true,Other=false")
+	f.StringVar(&o.schedulerConfig, "scheduler-config", "", "kube-scheduler's configuration, as YAML")
+	f.StringVar(&o.instanceTypesFile, "instance-types-file-path", "", "JSON file with instance types for the simulated cloud; empty for the built-in list")
+	f.DurationVar(&o.launchTimeout, "launch-timeout", 5*time.Minute, "how long a NodeClaim may wait for its instance")
+	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute, "how long an instance may take to join")
+}
+
+// fromEnvironment fills the flags that were not given from the environment.
+func fromEnvironment(f *pflag.FlagSet) error {
+	var problem error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		value, set := os.LookupEnv(name)
+		if !set || flag.Changed || problem != nil || flag.Name == "help" {
+			return
+		}
+		if err := f.Set(flag.Name, value); err != nil {
+			problem = fmt.Errorf("environment variable %s: %w", name, err)
+		}
+	})
+	return problem
+}
+
+// validate names the flag and the fix for everything that makes no sense.
+func (o *options) validate() error {
+	choices := []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"log-level", o.logLevel, []string{"debug", "info", "error"}},
+		{"preference-policy", o.preferencePolicy, []string{"Respect", "Ignore"}},
+		{"min-values-policy", o.minValuesPolicy, []string{"Strict", "BestEffort"}},
+	}
+	for _, c := range choices {
+		if !slices.Contains(c.allowed, c.value) {
+			return fmt.Errorf("--%s: %q is not one of %s", c.flag, c.value, strings.Join(c.allowed, ", "))
+		}
+	}
+	if o.batchIdle <= 0 || o.batchMax < o.batchIdle {
+		return fmt.Errorf("--batch-idle-duration (%s) must be more than 0 and at most --batch-max-duration (%s)", o.batchIdle, o.batchMax)
+	}
+	for _, p := range []struct {
+		flag string
+		port int
+	}{{"metrics-port", o.metricsPort}, {"health-probe-port", o.healthProbePort}} {
+		if p.port < 0 || p.port > 65535 {
+			return fmt.Errorf("--%s: %d is not a port; use 1 to 65535, or 0 for none", p.flag, p.port)
+		}
+	}
+	if o.kubeClientQPS <= 0 || o.kubeClientBurst < o.kubeClientQPS {
+		return fmt.Errorf("--kube-client-qps (%d) must be more than 0 and at most --kube-client-burst (%d)", o.kubeClientQPS, o.kubeClientBurst)
+	}
+	if o.launchTimeout <= 0 || o.registrationTimeout <= 0 {
+		return fmt.Errorf("--launch-timeout and --registration-timeout must be more than 0")
+	}
+	_, err := parseGates(o.featureGates)
+	return err
+}
+
+// parseGates reads Name=true,Other=false.
+func parseGates(text string) (map[string]bool, error) {
+	gates := make(map[string]bool)
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		on, err := strconv.ParseBool(value)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("--feature-gates: %q is not Name=true or Name=false", part)
+		}
+		gates[name] = on
+	}
+	return gates, nil
+}
+
+// withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
+func (o *options) withoutEffect(f *pflag.FlagSet) []string {
+	var out []string
+	for _, name := range []string{"scheduler-config", "feature-gates", "karpenter-service", "cpu-requests", "disable-controller-warmup", "disable-cluster-state-observability"} {
+		if f.Changed(name) && f.Lookup(name).Value.String() != f.Lookup(name).DefValue {
+			out = append(out, "--"+name)
+		}
+	}
+	if o.minValuesPolicy == "BestEffort" {
+		out = append(out, "--min-values-policy=BestEffort")
+	}
+	if !o.ignoreDRA {
+		out = append(out, "--ignore-dra-requests=false")
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+func requiredKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		v1.GroupVersion().WithKind("NodePool"), v1.GroupVersion().WithKind("NodeClaim"),
+		kwokv1alpha1.GroupVersion().WithKind(kwokv1alpha1.Kind),
+	}
+}
+
+func classKinds(p cloudprovider.Provider) []cluster.ClassRef {
+	var out []cluster.ClassRef
+	for _, gvk := range p.NodeClasses() {
+		out = append(out, cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind})
+	}
+	return out
+}
+
+// providerLabels are the labels that the provider's types and offerings decide.
+func providerLabels(p cloudprovider.Provider) (validate.Labels, error) {
+	types, err := p.InstanceTypes(context.Background(), &v1.NodePool{})
+	if err != nil {
+		return validate.Labels{}, err
+	}
+	out := validate.Labels{WellKnown: make(map[string]bool), RestrictedDomains: []string{kwokv1alpha1.Group}}
+	for _, t := range types {
+		for key := range t.Labels {
+			out.WellKnown[key] = true
+		}
+		for i := range t.Offerings {
+			for key := range t.Offerings[i].Labels {
+				out.WellKnown[key] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// readiness is what /readyz tells: the caches are filled.
+type readiness struct{ synced atomic.Bool }
+
+func (r *readiness) check(*http.Request) error {
+	if !r.synced.Load() {
+		return errors.New("caches are not filled yet")
+	}
+	return nil
+}
+
+// standby watches the caches on every replica, elected or not.
+func (r *readiness) standby(mgr manager.Manager) manager.Runnable {
+	return everywhere(func(ctx context.Context) error {
+		if mgr.GetCache().WaitForCacheSync(ctx) {
+			r.synced.Store(true)
+		}
+		return nil
+	})
+}
+
+// everywhere is a runnable that does not wait to be elected.
+type everywhere func(context.Context) error
+
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (e everywhere) NeedLeaderElection() bool        { return false }
+
+// profiling serves /debug/pprof on the metrics port if it is asked for.
+func profiling(o *options) map[string]http.Handler {
+	if !o.enableProfiling {
+		return nil
+	}
+	return map[string]http.Handler{
+		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
+		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
+		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
+	}
+}

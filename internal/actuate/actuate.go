@@ -1,0 +1,134 @@
+// Package actuate carries commands out: one file a kind of command. Each is idempotent, so that doing it again after a
+// crash, a conflict or a lost answer is harmless, and each returns an Outcome that says what was written.
+//
+// Floor 3: it writes to Kubernetes and to the cloud and decides nothing.
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// Actor carries commands out.
+type Actor struct {
+	// Client writes to the API server and reads from the cache; Live reads past the cache.
+	Client client.Client
+	Live   client.Reader
+	Cloud  cloudprovider.Instances
+	Now    func() time.Time
+	// Names numbers the resources of a command's vectors.
+	Names func() *resource.Names
+}
+
+// result is what a command's file returns: the writes it made, and what else the outcome should say.
+type result struct {
+	writes    []command.Write
+	exhausted []command.Exhausted
+	gone      bool
+	again     time.Duration
+}
+
+// Do carries a command out and says what became of it.
+func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
+	r, err := a.do(ctx, c)
+	return command.Outcome{
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Exhausted: r.exhausted, Gone: r.gone, Again: r.again,
+	}
+}
+
+func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
+	switch c := c.(type) {
+	case command.CreateClaim:
+		return a.createClaim(ctx, c)
+	case command.Adopt:
+		return a.adopt(ctx, c)
+	case command.LaunchInstance:
+		return a.launchInstance(ctx, c)
+	case command.Register:
+		return a.register(ctx, c)
+	case command.Initialize:
+		return a.initialize(ctx, c)
+	case command.Fence:
+		return a.fence(ctx, c)
+	case command.Unfence:
+		return a.unfence(ctx, c)
+	case command.DeleteClaim:
+		return a.deleteClaim(ctx, c)
+	case command.Evict:
+		return a.evict(ctx, c)
+	case command.Terminate:
+		return a.terminate(ctx, c)
+	case command.Release:
+		return a.release(ctx, c)
+	case command.SetPool:
+		return a.setPool(ctx, c)
+	case command.SetClaim:
+		return a.setClaim(ctx, c)
+	}
+	return result{}, fmt.Errorf("no way to carry out %T", c)
+}
+
+// editNode changes a node's metadata and spec. The first try works on the cached object; after a conflict the object is
+// read live. A node that is gone is no error: there is nothing left to change.
+func (a *Actor) editNode(ctx context.Context, name string, edit func(*corev1.Node)) ([]command.Write, error) {
+	node := &corev1.Node{}
+	err := a.edit(ctx, name, node, func() { edit(node) }, func(base client.Object) error {
+		return a.Client.Patch(ctx, node, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	})
+	if err != nil || node.Name == "" {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return []command.Write{{Kind: command.KindNode, Name: name, Version: node.ResourceVersion}}, nil
+}
+
+// editClaim changes a claim's metadata.
+func (a *Actor) editClaim(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
+	claim := &v1.NodeClaim{}
+	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+		return a.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	})
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return []command.Write{{Kind: command.KindClaim, Name: name, Version: claim.ResourceVersion}}, nil
+}
+
+// editClaimStatus changes a claim's status.
+func (a *Actor) editClaimStatus(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
+	claim := &v1.NodeClaim{}
+	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	})
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return []command.Write{{Kind: command.KindClaim, Name: name, Version: claim.ResourceVersion}}, nil
+}
+
+// edit reads, changes and patches an object, reading live after the first conflict.
+func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change func(), patch func(base client.Object) error) error {
+	var reader client.Reader = a.Client
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := reader.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
+			return err
+		}
+		reader = a.Live
+		base := obj.DeepCopyObject().(client.Object)
+		change()
+		return patch(base)
+	})
+	if err != nil {
+		return fmt.Errorf("changing %T %s: %w", obj, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// createClaim creates the NodeClaim. One with the same name is the same claim: the name derives from the content.
+func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
+	claim, err := a.newClaim(c)
+	if err != nil {
+		return result{}, err
+	}
+	err = a.Client.Create(ctx, claim)
+	if apierrors.IsAlreadyExists(err) {
+		if err := a.Live.Get(ctx, client.ObjectKey{Name: c.Name}, claim); err != nil {
+			return result{}, fmt.Errorf("reading NodeClaim %s: %w", c.Name, err)
+		}
+		if claim.DeletionTimestamp != nil {
+			return result{}, fmt.Errorf("NodeClaim %s of an earlier try is still being deleted", c.Name)
+		}
+	} else if err != nil {
+		return result{}, fmt.Errorf("creating NodeClaim %s: %w", c.Name, err)
+	}
+	return result{writes: []command.Write{{Kind: command.KindClaim, Name: c.Name, Version: claim.ResourceVersion, Created: true}}}, nil
+}
+
+func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
+	t := &c.Template
+	controls := true
+	claim := &v1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: c.Name, Labels: c.Labels.Map(), Annotations: t.Annotations.Map(), Finalizers: []string{v1.TerminationFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1.GroupVersion().String(), Kind: "NodePool", Name: c.Pool, UID: types.UID(c.PoolUID), BlockOwnerDeletion: &controls,
+			}},
+		},
+		Spec: v1.NodeClaimSpec{
+			Taints: taints(t.Taints), StartupTaints: taints(t.StartupTaints), Requirements: requirements(c.Requirements),
+			Resources:    v1.ResourceRequirements{Requests: quantities(a.Names(), c.Requests)},
+			NodeClassRef: &v1.NodeClassReference{Group: t.NodeClass.Group, Kind: t.NodeClass.Kind, Name: t.NodeClass.Name},
+		},
+	}
+	// The node gets these when it has earned them.
+	delete(claim.Labels, v1.NodeRegisteredLabelKey)
+	delete(claim.Labels, v1.NodeInitializedLabelKey)
+	claim.Annotations[cluster.SeatsAnnotation] = cluster.FormatSeats(c.Seats)
+	expire, err := v1.ParseNillableDuration(t.ExpireAfter)
+	if err != nil {
+		return nil, fmt.Errorf("creating NodeClaim %s: %w", c.Name, err)
+	}
+	claim.Spec.ExpireAfter = expire
+	if t.HasTerminationGrace {
+		claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: t.TerminationGrace}
+	}
+	return claim, nil
+}
+
+func taints(list []cluster.Taint) []v1.Taint {
+	var out []v1.Taint
+	for _, t := range list {
+		out = append(out, v1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return out
+}
+
+// requirements writes a set as API items: one for each operator that it takes.
+func requirements(set require.Set) []v1.NodeSelectorRequirementWithMinValues {
+	out := []v1.NodeSelectorRequirementWithMinValues{}
+	for _, e := range set {
+		for i, term := range e.Values.Terms() {
+			item := v1.NodeSelectorRequirementWithMinValues{
+				Key: e.Key, Operator: corev1.NodeSelectorOperator(term.Op), Values: slices.Clone(term.Values)}
+			if i == 0 && e.MinValues > 0 {
+				item.MinValues = &e.MinValues
+			}
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// quantities writes a vector as a resource list.
+func quantities(names *resource.Names, v resource.Vector) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for dim, amount := range v {
+		if amount == 0 {
+			continue
+		}
+		var q *apiresource.Quantity
+		switch dim {
+		case resource.CPU:
+			q = apiresource.NewMilliQuantity(amount, apiresource.DecimalSI)
+		case resource.Memory, resource.Storage:
+			q = apiresource.NewQuantity(amount, apiresource.BinarySI)
+		default:
+			q = apiresource.NewQuantity(amount, apiresource.DecimalSI)
+		}
+		out[corev1.ResourceName(names.Name(dim))] = *q
+	}
+	return out
+}
+
+// adopt puts the finalizer on a claim that somebody else created.
+func (a *Actor) adopt(ctx context.Context, c command.Adopt) (result, error) {
+	writes, err := a.editClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		if claim.DeletionTimestamp == nil && !slices.Contains(claim.Finalizers, v1.TerminationFinalizer) {
+			claim.Finalizers = append(claim.Finalizers, v1.TerminationFinalizer)
+		}
+	})
+	return result{writes: writes}, err
+}
+
+// deleteClaim begins the end of a claim; the UID keeps a namesake safe.
+func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result, error) {
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Claim}}
+	uid := types.UID(c.UID)
+	err := a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return result{}, fmt.Errorf("deleting NodeClaim %s: %w", c.Claim, err)
+	}
+	return result{writes: []command.Write{{Kind: command.KindClaim, Name: c.Claim}}}, nil
+}
+
+// setClaim writes conditions and the time of the last pod event.
+func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error) {
+	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		for _, cond := range c.Conditions {
+			setCondition(claim, cond)
+		}
+		if !c.LastPodEvent.IsZero() {
+			claim.Status.LastPodEventTime = metav1.NewTime(c.LastPodEvent)
+		}
+	})
+	return result{writes: writes}, err
+}
+
+// setCondition sets one condition of a claim and keeps Ready in step with the three that it sums up.
+func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
+	put(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	ready := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeReady}
+	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
+		if !meta.IsStatusConditionTrue(claim.Status.Conditions, kind) {
+			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionUnknown, Reason: "ReconcilingDependents", Message: kind + " is not True"}
+			break
+		}
+	}
+	put(claim, ready)
+}
+
+func put(claim *v1.NodeClaim, c metav1.Condition) {
+	c.ObservedGeneration = claim.Generation
+	if c.Reason == "" {
+		c.Reason = c.Type
+	}
+	meta.SetStatusCondition(&claim.Status.Conditions, c)
+}
+
+func isTrue(kind, reason string) cluster.Condition {
+	return cluster.Condition{Type: kind, Status: cluster.True, Reason: reason}
+}

@@ -1,0 +1,137 @@
+package actuate
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// excludeFromBalancers keeps load balancers from sending traffic to a node that is on its way out.
+const excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+// register joins a node to its claim and opens it for pods: labels, annotations, taints, finalizer and owner are put in
+// place, and the taint that kept pods off until then goes.
+func (a *Actor) register(ctx context.Context, c command.Register) (result, error) {
+	claim := &v1.NodeClaim{}
+	if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim); err != nil {
+		return result{}, client.IgnoreNotFound(err)
+	}
+	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) { join(node, claim) })
+	if err != nil {
+		return result{}, err
+	}
+	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		claim.Status.NodeName = c.Node
+		setCondition(claim, isTrue(v1.ConditionTypeRegistered, v1.ConditionTypeRegistered))
+		put(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
+	})
+	return result{writes: append(nodeWrites, claimWrites...)}, err
+}
+
+func join(node *corev1.Node, claim *v1.NodeClaim) {
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	maps.Copy(node.Labels, claim.Labels)
+	node.Labels[v1.NodeRegisteredLabelKey] = "true"
+	for key, value := range claim.Annotations {
+		if key != cluster.SeatsAnnotation && key != corev1.LastAppliedConfigAnnotation {
+			node.Annotations[key] = value
+		}
+	}
+	if node.Labels[v1.NodeDoNotSyncTaintsLabelKey] != "true" {
+		for _, t := range v1.CoreTaints(slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)) {
+			addTaint(node, t)
+		}
+	}
+	removeTaint(node, v1.UnregisteredNoExecuteTaint())
+	if !slices.Contains(node.Finalizers, v1.TerminationFinalizer) {
+		node.Finalizers = append(node.Finalizers, v1.TerminationFinalizer)
+	}
+	if !slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID }) {
+		blocks := true
+		node.OwnerReferences = append(node.OwnerReferences, metav1.OwnerReference{
+			APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, BlockOwnerDeletion: &blocks,
+		})
+	}
+}
+
+// initialize marks a node that all its pods may use.
+func (a *Actor) initialize(ctx context.Context, c command.Initialize) (result, error) {
+	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
+		if node.Labels == nil {
+			node.Labels = map[string]string{}
+		}
+		node.Labels[v1.NodeInitializedLabelKey] = "true"
+	})
+	if err != nil {
+		return result{}, err
+	}
+	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		setCondition(claim, isTrue(v1.ConditionTypeInitialized, v1.ConditionTypeInitialized))
+	})
+	return result{writes: append(nodeWrites, claimWrites...)}, err
+}
+
+// fence keeps new pods off the node. The reason is written to the claim first, so that a fence without a reason, after a
+// crash, can be told from one that somebody else put up.
+func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
+	var writes []command.Write
+	if c.Reason != command.Requested {
+		w, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+			put(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(c.Reason)})
+		})
+		if err != nil {
+			return result{}, err
+		}
+		writes = w
+	}
+	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
+		addTaint(node, v1.DisruptedNoScheduleTaint())
+		if node.Labels == nil {
+			node.Labels = map[string]string{}
+		}
+		node.Labels[excludeFromBalancers] = "karpenter"
+	})
+	return result{writes: append(writes, nodeWrites...)}, err
+}
+
+// unfence opens the node again.
+func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) {
+	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
+		removeTaint(node, v1.DisruptedNoScheduleTaint())
+		if node.Labels[excludeFromBalancers] == "karpenter" {
+			delete(node.Labels, excludeFromBalancers)
+		}
+	})
+	if err != nil {
+		return result{}, err
+	}
+	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == v1.ConditionTypeDisruptionReason
+		})
+	})
+	return result{writes: append(nodeWrites, claimWrites...)}, err
+}
+
+func addTaint(node *corev1.Node, t corev1.Taint) {
+	if !slices.ContainsFunc(node.Spec.Taints, func(have corev1.Taint) bool { return have.MatchTaint(&t) }) {
+		node.Spec.Taints = append(node.Spec.Taints, t)
+	}
+}
+
+func removeTaint(node *corev1.Node, t corev1.Taint) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(have corev1.Taint) bool { return have.MatchTaint(&t) })
+}

@@ -1,0 +1,101 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// askAgain is how long to wait before asking whether an instance is gone.
+const askAgain = time.Second
+
+// terminate asks the cloud to end the instance, and says when it is gone. A claim that was never seen launched may have
+// an instance all the same, if the answer to the launch was lost: the cloud's own list tells.
+func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, error) {
+	ids := []string{c.ProviderID}
+	if c.ProviderID == "" {
+		found, err := a.instancesOf(ctx, c.Claim)
+		if err != nil {
+			return result{}, err
+		}
+		ids = found
+	}
+	gone := true
+	for _, id := range ids {
+		err := a.Cloud.Delete(ctx, id)
+		if cloudprovider.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return result{}, fmt.Errorf("terminating instance %s: %w", id, err)
+		}
+		gone = false
+	}
+	if gone {
+		return result{gone: true}, nil
+	}
+	r := result{again: askAgain}
+	if c.Claim == "" {
+		return r, nil
+	}
+	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		put(claim, metav1.Condition{Type: v1.ConditionTypeDrained, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeDrained})
+		put(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeInstanceTerminating})
+	})
+	r.writes = writes
+	return r, err
+}
+
+func (a *Actor) instancesOf(ctx context.Context, claim string) ([]string, error) {
+	object := &v1.NodeClaim{}
+	if err := a.Client.Get(ctx, client.ObjectKey{Name: claim}, object); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	instances, err := a.Cloud.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing instances: %w", err)
+	}
+	var ids []string
+	for _, i := range instances {
+		if i.ClaimUID == string(object.UID) {
+			ids = append(ids, i.ProviderID)
+		}
+	}
+	return ids, nil
+}
+
+// release lets go of the node and the claim, in this order: a claim without finalizer would leave the node without
+// anybody to finish it.
+func (a *Actor) release(ctx context.Context, c command.Release) (result, error) {
+	var writes []command.Write
+	if c.Node != "" {
+		if _, err := a.editNode(ctx, c.Node, func(n *corev1.Node) { n.Finalizers = without(n.Finalizers) }); err != nil {
+			return result{}, err
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node}}
+		if err := a.Client.Delete(ctx, node); err != nil && !apierrors.IsNotFound(err) {
+			return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
+		}
+		writes = append(writes, command.Write{Kind: command.KindNode, Name: c.Node})
+	}
+	if c.Claim != "" {
+		if _, err := a.editClaim(ctx, c.Claim, func(n *v1.NodeClaim) { n.Finalizers = without(n.Finalizers) }); err != nil {
+			return result{}, err
+		}
+	}
+	return result{writes: writes}, nil
+}
+
+func without(finalizers []string) []string {
+	return slices.DeleteFunc(finalizers, func(f string) bool { return f == v1.TerminationFinalizer })
+}

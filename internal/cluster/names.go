@@ -1,0 +1,28 @@
+package cluster
+
+// The names of the contract that decisions depend on. They are repeated here because the floors below the edge may not
+// import the API packages; archtest compares them with api/karpenter/v1.
+const (
+	InstanceTypeLabel = "node.kubernetes.io/instance-type"
+	ZoneLabel         = "topology.kubernetes.io/zone"
+	HostnameLabel     = "kubernetes.io/hostname"
+	CapacityTypeLabel = "karpenter.sh/capacity-type"
+	PoolLabel         = "karpenter.sh/nodepool"
+	RegisteredLabel   = "karpenter.sh/registered"
+	InitializedLabel  = "karpenter.sh/initialized"
+
+	DisruptedTaint    = "karpenter.sh/disrupted"
+	UnregisteredTaint = "karpenter.sh/unregistered"
+
+	Launched            = "Launched"
+	Registered          = "Registered"
+	Initialized         = "Initialized"
+	Ready               = "Ready"
+	Drained             = "Drained"
+	InstanceTerminating = "InstanceTerminating"
+	DisruptionReason    = "DisruptionReason"
+	Consolidatable      = "Consolidatable"
+
+	ValidationSucceeded = "ValidationSucceeded"
+	NodeClassReady      = "NodeClassReady"
+)

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// PodClass is everything about a pod that matters to where it may run. Pods that are alike in it share one value, and
+// a class is placed in bulk.
+type PodClass struct {
+	// Key is a hash of the content: the same after a restart and on another machine.
+	Key string
+	// Requests of one pod, its slot in the pod count included.
+	Requests resource.Vector
+	// Terms are the alternatives of its node selector and required node affinity; one must hold. Never empty: a pod
+	// without wishes has one empty term.
+	Terms       []require.Set
+	Tolerations []Toleration
+	// Priority of the pod: the higher comes first where limits bind.
+	Priority int32
+	// Unsupported names what the pod asks for and the planner can't honour. Such a pod is never given a node, since
+	// the node might not help it.
+	Unsupported []string
+}
+
+// MatchesLabels reports whether some term of the class holds on the labels; key is a key that stood in the way of the
+// first term if none does.
+func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string, ok bool) {
+	for i, term := range c.Terms {
+		miss, ok := term.Miss(label)
+		if ok {
+			return "", true
+		}
+		if i == 0 {
+			key = miss
+		}
+	}
+	return key, false
+}
+
+// Owner is what made a pod and wants a number of them.
+type Owner struct {
+	UID  string
+	Kind string
+	// Known is false if nothing is known about how many pods the owner wants.
+	Known bool
+	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
+	// has become ready, waiting for more is in vain and Desired is 0.
+	Desired int
+}
+
+// Pod is one pod.
+type Pod struct {
+	UID, Namespace, Name string
+	Class                *PodClass
+	// Owner is the UID of its controller, if it has one.
+	Owner string
+	// Node is the name of the node it is bound to.
+	Node    string
+	Created time.Time
+
+	// Unschedulable says that kube-scheduler has looked at the pod and found no place; Seen is when we learned it.
+	Unschedulable bool
+	Seen          time.Time
+	// Judged says that kube-scheduler has looked at the pod at all.
+	Judged bool
+
+	// Daemon pods come with a node, Mirror pods belong to a kubelet: neither is ever planned for.
+	Daemon, Mirror bool
+	// Done pods have finished; they hold no resources.
+	Done bool
+	// Deleting since this time; zero if not. Grace is how long it may take to end.
+	Deleting time.Time
+	Grace    time.Duration
+
+	// DoNotDisrupt keeps its node from being disrupted.
+	DoNotDisrupt bool
+	// Critical pods are drained after the others.
+	Critical bool
+	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits them.
+	StaysThroughDrain bool
+}
+
+// ID names the pod for people.
+func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// Pending reports whether the pod waits for a place that only a new or another node can give.
+func (p *Pod) Pending() bool {
+	return p.Unschedulable && p.Node == "" && p.Deleting.IsZero() && !p.Done && !p.Daemon && !p.Mirror
+}
+
+// Holds reports whether the pod takes up resources of its node.
+func (p *Pod) Holds() bool { return p.Node != "" && !p.Done }
+
+// Reschedulable reports whether the pod will need another place when its node goes.
+func (p *Pod) Reschedulable() bool {
+	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != "" && !p.StaysThroughDrain
+}
+
+// Workload reports whether the pod is a reason to keep a node: neither a daemon's nor the kubelet's own, not finished
+// and not on its way out.
+func (p *Pod) Workload() bool {
+	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero()
+}
+
+// Daemon is what a DaemonSet puts on every node that it matches.
+type Daemon struct {
+	UID, Namespace, Name string
+	Class                *PodClass
+}

@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// Pool is a NodePool: a template for nodes, and the rules for keeping them.
+type Pool struct {
+	Name, UID  string
+	Generation int64
+	Weight     int32
+	Deleting   bool
+	// Static pools keep a fixed number of nodes; pods never make them grow.
+	Static bool
+
+	Template Template
+	Limits   Limits
+
+	ConsolidateAfter Wait
+	Policy           Policy
+	Budgets          []Budget
+
+	// Problems are what is wrong with the pool's own text; NodeClass is the state of the class it refers to.
+	Problems  []Problem
+	NodeClass NodeClassState
+	// Catalog is what the pool can buy; CatalogError says why that could not be learned.
+	Catalog      *Catalog
+	CatalogError string
+
+	// Status is what the pool's status says now, to tell what has to be written.
+	Status PoolStatus
+}
+
+// Usable reports whether new nodes may be made for the pool.
+func (p *Pool) Usable() bool {
+	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
+}
+
+// Template is what a pool's new nodes look like.
+type Template struct {
+	Labels      Labels
+	Annotations Labels
+	// Requirements of the pool, template labels not included.
+	Requirements         require.Set
+	Taints               []Taint
+	StartupTaints        []Taint
+	NodeClass            ClassRef
+	ExpireAfter          string // as the user wrote it: the text is copied, not interpreted
+	TerminationGrace     time.Duration
+	HasTerminationGrace  bool
+	TerminationGraceText string
+}
+
+// ClassRef names a NodeClass.
+type ClassRef struct{ Group, Kind, Name string }
+
+// NodeClassState is what is known of a pool's NodeClass.
+type NodeClassState struct {
+	Ready bool
+	// Reason and Message say why not, in the words of a condition.
+	Reason, Message string
+	Generation      int64
+}
+
+// Policy says which nodes may be removed to save money.
+type Policy string
+
+// The policies of karpenter.sh/v1.
+const (
+	WhenEmpty                Policy = "WhenEmpty"
+	WhenEmptyOrUnderutilized Policy = "WhenEmptyOrUnderutilized"
+	Balanced                 Policy = "Balanced"
+)
+
+// Wait is a duration that may be "never".
+type Wait struct {
+	Never bool
+	For   time.Duration
+}
+
+// Limits bound what a pool's nodes may add up to.
+type Limits struct {
+	Set    [resource.Size]bool
+	Amount resource.Vector
+	// Nodes bounds their number, if HasNodes.
+	Nodes    int64
+	HasNodes bool
+	// Broken names a limited resource that could not be numbered: the pool then may not grow at all.
+	Broken string
+}
+
+// Any reports whether anything is limited.
+func (l *Limits) Any() bool {
+	return l.HasNodes || l.Broken != "" || l.Set != [resource.Size]bool{}
+}
+
+// Over returns the first limited dimension in which used exceeds the limit.
+func (l *Limits) Over(used resource.Vector) (dim int, over bool) {
+	for dim, set := range l.Set {
+		if set && used[dim] > l.Amount[dim] {
+			return dim, true
+		}
+	}
+	return 0, false
+}
+
+// Budget bounds how many of a pool's nodes may be disrupted at once.
+type Budget struct {
+	// Nodes is a count, or a percentage of the pool's nodes, rounded up.
+	Nodes   int
+	Percent bool
+	// Reasons it counts for; none means all.
+	Reasons []string
+	// Active says whether the budget's window is open now; Changes is when that ends, zero if never.
+	Active  bool
+	Changes time.Time
+	// Broken budgets (a schedule that can't be read) allow nothing.
+	Broken bool
+}
+
+// Allows is how many of total nodes the budget lets go at once.
+func (b *Budget) Allows(total int) int {
+	if b.Broken {
+		return 0
+	}
+	if !b.Percent {
+		return b.Nodes
+	}
+	return (total*b.Nodes + 99) / 100
+}
+
+// Covers reports whether the budget has a say about the reason now.
+func (b *Budget) Covers(reason string) bool {
+	if !b.Active {
+		return b.Broken
+	}
+	if len(b.Reasons) == 0 {
+		return true
+	}
+	for _, r := range b.Reasons {
+		if r == reason {
+			return true
+		}
+	}
+	return false
+}
+
+// Problem is something wrong with what a user wrote.
+type Problem struct {
+	Field string
+	Text  string
+}
+
+// PoolStatus is the part of a NodePool's status that a plan keeps up to date.
+type PoolStatus struct {
+	Nodes           int64
+	Resources       resource.Vector
+	ClassGeneration int64
+	Conditions      []Condition
+}
+
+// Condition is a status condition; Message is written for people.
+type Condition struct {
+	Type    string
+	Status  ConditionStatus
+	Reason  string
+	Message string
+	// Since is when the status last changed; it is read, never written by a plan.
+	Since time.Time
+	// Generation of the object that the condition was made for.
+	Generation int64
+}
+
+// ConditionStatus is True, False or Unknown.
+type ConditionStatus string
+
+// The states of a condition.
+const (
+	True    ConditionStatus = "True"
+	False   ConditionStatus = "False"
+	Unknown ConditionStatus = "Unknown"
+)

@@ -1,0 +1,177 @@
+// Package command is what a plan can ask for: plain values with a stable key. Carrying one out twice is the same as
+// carrying it out once.
+//
+// Floor 1: pure. It says what should happen; actuate knows how.
+package command
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// Command is one act. The set is closed: only the types of this file implement it.
+type Command interface {
+	// Key is the same for the same act, so that an act under way is not begun again.
+	Key() string
+	command()
+}
+
+// CreateClaim asks for one new node by creating a NodeClaim.
+type CreateClaim struct {
+	// Name derives from the content, so that a second try after a crash is the same claim.
+	Name     string
+	Pool     string
+	PoolUID  string
+	Template cluster.Template
+	// Labels that the node will carry, template labels included; Requirements what it may be.
+	Labels       cluster.Labels
+	Requirements require.Set
+	Requests     resource.Vector
+	Seats        []cluster.Seat
+	// Pods that the node is made for.
+	Pods   []*cluster.Pod
+	Reason Reason
+	// Price of the cheapest offering that meets the requirements: what the planner expects to pay per hour.
+	Price float64
+}
+
+// LaunchInstance has the cloud run an instance for a claim.
+type LaunchInstance struct{ Claim, UID string }
+
+// Register joins a node to its claim: labels, taints, finalizer and owner are put in place and the node is opened.
+type Register struct{ Claim, Node string }
+
+// Initialize marks a node that is ready for all its pods.
+type Initialize struct{ Claim, Node string }
+
+// Fence keeps new pods off a node that is to go, before anything that can't be undone is done.
+type Fence struct {
+	Claim, Node string
+	Reason      Reason
+}
+
+// Unfence opens a node again that turned out to be needed.
+type Unfence struct{ Claim, Node string }
+
+// DeleteClaim begins the end of a node.
+type DeleteClaim struct {
+	Claim, UID, Node string
+	Reason           Reason
+	Message          string
+}
+
+// Evict asks a pod to leave its node.
+type Evict struct {
+	Pod, UID, Namespace, Name string
+	Node                      string
+	// Now deletes the pod instead of asking: its node's time is up. Grace is what the pod still gets.
+	Now   bool
+	Grace time.Duration
+}
+
+// Terminate has the cloud end the instance of a claim, or of a node whose claim is lost. Without a ProviderID the claim
+// was never seen launched; the cloud is asked whether it runs an instance for it all the same.
+type Terminate struct{ Claim, Node, ProviderID string }
+
+// Release lets go of what remains once the instance is gone: the node and the claim lose their finalizers.
+type Release struct {
+	Claim, Node string
+	Reason      Reason
+}
+
+// Adopt puts our finalizer on a claim that somebody else created, before an instance is launched for it.
+type Adopt struct{ Claim string }
+
+// SetPool writes a pool's status.
+type SetPool struct {
+	Pool   string
+	Status cluster.PoolStatus
+}
+
+// SetClaim writes conditions of a claim and the time of its last pod event, where it is set.
+type SetClaim struct {
+	Claim        string
+	Conditions   []cluster.Condition
+	LastPodEvent time.Time
+}
+
+func (c CreateClaim) Key() string    { return "create/" + c.Name }
+func (c LaunchInstance) Key() string { return "launch/" + c.Claim }
+func (c Register) Key() string       { return "register/" + c.Claim }
+func (c Initialize) Key() string     { return "initialize/" + c.Claim }
+func (c Fence) Key() string          { return "fence/" + c.Node }
+func (c Unfence) Key() string        { return "unfence/" + c.Node }
+func (c DeleteClaim) Key() string    { return "delete/" + c.Claim }
+func (c Evict) Key() string          { return "evict/" + c.UID }
+func (c Terminate) Key() string      { return "terminate/" + c.Claim + "/" + c.ProviderID }
+func (c Release) Key() string        { return "release/" + c.Claim + "/" + c.Node }
+func (c Adopt) Key() string          { return "adopt/" + c.Claim }
+func (c SetPool) Key() string        { return "pool/" + c.Pool }
+func (c SetClaim) Key() string       { return "claim/" + c.Claim }
+
+func (CreateClaim) command()    {}
+func (LaunchInstance) command() {}
+func (Register) command()       {}
+func (Initialize) command()     {}
+func (Fence) command()          {}
+func (Unfence) command()        {}
+func (DeleteClaim) command()    {}
+func (Evict) command()          {}
+func (Terminate) command()      {}
+func (Release) command()        {}
+func (Adopt) command()          {}
+func (SetPool) command()        {}
+func (SetClaim) command()       {}
+
+// Reason says why something was done, in the words of metrics and conditions.
+type Reason string
+
+// The reasons of the contract, and the ones that only the log tells.
+const (
+	Provisioned          Reason = "provisioned"
+	Empty                Reason = "Empty"
+	Requested            Reason = "Requested" // somebody deleted the node or the claim
+	InsufficientCapacity Reason = "InsufficientCapacity"
+	ClassNotReady        Reason = "NodeClassNotReady"
+	LaunchTimeout        Reason = "LaunchTimeout"
+	RegistrationTimeout  Reason = "RegistrationTimeout"
+	InstanceMissing      Reason = "InstanceMissing"
+	PoolDeleted          Reason = "NodePoolDeleted"
+)
+
+// Outcome is what became of a command. It goes back through ingest, which is the only way back.
+type Outcome struct {
+	Command Command
+	At      time.Time
+	// Err is nil if the act is done. A failed act is tried again later unless the next plan no longer asks for it.
+	Err error
+	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
+	Writes []Write
+	// Exhausted are the offerings that the cloud refused to sell.
+	Exhausted []Exhausted
+	// Gone says that the cloud no longer knows the instance that a Terminate was about.
+	Gone bool
+	// Again asks for another try after this time although nothing failed: the act takes a while.
+	Again time.Duration
+}
+
+// Write names an object and the version that a write gave it. Version is empty if the object was deleted; Created says
+// that it was not there before.
+type Write struct {
+	Kind, Name, Version string
+	Created             bool
+}
+
+// The kinds of objects that are written. Pods are named by UID, the others by name.
+const (
+	KindClaim = "NodeClaim"
+	KindNode  = "Node"
+	KindPool  = "NodePool"
+	KindPod   = "Pod"
+)
+
+// Exhausted names an offering that could not be bought.
+type Exhausted struct{ Type, Zone, CapacityType string }

@@ -1,0 +1,104 @@
+// Package disrupt decides which nodes go to save money, within what a pool's budgets allow.
+//
+// Floor 2: pure.
+package disrupt
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// Result is what to do now, and when to look again if nothing happens before.
+type Result struct {
+	Commands []command.Command
+	WakeAt   time.Time
+}
+
+// Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and
+// once a later snapshot shows it fenced and still empty its claim is deleted. A fenced node that is needed after all is
+// opened again. needed holds the hosts that pending pods are to go to.
+func Empty(s *cluster.Snapshot, needed map[string]bool) Result {
+	var out Result
+	for _, p := range s.Pools {
+		if p.Static || p.Deleting {
+			continue
+		}
+		emptyPool(s, p, needed, &out)
+	}
+	return out
+}
+
+func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, out *Result) {
+	allowed := allowance(s, p, string(command.Empty))
+	for _, c := range s.ClaimsOf(p.Name) {
+		n := s.NodeOf(c.Name)
+		if n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) {
+			continue
+		}
+		fenced := n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule)
+		idle := IsEmpty(s, c, n) && !needed[n.Name]
+		switch {
+		case fenced && !idle:
+			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
+		case fenced:
+			out.Commands = append(out.Commands, command.DeleteClaim{
+				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
+		case !idle || p.ConsolidateAfter.Never:
+		case s.Now.Before(quietAt(p, c)):
+			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c))
+		case allowed > 0:
+			allowed--
+			out.Commands = append(out.Commands, command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Empty})
+		}
+	}
+	for i := range p.Budgets {
+		out.WakeAt = cluster.Earlier(out.WakeAt, p.Budgets[i].Changes)
+	}
+}
+
+// IsEmpty reports whether nothing on the node is a reason to keep it.
+func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+	if n.DoNotDisrupt || c.DoNotDisrupt {
+		return false
+	}
+	for _, p := range s.PodsOn(n.Name) {
+		if p.Workload() || p.DoNotDisrupt {
+			return false
+		}
+	}
+	return true
+}
+
+// quietAt is when the node has been left alone for long enough.
+func quietAt(p *cluster.Pool, c *cluster.Claim) time.Time {
+	since := c.Condition(cluster.Initialized).Since
+	if c.LastPodEvent.After(since) {
+		since = c.LastPodEvent
+	}
+	return since.Add(p.ConsolidateAfter.For)
+}
+
+// allowance is how many more of the pool's nodes may be disrupted for the reason: the least that an active budget
+// allows, less the nodes that are out already, whoever took them.
+func allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) int {
+	total, out := 0, 0
+	for _, c := range s.ClaimsOf(p.Name) {
+		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
+			continue
+		}
+		total++
+		n := s.NodeOf(c.Name)
+		if n == nil || !n.Ready || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+			out++
+		}
+	}
+	allowed := total
+	for i := range p.Budgets {
+		if p.Budgets[i].Covers(reason) {
+			allowed = min(allowed, p.Budgets[i].Allows(total))
+		}
+	}
+	return allowed - out
+}

@@ -1,0 +1,223 @@
+// Package ingest is the door: it watches Kubernetes and the cloud, turns what it sees into the values of package
+// cluster, and hands out snapshots. Nothing below it knows a Kubernetes object.
+//
+// It is also the only memory of the program. What commands have done comes back here (Begin, Record) and is part of the
+// next snapshot before the watch has shown it. All of it is rebuilt from the API server after a restart.
+//
+// Floor 3: it reads through informers and asks the cloud what may be bought; it never writes.
+package ingest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// Book is what is known of the world. It is safe for concurrent use.
+type Book struct {
+	mu      sync.Mutex
+	rev     uint64
+	changed chan struct{}
+	now     func() time.Time
+	labels  validate.Labels
+	kinds   map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
+
+	names   *resource.Names
+	counted int // names.Len() when nodes, claims and catalogs were last measured
+
+	classes map[string]*cluster.PodClass
+	pods    map[string]*cluster.Pod
+	nodes   map[string]*nodeEntry
+	claims  map[string]*claimEntry
+	pools   map[string]*poolEntry
+	daemons map[string]*cluster.Daemon
+	owners  map[string]cluster.Owner
+	class   map[cluster.ClassRef]cluster.NodeClassState
+
+	fetch     chan struct{}          // wakes Catalogs
+	shelf     map[string]*shelfEntry // what each pool can buy
+	converted map[*measured]*cluster.Catalog
+	exhausted map[command.Exhausted]time.Time
+	podEvents map[string]time.Time // by node
+	flights   map[string]*flight
+	retries   map[string]cluster.Retry
+	gone      map[string]bool // by claim name and by provider id
+	planned   time.Time
+}
+
+// New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
+func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
+	b := &Book{
+		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), fetch: make(chan struct{}, 1),
+		names: &resource.Names{}, classes: make(map[string]*cluster.PodClass), pods: make(map[string]*cluster.Pod),
+		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
+		daemons: make(map[string]*cluster.Daemon), owners: make(map[string]cluster.Owner),
+		class: make(map[cluster.ClassRef]cluster.NodeClassState), shelf: make(map[string]*shelfEntry),
+		converted: make(map[*measured]*cluster.Catalog), exhausted: make(map[command.Exhausted]time.Time),
+		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
+		retries: make(map[string]cluster.Retry), gone: make(map[string]bool),
+	}
+	for _, kind := range kinds {
+		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
+	}
+	return b
+}
+
+// Changed delivers a value after something has changed; several changes may share one.
+func (b *Book) Changed() <-chan struct{} { return b.changed }
+
+// touch notes a change. The lock is held.
+func (b *Book) touch() {
+	b.rev++
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Rev is the number of the latest change.
+func (b *Book) Rev() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rev
+}
+
+// Planned notes that pods were planned for, from a snapshot taken at the given time.
+func (b *Book) Planned(at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.planned = at
+}
+
+// Snapshot is the world as it is known now.
+func (b *Book) Snapshot() *cluster.Snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	b.expire(now)
+	b.measureAgain()
+	b.dropUnusedClasses()
+	s := &cluster.Snapshot{
+		Rev: b.rev, Now: now, Names: b.names.Clone(), Planned: b.planned,
+		Pods: inOrder(b.pods), Daemons: inOrder(b.daemons), Owners: maps.Clone(b.owners),
+		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
+	}
+	for _, e := range inOrder(b.nodes) {
+		s.Nodes = append(s.Nodes, e.node)
+	}
+	for _, e := range inOrder(b.pools) {
+		s.Pools = append(s.Pools, b.poolNow(e, now))
+	}
+	s.Claims = b.claimsNow(s.Pools)
+	for key := range b.flights {
+		s.Busy[key] = true
+	}
+	return s.Seal()
+}
+
+// inOrder lists the values of a map by rising key.
+func inOrder[V any](m map[string]V) []V {
+	out := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[key])
+	}
+	return out
+}
+
+// claimsNow lists the claims with what only the book knows about them, and those that are expected to appear.
+func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
+	byName := make(map[string]*cluster.Pool, len(pools))
+	for _, p := range pools {
+		byName[p.Name] = p
+	}
+	var out []*cluster.Claim
+	for _, e := range b.claims {
+		c := *e.claim
+		if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(c.LastPodEvent) {
+			c.LastPodEvent = at
+		}
+		c.InstanceGone = b.gone[c.Name]
+		if p := byName[c.Pool]; p != nil && p.Catalog != nil {
+			kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
+			zone, _ := c.Labels.Get(cluster.ZoneLabel)
+			terms, _ := c.Labels.Get(cluster.CapacityTypeLabel)
+			c.Price, _ = p.Catalog.Price(kind, zone, terms)
+		}
+		out = append(out, &c)
+	}
+	for _, f := range b.flights {
+		if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
+			out = append(out, expected(create, b.now()))
+		}
+	}
+	slices.SortFunc(out, func(x, y *cluster.Claim) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+// expected is a claim that we have asked for and the watch has not shown.
+func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
+	return &cluster.Claim{
+		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
+		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
+		Requests: c.Requests, Seats: c.Seats, Price: c.Price,
+	}
+}
+
+// measureAgain converts resource lists anew after a resource has been named that nobody had asked for before. The lock
+// is held.
+func (b *Book) measureAgain() {
+	if b.counted == b.names.Len() {
+		return
+	}
+	b.counted = b.names.Len()
+	for _, e := range b.nodes {
+		n := *e.node
+		n.Capacity, n.Allocatable = b.measure(e.capacity), b.measure(e.allocatable)
+		e.node = &n
+	}
+	for _, e := range b.claims {
+		c := *e.claim
+		c.Capacity, c.Allocatable = b.measure(e.capacity), b.measure(e.allocatable)
+		e.claim = &c
+	}
+	clear(b.converted)
+}
+
+// dropUnusedClasses keeps the classes of pods that are long gone from piling up. The lock is held.
+func (b *Book) dropUnusedClasses() {
+	if len(b.classes) <= 2*(len(b.pods)+len(b.daemons))+1024 {
+		return
+	}
+	used := make(map[string]*cluster.PodClass)
+	for _, p := range b.pods {
+		used[p.Class.Key] = p.Class
+	}
+	for _, d := range b.daemons {
+		used[d.Class.Key] = d.Class
+	}
+	b.classes = used
+}
+
+// version reads a resource version; Kubernetes defines them as rising integers.
+func version(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Names numbers the resources that are known now.
+func (b *Book) Names() *resource.Names {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.names.Clone()
+}

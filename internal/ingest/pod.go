@@ -1,0 +1,105 @@
+package ingest
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// mirrorAnnotation marks the API server's image of a pod that a kubelet runs by itself.
+const mirrorAnnotation = "kubernetes.io/config.mirror"
+
+// SetPod takes in a pod as the API server shows it.
+func (b *Book) SetPod(pod *corev1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.pods[string(pod.UID)]
+	p := b.pod(pod, old)
+	b.pods[p.UID] = p
+	b.notePodEvent(old, p)
+	b.settle(command.KindPod, p.UID)
+	b.touch()
+}
+
+// DeletePod takes in that a pod is gone.
+func (b *Book) DeletePod(pod *corev1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.pods[string(pod.UID)]
+	if old == nil {
+		return
+	}
+	delete(b.pods, old.UID)
+	b.notePodEvent(old, nil)
+	b.settle(command.KindPod, old.UID)
+	b.touch()
+}
+
+// notePodEvent remembers when a workload pod last came to a node, finished there or left it.
+func (b *Book) notePodEvent(old, now *cluster.Pod) {
+	before, after := old != nil && old.Workload(), now != nil && now.Workload()
+	if before == after {
+		return
+	}
+	p := now
+	if p == nil || p.Node == "" {
+		p = old
+	}
+	b.podEvents[p.Node] = b.now()
+}
+
+func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
+	p := &cluster.Pod{
+		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName,
+		Created: pod.CreationTimestamp.Time, Class: b.classOf(&pod.Spec, &pod.Status),
+		Done:     pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
+	}
+	p.DoNotDisrupt = pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
+	_, p.Mirror = pod.Annotations[mirrorAnnotation]
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		p.Owner = string(owner.UID)
+		p.Daemon = owner.Kind == "DaemonSet"
+		p.Mirror = p.Mirror || owner.Kind == "Node"
+	}
+	_, leaves := cluster.Untolerated(p.Class.Tolerations, []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
+	p.StaysThroughDrain = !leaves
+	p.Grace = 30 * time.Second
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		p.Grace = time.Duration(*s) * time.Second
+	}
+	if pod.DeletionTimestamp != nil {
+		if s := pod.DeletionGracePeriodSeconds; s != nil {
+			p.Grace = time.Duration(*s) * time.Second
+		}
+		p.Deleting = pod.DeletionTimestamp.Add(-p.Grace)
+	}
+	b.judge(p, pod, old)
+	return p
+}
+
+// judge notes what kube-scheduler has said of the pod. A pod that it wants to make room for by preemption has a place
+// already.
+func (b *Book) judge(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
+	p.Judged = p.Node != ""
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.PodScheduled {
+			continue
+		}
+		p.Judged = true
+		p.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			pod.Status.NominatedNodeName == ""
+	}
+	if !p.Unschedulable {
+		return
+	}
+	p.Seen = b.now()
+	if old != nil && old.Unschedulable {
+		p.Seen = old.Seen
+	}
+}

@@ -1,0 +1,198 @@
+package ingest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// nodesLimit is the one limit that is not a resource of a node.
+const nodesLimit = "nodes"
+
+// poolEntry keeps beside the pool what depends on the time of the snapshot.
+type poolEntry struct {
+	pool    *cluster.Pool
+	object  *v1.NodePool
+	version uint64
+	windows []window // by budget
+}
+
+// window is when a budget holds: always, or for a while after each tick of a schedule.
+type window struct {
+	schedule cron.Schedule // nil for always
+	length   time.Duration
+}
+
+// SetPool takes in a NodePool as the API server shows it.
+func (b *Book) SetPool(pool *v1.NodePool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	spec := &pool.Spec.Template.Spec
+	p := &cluster.Pool{
+		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
+		Static: pool.Spec.Replicas != nil, Policy: cluster.Policy(pool.Spec.Disruption.ConsolidationPolicy),
+		ConsolidateAfter: waitOf(pool.Spec.Disruption.ConsolidateAfter), Limits: b.limitsOf(pool.Spec.Limits),
+		Template: cluster.Template{
+			Labels:       cluster.LabelsOf(pool.Spec.Template.Labels),
+			Annotations:  cluster.LabelsOf(pool.Spec.Template.Annotations),
+			Requirements: requirementsOf(spec.Requirements),
+			Taints:       taintsOf(spec.Taints), StartupTaints: taintsOf(spec.StartupTaints),
+			ExpireAfter: spec.ExpireAfter.String(),
+		},
+	}
+	if pool.Spec.Weight != nil {
+		p.Weight = *pool.Spec.Weight
+	}
+	if ref := spec.NodeClassRef; ref != nil {
+		p.Template.NodeClass = cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
+		p.Template.Labels = p.Template.Labels.With(v1.NodeClassLabelKey(ref.Group, ref.Kind), ref.Name)
+	}
+	if grace := spec.TerminationGracePeriod; grace != nil {
+		p.Template.HasTerminationGrace, p.Template.TerminationGrace = true, grace.Duration
+	}
+	for _, problem := range validate.NodePool(pool, b.labels) {
+		p.Problems = append(p.Problems, cluster.Problem{Field: problem.Field, Text: strings.TrimPrefix(problem.String(), problem.Field+": ")})
+	}
+	p.Status = cluster.PoolStatus{
+		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
+	}
+	e := &poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion)}
+	for i := range pool.Spec.Disruption.Budgets {
+		budget, w := budgetOf(&pool.Spec.Disruption.Budgets[i])
+		p.Budgets, e.windows = append(p.Budgets, budget), append(e.windows, w)
+	}
+	b.pools[p.Name] = e
+	b.settle(command.KindPool, p.Name)
+	b.wantCatalog(p.Name, pool.Generation)
+	b.touch()
+}
+
+// DeletePool takes in that a pool is gone.
+func (b *Book) DeletePool(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pools, name)
+	delete(b.shelf, name)
+	b.settle(command.KindPool, name)
+	b.touch()
+}
+
+func waitOf(d v1.NillableDuration) cluster.Wait {
+	if d.IsNever() {
+		return cluster.Wait{Never: true}
+	}
+	return cluster.Wait{For: *d.Duration}
+}
+
+func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
+	var l cluster.Limits
+	for name, q := range list {
+		if name == nodesLimit {
+			l.HasNodes, l.Nodes = true, q.Value()
+			continue
+		}
+		dim, ok := b.names.Index(string(name))
+		if !ok {
+			l.Broken = string(name)
+			continue
+		}
+		l.Set[dim], l.Amount[dim] = true, amount(dim, q)
+	}
+	return l
+}
+
+func budgetOf(in *v1.Budget) (cluster.Budget, window) {
+	out := cluster.Budget{}
+	for _, r := range in.Reasons {
+		out.Reasons = append(out.Reasons, string(r))
+	}
+	text, percent := strings.CutSuffix(in.Nodes, "%")
+	n, err := strconv.Atoi(text)
+	out.Nodes, out.Percent, out.Broken = n, percent, err != nil
+	if in.Schedule == nil || in.Duration == nil {
+		return out, window{}
+	}
+	schedule, err := cron.ParseStandard("TZ=UTC " + *in.Schedule)
+	out.Broken = out.Broken || err != nil
+	return out, window{schedule: schedule, length: in.Duration.Duration}
+}
+
+// poolNow is the pool with everything that depends on the moment: its class, its catalog and which budgets hold. The
+// lock is held.
+func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
+	p := *e.pool
+	p.NodeClass = b.classState(p.Template.NodeClass)
+	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
+	p.Status.Resources = b.measure(e.object.Status.Resources)
+	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
+	for i := range p.Budgets {
+		p.Budgets[i].Active, p.Budgets[i].Changes = e.windows[i].at(now)
+	}
+	return &p
+}
+
+// at says whether the window is open, and when that changes.
+func (w window) at(now time.Time) (open bool, changes time.Time) {
+	if w.schedule == nil {
+		return true, time.Time{}
+	}
+	began := w.schedule.Next(now.UTC().Add(-w.length))
+	if began.IsZero() || began.After(now) {
+		return false, began
+	}
+	return true, began.Add(w.length)
+}
+
+// classState says whether a pool's NodeClass can be used. The lock is held.
+func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
+	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] {
+		return cluster.NodeClassState{
+			Reason:  "NodeClassNotSupported",
+			Message: fmt.Sprintf("this provider does not know %s.%s; correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group),
+		}
+	}
+	state, found := b.class[ref]
+	if !found {
+		return cluster.NodeClassState{
+			Reason:  "NodeClassNotFound",
+			Message: fmt.Sprintf("%s %q was not found; create it or correct spec.template.spec.nodeClassRef.name", ref.Kind, ref.Name),
+		}
+	}
+	return state
+}
+
+// SetNodeClass takes in the state of a NodeClass.
+func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.class[ref] == state {
+		return
+	}
+	changed := b.class[ref].Generation != state.Generation
+	b.class[ref] = state
+	b.fetchSoon() // a class that has become ready may have pools waiting for it
+	for name, e := range b.pools {
+		if changed && e.pool.Template.NodeClass == ref {
+			b.wantCatalog(name, -1)
+		}
+	}
+	b.touch()
+}
+
+// DeleteNodeClass takes in that a NodeClass is gone.
+func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.class, ref)
+	b.touch()
+}

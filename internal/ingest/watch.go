@@ -1,0 +1,167 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
+// the provider's kinds of NodeClass.
+func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
+	w := watcher{ctx: ctx, informers: informers}
+	// Owners come before pods, so that a burst that is there at the start is known to be whole.
+	for _, obj := range []client.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &batchv1.Job{}, &corev1.ReplicationController{}} {
+		w.watch(obj, func(obj any) {
+			if o, ok := ownerOf(obj); ok {
+				b.SetOwner(o)
+			}
+		}, func(obj client.Object) { b.DeleteOwner(obj.GetUID()) })
+	}
+	w.watch(&appsv1.DaemonSet{}, func(obj any) { b.SetDaemon(obj.(*appsv1.DaemonSet)) },
+		func(obj client.Object) { b.DeleteDaemon(obj.GetUID()) })
+	for _, gvk := range classes {
+		b.watchClass(&w, gvk)
+	}
+	w.watch(&v1.NodePool{}, func(obj any) { b.SetPool(obj.(*v1.NodePool)) },
+		func(obj client.Object) { b.DeletePool(obj.GetName()) })
+	w.watch(&v1.NodeClaim{}, func(obj any) { b.SetClaim(obj.(*v1.NodeClaim)) },
+		func(obj client.Object) { b.DeleteClaim(obj.GetName()) })
+	w.watch(&corev1.Node{}, func(obj any) { b.SetNode(obj.(*corev1.Node)) },
+		func(obj client.Object) { b.DeleteNode(obj.GetName()) })
+	w.watch(&corev1.Pod{}, func(obj any) { b.SetPod(obj.(*corev1.Pod)) },
+		func(obj client.Object) { b.DeletePod(obj.(*corev1.Pod)) })
+	return w.wait()
+}
+
+func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	ref := func(name string) cluster.ClassRef {
+		return cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind, Name: name}
+	}
+	w.watch(obj, func(obj any) {
+		u := obj.(*unstructured.Unstructured)
+		b.SetNodeClass(ref(u.GetName()), nodeClassState(u))
+	}, func(obj client.Object) { b.DeleteNodeClass(ref(obj.GetName())) })
+}
+
+// nodeClassState reads the Ready condition of a NodeClass of any kind.
+func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
+	state := cluster.NodeClassState{Generation: u.GetGeneration()}
+	if u.GetDeletionTimestamp() != nil {
+		state.Reason, state.Message = "NodeClassTerminating", fmt.Sprintf("%s %q is being deleted", u.GetKind(), u.GetName())
+		return state
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, ok := item.(map[string]any)
+		if !ok || c["type"] != v1.ConditionTypeReady {
+			continue
+		}
+		observed, found, _ := unstructured.NestedInt64(c, "observedGeneration")
+		message, _, _ := unstructured.NestedString(c, "message")
+		switch {
+		case found && observed < u.GetGeneration():
+			state.Reason, state.Message = "NodeClassReadinessUnknown", fmt.Sprintf("%s %q has changed and is being looked at", u.GetKind(), u.GetName())
+		case c["status"] == string(metav1.ConditionTrue):
+			state.Ready = true
+		default:
+			state.Reason, state.Message = "NodeClassNotReady", fmt.Sprintf("%s %q is not ready: %s", u.GetKind(), u.GetName(), message)
+		}
+		return state
+	}
+	state.Reason, state.Message = "NodeClassReadinessUnknown", fmt.Sprintf("%s %q has no Ready condition yet", u.GetKind(), u.GetName())
+	return state
+}
+
+// watcher registers handlers and keeps the first error.
+type watcher struct {
+	ctx       context.Context
+	informers cache.Cache
+	synced    []toolscache.InformerSynced
+	err       error
+}
+
+func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Object)) {
+	if w.err != nil {
+		return
+	}
+	informer, err := w.informers.GetInformer(w.ctx, obj)
+	if err != nil {
+		w.err = fmt.Errorf("watching %T: %w", obj, explainMissing(err))
+		return
+	}
+	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, obj any) { set(obj) },
+		DeleteFunc: func(obj any) {
+			if lost, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = lost.Obj
+			}
+			if gone, ok := obj.(client.Object); ok {
+				remove(gone)
+			}
+		},
+	})
+	if err != nil {
+		w.err = fmt.Errorf("watching %T: %w", obj, err)
+		return
+	}
+	w.synced = append(w.synced, handle.HasSynced)
+}
+
+func explainMissing(err error) error {
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("%w (are the CustomResourceDefinitions of charts/karpenter-crd installed?)", err)
+	}
+	return err
+}
+
+func (w *watcher) wait() error {
+	if w.err != nil {
+		return w.err
+	}
+	if !toolscache.WaitForCacheSync(w.ctx.Done(), w.synced...) {
+		return fmt.Errorf("waiting for the first list of each kind: %w", w.ctx.Err())
+	}
+	return nil
+}
+
+// Strip drops from objects what nothing here reads, before they are kept: it is most of their size.
+func Strip(obj any) (any, error) {
+	o, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil
+	}
+	o.SetManagedFields(nil)
+	if pod, ok := o.(*corev1.Pod); ok {
+		stripPod(pod)
+	}
+	return obj, nil
+}
+
+func stripPod(pod *corev1.Pod) {
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		pod.Spec.Containers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		pod.Spec.InitContainers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
+	}
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+}

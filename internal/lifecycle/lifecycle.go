@@ -1,0 +1,123 @@
+// Package lifecycle says what a NodeClaim needs next: one claim, its node and the time give the next commands.
+//
+// Floor 2: pure. It remembers nothing; everything it needs to know is in the snapshot, so it can pick up after a crash
+// at any point.
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// Settings are how long a node may take to come.
+type Settings struct {
+	LaunchTimeout       time.Duration
+	RegistrationTimeout time.Duration
+}
+
+// podEventEvery bounds how often the time of the last pod event is written to a claim.
+const podEventEvery = 10 * time.Second
+
+// Step is what to do now, and when to look again if nothing happens before.
+type Step struct {
+	Commands []command.Command
+	WakeAt   time.Time
+}
+
+func do(c ...command.Command) Step { return Step{Commands: c} }
+
+// Next moves one claim a step further.
+func Next(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
+	node := s.NodeOf(c.Name)
+	switch {
+	case c.Expected:
+		return Step{}
+	case !c.Deleting.IsZero():
+		return end(s, c, node)
+	case node != nil && !node.Deleting.IsZero():
+		return do(deletion(c, node, command.Requested, fmt.Sprintf("node %s was deleted", node.Name)))
+	case !c.Finalized:
+		return do(command.Adopt{Claim: c.Name})
+	case !c.Is(cluster.Launched):
+		return launch(s, c, set)
+	case !c.Is(cluster.Registered):
+		return register(s, c, node, set)
+	}
+	step := savePodEvent(s, c)
+	if !c.Is(cluster.Initialized) && node != nil && Initializable(c, node) {
+		step.Commands = append(step.Commands, command.Initialize{Claim: c.Name, Node: node.Name})
+	}
+	return step
+}
+
+func deletion(c *cluster.Claim, n *cluster.Node, why command.Reason, message string) command.DeleteClaim {
+	d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: why, Message: message}
+	if n != nil {
+		d.Node = n.Name
+	}
+	return d
+}
+
+func launch(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
+	if cond := c.Condition(cluster.Launched); cond.Status == cluster.False {
+		return do(deletion(c, nil, command.Reason(cond.Reason), cond.Message))
+	}
+	deadline := c.Created.Add(set.LaunchTimeout)
+	if !s.Now.Before(deadline) && !s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
+		return do(deletion(c, nil, command.LaunchTimeout, fmt.Sprintf("no instance could be launched within %s", set.LaunchTimeout)))
+	}
+	return Step{Commands: []command.Command{command.LaunchInstance{Claim: c.Name, UID: c.UID}}, WakeAt: deadline}
+}
+
+func register(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, set Settings) Step {
+	if n != nil {
+		return do(command.Register{Claim: c.Name, Node: n.Name})
+	}
+	deadline := c.Condition(cluster.Launched).Since.Add(set.RegistrationTimeout)
+	if s.Now.Before(deadline) {
+		return Step{WakeAt: deadline}
+	}
+	return do(deletion(c, nil, command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", set.RegistrationTimeout)))
+}
+
+// Initializable reports whether nothing stands between the node and its pods any more.
+func Initializable(c *cluster.Claim, n *cluster.Node) bool {
+	if !n.Ready {
+		return false
+	}
+	for _, taint := range n.Taints {
+		if ephemeral(taint) || slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
+			return false
+		}
+	}
+	for _, dim := range c.Wants {
+		if n.Allocatable[dim] <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ephemeral taints are put on by Kubernetes while a node starts and go away by themselves.
+func ephemeral(t cluster.Taint) bool {
+	switch t.Key {
+	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized", cluster.UnregisteredTaint:
+		return true
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}
+
+func savePodEvent(s *cluster.Snapshot, c *cluster.Claim) Step {
+	if !c.LastPodEvent.After(c.SavedPodEvent) {
+		return Step{}
+	}
+	if due := c.SavedPodEvent.Add(podEventEvery); c.SavedPodEvent.IsZero() || !s.Now.Before(due) {
+		return do(command.SetClaim{Claim: c.Name, LastPodEvent: c.LastPodEvent})
+	}
+	return Step{WakeAt: c.SavedPodEvent.Add(podEventEvery)}
+}

@@ -1,0 +1,140 @@
+// Package loop is the heartbeat: when to look, when to plan, what to run.
+//
+// Floor 4: it owns the goroutines and the order of things, and knows nothing of Kubernetes.
+package loop
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+const (
+	// breath is the least time between two plans, so that a burst of events shares one.
+	breath = 10 * time.Millisecond
+	// heartbeat is how long to go without planning when nothing happens.
+	heartbeat = 10 * time.Second
+	// hands is how many commands are carried out at the same time.
+	hands = 64
+)
+
+// World is what is known: package ingest.
+type World interface {
+	Changed() <-chan struct{}
+	Rev() uint64
+	Snapshot() *cluster.Snapshot
+	Begin(command.Command)
+	Record(command.Outcome)
+	Planned(at time.Time)
+}
+
+// Actor carries commands out: package actuate.
+type Actor interface {
+	Do(context.Context, command.Command) command.Outcome
+}
+
+// Observer tells what happens: package observe.
+type Observer interface {
+	Planned(*cluster.Snapshot, *plan.Plan, time.Duration)
+	Done(*cluster.Snapshot, command.Outcome, time.Duration)
+}
+
+// Loop plans and acts until it is told to stop.
+type Loop struct {
+	World    World
+	Actor    Actor
+	Observer Observer
+	Policy   plan.Policy
+
+	hands chan struct{}
+	acts  sync.WaitGroup
+}
+
+// Run is the main loop. It returns when the context ends and every command under way has come to its end.
+func (l *Loop) Run(ctx context.Context) error {
+	l.hands = make(chan struct{}, hands)
+	defer l.acts.Wait()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for {
+		// 1. Wait until something has changed or is due.
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.World.Changed():
+		case <-wake.C:
+		}
+
+		// 2. Plan on a snapshot, check on a newer one if there is one, and act.
+		began := time.Now()
+		p := l.pass(ctx)
+
+		// 3. Let what comes next gather for as long as planning took, so that planning never takes more than half of
+		// the time.
+		if !pause(ctx, max(breath, time.Since(began))) {
+			return nil
+		}
+		wake.Reset(untilNext(p.WakeAt, time.Now()))
+	}
+}
+
+// pass makes one plan and begins to carry it out.
+func (l *Loop) pass(ctx context.Context) plan.Plan {
+	began := time.Now()
+	s := l.World.Snapshot()
+	p := plan.Make(s, l.Policy)
+	took := time.Since(began)
+	if p.Provisioned {
+		l.World.Planned(p.Now)
+	}
+	if len(p.Commands) > 0 && l.World.Rev() != s.Rev {
+		s = l.World.Snapshot()
+		p = plan.Check(p, s)
+	}
+	l.Observer.Planned(s, &p, took)
+	for _, c := range p.Commands {
+		l.World.Begin(c)
+		l.act(ctx, s, c)
+	}
+	return p
+}
+
+// act carries a command out in the background; its outcome goes back into the world.
+func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) {
+	l.acts.Go(func() {
+		select {
+		case l.hands <- struct{}{}:
+			defer func() { <-l.hands }()
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		out := l.Actor.Do(ctx, c)
+		if ctx.Err() != nil && out.Err != nil {
+			return // we are being stopped, which is no news about the command
+		}
+		l.World.Record(out)
+		l.Observer.Done(s, out, time.Since(began))
+	})
+}
+
+// pause waits unless the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func untilNext(at, now time.Time) time.Duration {
+	if at.IsZero() {
+		return heartbeat
+	}
+	return min(max(at.Sub(now), time.Millisecond), heartbeat)
+}

@@ -1,0 +1,167 @@
+package observe
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Registerer is where metrics are registered.
+type Registerer = prometheus.Registerer
+
+// metrics holds the contract's metrics (prefix karpenter_) and our own (prefix tenon_).
+type metrics struct {
+	claimsCreated, claimsTerminated, claimsDisrupted *prometheus.CounterVec
+	nodesCreated, nodesTerminated                    *prometheus.CounterVec
+	limit, usage, price                              *prometheus.GaugeVec
+	scheduling, planning                             prometheus.Histogram
+	queue, unschedulable, ignored, nodes             prometheus.Gauge
+	evictions, commands                              *prometheus.CounterVec
+
+	known map[string]bool // pools that have series; only the loop's own goroutine touches it
+}
+
+func newMetrics(r Registerer) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		r.MustRegister(c)
+		return c
+	}
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		r.MustRegister(g)
+		return g
+	}
+	gauge := func(name, help string) prometheus.Gauge { return gauges(name, help).WithLabelValues() }
+	histogram := func(name, help string) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)})
+		r.MustRegister(h)
+		return h
+	}
+	return &metrics{
+		known:            make(map[string]bool),
+		claimsCreated:    counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
+		claimsTerminated: counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type"),
+		claimsDisrupted:  counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of their pool's.", "reason", "nodepool", "capacity_type"),
+		nodesCreated:     counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool"),
+		nodesTerminated:  counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool"),
+		limit:            gauges("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
+		usage:            gauges("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
+		price:            gauges("tenon_nodepools_price_per_hour", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
+		scheduling:       histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods."),
+		planning:         histogram("tenon_plan_duration_seconds", "Time to make a plan."),
+		queue:            gauge("karpenter_scheduler_queue_depth", "Pods that wait for a place."),
+		unschedulable:    gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found."),
+		ignored:          gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for."),
+		nodes:            gauge("karpenter_cluster_state_node_count", "Nodes that are known."),
+		evictions:        counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by result.", "code"),
+		commands:         counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
+	}
+}
+
+func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
+	m.planning.Observe(took.Seconds())
+	m.nodes.Set(float64(len(s.Nodes)))
+	m.queue.Set(float64(len(s.Pending())))
+	if p.Provisioned {
+		m.scheduling.Observe(took.Seconds())
+		ignored := 0
+		for i := range p.Placement.Unplaced {
+			if len(p.Placement.Unplaced[i].Unsupported) > 0 {
+				ignored++
+			}
+		}
+		m.ignored.Set(float64(ignored))
+		m.unschedulable.Set(float64(len(p.Placement.Unplaced) - ignored))
+	} else if len(s.Pending()) == 0 {
+		m.ignored.Set(0)
+		m.unschedulable.Set(0)
+	}
+	m.pools(s)
+}
+
+func (m *metrics) pools(s *cluster.Snapshot) {
+	for name := range m.known {
+		if s.Pool(name) == nil {
+			m.forget(name)
+		}
+	}
+	for _, p := range s.Pools {
+		m.known[p.Name] = true
+		var used resource.Vector
+		price := 0.0
+		for _, c := range s.ClaimsOf(p.Name) {
+			used, price = used.Add(schedule.Charge(s, p, c)), price+c.Price
+		}
+		m.price.WithLabelValues(p.Name).Set(price)
+		for dim := range s.Names.Len() {
+			m.usage.WithLabelValues(p.Name, s.Names.Name(dim)).Set(inUnits(dim, used[dim]))
+			if p.Limits.Set[dim] {
+				m.limit.WithLabelValues(p.Name, s.Names.Name(dim)).Set(inUnits(dim, p.Limits.Amount[dim]))
+			}
+		}
+	}
+}
+
+// forget drops the series of a pool that is gone.
+func (m *metrics) forget(pool string) {
+	gone := prometheus.Labels{"nodepool": pool}
+	for _, g := range []*prometheus.GaugeVec{m.limit, m.usage, m.price} {
+		g.DeletePartialMatch(gone)
+	}
+	delete(m.known, pool)
+}
+
+func inUnits(dim int, amount int64) float64 {
+	if dim == resource.CPU {
+		return float64(amount) / 1000
+	}
+	return float64(amount)
+}
+
+func (m *metrics) done(s *cluster.Snapshot, out command.Outcome) {
+	result := "ok"
+	if out.Err != nil {
+		result = "error"
+	}
+	m.commands.WithLabelValues(strings.ToLower(reflect.TypeOf(out.Command).Name()), result).Inc()
+	if _, ok := out.Command.(command.Evict); ok {
+		m.evictions.WithLabelValues(map[string]string{"ok": "201", "error": "429"}[result]).Inc()
+	}
+	if out.Err != nil {
+		return
+	}
+	switch c := out.Command.(type) {
+	case command.CreateClaim:
+		m.claimsCreated.WithLabelValues(string(c.Reason), c.Pool, "false").Inc()
+	case command.DeleteClaim:
+		pool, terms := ofClaim(s, c.Claim)
+		m.claimsDisrupted.WithLabelValues(strings.ToLower(string(c.Reason)), pool, terms).Inc()
+	case command.Register:
+		pool, _ := ofClaim(s, c.Claim)
+		m.nodesCreated.WithLabelValues(pool).Inc()
+	case command.Release:
+		pool, terms := ofClaim(s, c.Claim)
+		m.claimsTerminated.WithLabelValues(pool, terms).Inc()
+		if c.Node != "" {
+			m.nodesTerminated.WithLabelValues(pool).Inc()
+		}
+	}
+}
+
+func ofClaim(s *cluster.Snapshot, name string) (pool, capacityType string) {
+	c := s.Claim(name)
+	if c == nil {
+		return "", ""
+	}
+	capacityType, _ = c.Labels.Get(cluster.CapacityTypeLabel)
+	return c.Pool, capacityType
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+// Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
+// plan is made from the newer snapshot anyway.
+func Check(p Plan, s *cluster.Snapshot) Plan {
+	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
+		return s.Busy[c.Key()] || !holds(c, s)
+	})
+	return p
+}
+
+func holds(c command.Command, s *cluster.Snapshot) bool {
+	switch c := c.(type) {
+	case command.CreateClaim:
+		pool := s.Pool(c.Pool)
+		return pool != nil && pool.UID == c.PoolUID && pool.Usable() && s.Claim(c.Name) == nil && anyNeedy(c.Pods, s)
+	case command.LaunchInstance:
+		claim := alive(s, c.Claim)
+		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
+	case command.Register:
+		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+	case command.Initialize:
+		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+	case command.Adopt:
+		return alive(s, c.Claim) != nil
+	case command.Fence:
+		return c.Reason != command.Empty || stillEmpty(s, c.Claim)
+	case command.Unfence:
+		return alive(s, c.Claim) != nil && s.Node(c.Node) != nil
+	case command.DeleteClaim:
+		claim := alive(s, c.Claim)
+		return claim != nil && claim.UID == c.UID && (c.Reason != command.Empty || stillEmpty(s, c.Claim))
+	case command.Evict:
+		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
+	case command.Terminate, command.Release:
+		return true // the claim or node is being deleted, and nothing takes that back
+	case command.SetPool:
+		return s.Pool(c.Pool) != nil
+	case command.SetClaim:
+		return s.Claim(c.Claim) != nil
+	}
+	return false
+}
+
+func alive(s *cluster.Snapshot, name string) *cluster.Claim {
+	if c := s.Claim(name); c != nil && c.Deleting.IsZero() {
+		return c
+	}
+	return nil
+}
+
+func stillEmpty(s *cluster.Snapshot, claim string) bool {
+	c, n := alive(s, claim), s.NodeOf(claim)
+	return c != nil && n != nil && disrupt.IsEmpty(s, c, n)
+}
+
+// anyNeedy reports whether some pod that the node was meant for still needs a place.
+func anyNeedy(pods []*cluster.Pod, s *cluster.Snapshot) bool {
+	for _, p := range pods {
+		i, found := slices.BinarySearchFunc(s.Pods, p.UID, func(q *cluster.Pod, uid string) int {
+			switch {
+			case q.UID < uid:
+				return -1
+			case q.UID > uid:
+				return 1
+			}
+			return 0
+		})
+		if found && (s.Pods[i].Pending() || s.Pods[i].Reschedulable()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// maxPrefix keeps claim names, and so node names, short enough to be label values (63 characters).
+const maxPrefix = 52
+
+func createClaim(b *schedule.Bin) command.CreateClaim {
+	return command.CreateClaim{
+		Name: claimName(b), Pool: b.Pool.Name, PoolUID: b.Pool.UID, Template: b.Pool.Template,
+		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
+		Pods: b.Pods, Reason: command.Provisioned, Price: b.Price,
+	}
+}
+
+// claimName derives the claim's name from what it is for: the same pods, pool and choice of types give the same claim,
+// so that asking again is the same act. A claim that failed for lack of capacity comes back with another choice and so
+// with another name.
+func claimName(b *schedule.Bin) string {
+	uids := make([]string, len(b.Pods))
+	for i, p := range b.Pods {
+		uids[i] = p.UID
+	}
+	slices.Sort(uids)
+	h := sha256.New()
+	for _, part := range append([]string{b.Pool.UID, b.Requirements.String(), ""}, uids...) {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	suffix := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6]))
+	prefix := b.Pool.Name
+	if len(prefix) > maxPrefix {
+		prefix = strings.TrimRight(prefix[:maxPrefix], "-.")
+	}
+	return prefix + "-" + suffix
+}
+
+// poolStatus is what a pool's status should say.
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool) cluster.PoolStatus {
+	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
+	for _, c := range s.ClaimsOf(p.Name) {
+		if c.Expected {
+			continue
+		}
+		status.Resources = status.Resources.Add(schedule.Charge(s, p, c))
+		if s.NodeOf(c.Name) != nil {
+			status.Nodes++
+		}
+	}
+	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed", problems(p.Problems))
+	class := condition(cluster.NodeClassReady, p.NodeClass.Ready, p.NodeClass.Reason, p.NodeClass.Message)
+	ready := condition(cluster.Ready, true, "", "")
+	for _, c := range []cluster.Condition{valid, class} {
+		if c.Status != cluster.True {
+			ready = condition(cluster.Ready, false, "UnhealthyDependents", c.Type+": "+c.Message)
+			break
+		}
+	}
+	status.Conditions = []cluster.Condition{valid, class, ready}
+	for i := range status.Conditions {
+		status.Conditions[i].Generation = p.Generation
+	}
+	return status
+}
+
+func condition(kind string, ok bool, reason, message string) cluster.Condition {
+	if ok {
+		return cluster.Condition{Type: kind, Status: cluster.True, Reason: kind}
+	}
+	return cluster.Condition{Type: kind, Status: cluster.False, Reason: reason, Message: message}
+}
+
+func problems(list []cluster.Problem) string {
+	parts := make([]string, len(list))
+	for i, p := range list {
+		parts[i] = p.Field + ": " + p.Text
+	}
+	return strings.Join(parts, "; ")
+}
+
+func sameStatus(want, have *cluster.PoolStatus) bool {
+	if want.Nodes != have.Nodes || want.Resources != have.Resources || want.ClassGeneration != have.ClassGeneration {
+		return false
+	}
+	for _, w := range want.Conditions {
+		same := slices.ContainsFunc(have.Conditions, func(h cluster.Condition) bool {
+			h.Since = w.Since
+			return h == w
+		})
+		if !same {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,106 @@
+// Package plan makes a plan from a snapshot and checks it against a newer one.
+//
+// Floor 2: pure. Make is the whole of what Tenon decides; reading it from top to bottom is reading the program.
+package plan
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Policy is what a plan depends on besides the snapshot.
+type Policy struct {
+	// BatchIdle and BatchMax bound how long to wait for more pods before planning for those that are there.
+	BatchIdle, BatchMax time.Duration
+	Lifecycle           lifecycle.Settings
+}
+
+// Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
+type Plan struct {
+	// Rev and Now of the snapshot it was made from.
+	Rev uint64
+	Now time.Time
+	// Commands to carry out.
+	Commands []command.Command
+	// Provisioned says that pending pods were planned for; Placement is where they go, or why they can't.
+	Provisioned bool
+	Placement   schedule.Placement
+	// WakeAt is when to plan again even if nothing changes; zero for never.
+	WakeAt time.Time
+}
+
+// Make decides what should happen now.
+func Make(s *cluster.Snapshot, policy Policy) Plan {
+	p := Plan{Rev: s.Rev, Now: s.Now}
+
+	// 1. Every claim, and every node that lost its claim, moves a step further.
+	for _, c := range s.Claims {
+		p.add(lifecycle.Next(s, c, policy.Lifecycle))
+	}
+	for _, n := range s.Nodes {
+		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
+	}
+
+	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
+	overlay := s.Plain()
+	closed, wake := batch(s, policy)
+	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
+	if closed && len(overlay.Pending()) > 0 {
+		p.Provisioned = true
+		p.Placement = schedule.Place(overlay)
+		for i := range p.Placement.Bins {
+			p.Commands = append(p.Commands, createClaim(&p.Placement.Bins[i]))
+		}
+	}
+
+	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.
+	if closed {
+		empty := disrupt.Empty(s, needed(&p.Placement))
+		p.Commands = append(p.Commands, empty.Commands...)
+		p.WakeAt = cluster.Earlier(p.WakeAt, empty.WakeAt)
+	}
+
+	// 4. Every pool's status tells what there is and what is wrong.
+	for _, pool := range s.Pools {
+		if status := poolStatus(s, pool); !sameStatus(&status, &pool.Status) {
+			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
+		}
+	}
+
+	// 5. What is under way is left alone; what failed waits for its turn.
+	p.hold(s)
+	return p
+}
+
+func (p *Plan) add(step lifecycle.Step) {
+	p.Commands = append(p.Commands, step.Commands...)
+	p.WakeAt = cluster.Earlier(p.WakeAt, step.WakeAt)
+}
+
+func (p *Plan) hold(s *cluster.Snapshot) {
+	ready := p.Commands[:0]
+	for _, c := range p.Commands {
+		if s.Busy[c.Key()] {
+			continue
+		}
+		if retry, failed := s.Retry[c.Key()]; failed && s.Now.Before(retry.NotBefore) {
+			p.WakeAt = cluster.Earlier(p.WakeAt, retry.NotBefore)
+			continue
+		}
+		ready = append(ready, c)
+	}
+	p.Commands = ready
+}
+
+func needed(placement *schedule.Placement) map[string]bool {
+	out := make(map[string]bool)
+	for _, a := range placement.Assigned {
+		out[a.Host] = true
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// explain records why the pods that are left in the group found no place. The reasons are worked out once a class.
+func explain(s *cluster.Snapshot, tiers [][]*market, g *group, out *Placement) {
+	if len(g.pods) == 0 {
+		return
+	}
+	var misses []PoolMiss
+	for _, p := range s.Pools {
+		if i := slices.IndexFunc(slices.Concat(tiers...), func(m *market) bool { return m.pool == p }); i >= 0 {
+			misses = append(misses, slices.Concat(tiers...)[i].miss(g.class))
+			continue
+		}
+		misses = append(misses, PoolMiss{Pool: p.Name, NotUsable: unusable(p)})
+	}
+	for _, pod := range g.pods {
+		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Pools: misses})
+	}
+	g.pods = nil
+}
+
+func unusable(p *cluster.Pool) string {
+	switch {
+	case p.Deleting:
+		return "it is being deleted"
+	case p.Static:
+		return "it is static (spec.replicas is set) and takes no part in provisioning"
+	case len(p.Problems) > 0:
+		return "it is not valid: " + p.Problems[0].Field + ": " + p.Problems[0].Text
+	case !p.NodeClass.Ready:
+		return "its NodeClass is not ready: " + p.NodeClass.Message
+	case p.CatalogError != "":
+		return "its instance types are not known: " + p.CatalogError
+	}
+	return "its instance types are not known yet"
+}
+
+// miss counts what ruled out the pool's types for the class. A type counts under the hurdle at which the last of its
+// offerings fell.
+func (m *market) miss(class *cluster.PodClass) PoolMiss {
+	out := PoolMiss{Pool: m.pool.Name}
+	if taint, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
+		out.Taint = &taint
+		return out
+	}
+	wants := m.match(class)
+	if len(wants) == 0 {
+		if _, entry, ok := m.matchTerm(class.Terms[0]); !ok {
+			out.Label, out.Wanted = entry.Key, entry.Values.String()
+			return out
+		}
+	}
+	matched := require.NewBits(len(m.room))
+	for _, w := range wants {
+		matched = matched.Or(w.bits)
+	}
+	fits := m.fitting(matched, class.Requests)
+	sold := fits.And(m.forSale)
+	out.Types = m.countTypes(m.offered)
+	out.ByRequirement = out.Types - m.countTypes(matched)
+	out.ByResources = m.countTypes(matched) - m.countTypes(fits)
+	out.ByOffering = m.countTypes(fits) - m.countTypes(sold)
+	if out.ByRequirement > 0 {
+		out.Key = m.strictest(class.Terms[0])
+	}
+	if out.ByResources > 0 {
+		m.nearest(&out, matched, class.Requests)
+	}
+	m.missByLimit(&out, sold)
+	if key := m.shortOfValues(sold); key != "" && out.ByLimit == 0 && sold.Any() {
+		out.MinValues = key
+	}
+	return out
+}
+
+func (m *market) fitting(rows require.Bits, need resource.Vector) require.Bits {
+	out := require.NewBits(len(m.room))
+	for i := range rows.All {
+		if need.Fits(m.room[i]) {
+			out.Set(i)
+		}
+	}
+	return out
+}
+
+func (m *market) missByLimit(out *PoolMiss, sold require.Bits) {
+	if !m.pool.Limits.Any() {
+		return
+	}
+	seen := make(map[int]bool)
+	for i := range sold.All {
+		t := m.pool.Catalog.Offerings[i].Type
+		if seen[t] {
+			continue
+		}
+		seen[t] = true
+		n, binds := m.left.allows(m.pool.Catalog.Types[t].Capacity, 1)
+		if n > 0 {
+			continue
+		}
+		out.ByLimit++
+		switch {
+		case m.pool.Limits.Broken != "":
+			out.Limit = m.pool.Limits.Broken
+		case binds == resource.Size:
+			out.Limit = "nodes " + resource.Format(resource.Pods, m.pool.Limits.Nodes)
+		default:
+			out.Limit = m.names.Name(binds) + " " + resource.Format(binds, m.pool.Limits.Amount[binds])
+		}
+	}
+}
+
+func (m *market) countTypes(rows require.Bits) int {
+	n, last := 0, -1
+	for i := range rows.All {
+		if t := m.pool.Catalog.Offerings[i].Type; t != last {
+			n, last = n+1, t
+		}
+	}
+	return n
+}
+
+// strictest is the key of the term that by itself leaves the fewest offerings.
+func (m *market) strictest(term require.Set) string {
+	key, least := "", -1
+	for _, e := range term {
+		if !m.pool.Catalog.Index().Knows(e.Key) {
+			continue
+		}
+		if n := m.pool.Catalog.Index().Match(e.Key, e.Values).And(m.offered).Count(); least < 0 || n < least {
+			key, least = e.Key, n
+		}
+	}
+	return key
+}
+
+// nearest finds, among the offerings that are too small, the dimension in which even the largest falls short; if each
+// dimension is met by some offering, the dimension that rules out the most.
+func (m *market) nearest(out *PoolMiss, rows require.Bits, need resource.Vector) {
+	var best resource.Vector
+	var short [resource.Size]int
+	for i := range rows.All {
+		best = best.Max(m.room[i])
+		if dim := need.Short(m.room[i]); dim >= 0 {
+			short[dim]++
+		}
+	}
+	dim := need.Short(best)
+	if dim < 0 {
+		for d := range short {
+			if dim < 0 || short[d] > short[dim] {
+				dim = d
+			}
+		}
+	}
+	out.shortage(m.names, dim, need[dim], best[dim])
+}

@@ -1,0 +1,94 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// Unplaced is a pod that found no place, and why.
+type Unplaced struct {
+	Pod *cluster.Pod
+	// Unsupported names what the pod asks for and the planner can't honour; Pools is empty then.
+	Unsupported []string
+	Pools       []PoolMiss
+}
+
+// PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that ruled
+// it out.
+type PoolMiss struct {
+	Pool string
+	// NotUsable says that the pool takes no part at all, and why.
+	NotUsable string
+	// Taint that the pod does not tolerate.
+	Taint *cluster.Taint
+	// Label is the key that the pool itself rules out, with what the pod asks of it.
+	Label, Wanted string
+	// Counts of instance types, by what ruled them out.
+	Types, ByRequirement, ByResources, ByOffering, ByLimit int
+	// Key is the label key that ruled out the most types; Resource, Need and Best tell the nearest miss of size.
+	Key        string
+	Resource   string
+	Need, Best string
+	// Limit names the limited resource that has nothing left.
+	Limit string
+	// MinValues names the key of which too few values were left.
+	MinValues string
+}
+
+// String is a sentence a person can act on.
+func (m *PoolMiss) String() string {
+	at := fmt.Sprintf("NodePool %q: ", m.Pool)
+	switch {
+	case m.NotUsable != "":
+		return at + m.NotUsable
+	case m.Taint != nil:
+		return at + "the pod does not tolerate taint " + m.Taint.String()
+	case m.Label != "":
+		return at + fmt.Sprintf("label %s can't be %s there", m.Label, m.Wanted)
+	case m.Types == 0:
+		return at + "its requirements leave no instance type"
+	}
+	var parts []string
+	if m.ByRequirement > 0 {
+		parts = append(parts, fmt.Sprintf("%d don't match the pod's %s", m.ByRequirement, m.Key))
+	}
+	if m.ByResources > 0 {
+		parts = append(parts, fmt.Sprintf("%d are too small (%s: the pod needs %s, the largest leaves %s for pods)", m.ByResources, m.Resource, m.Need, m.Best))
+	}
+	if m.ByOffering > 0 {
+		parts = append(parts, fmt.Sprintf("%d have no capacity right now", m.ByOffering))
+	}
+	if m.ByLimit > 0 {
+		parts = append(parts, fmt.Sprintf("%d would exceed the pool's limit of %s", m.ByLimit, m.Limit))
+	}
+	if m.MinValues != "" {
+		parts = append(parts, fmt.Sprintf("minValues of %s can't be met", m.MinValues))
+	}
+	if len(parts) == 0 {
+		return at + "no instance type is left"
+	}
+	return at + fmt.Sprintf("of %d instance types ", m.Types) + strings.Join(parts, ", ")
+}
+
+// String is a sentence a person can act on.
+func (u *Unplaced) String() string {
+	if len(u.Unsupported) > 0 {
+		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
+	}
+	if len(u.Pools) == 0 {
+		return "no NodePool is there to make a node for the pod; create one"
+	}
+	parts := make([]string, len(u.Pools))
+	for i := range u.Pools {
+		parts[i] = u.Pools[i].String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// shortage fills in the nearest miss of size.
+func (m *PoolMiss) shortage(names *resource.Names, dim int, need, best int64) {
+	m.Resource, m.Need, m.Best = names.Name(dim), resource.Format(dim, need), resource.Format(dim, best)
+}

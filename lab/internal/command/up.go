@@ -1,0 +1,102 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tenon-sh/tenon/lab/internal/controlplane"
+	"github.com/tenon-sh/tenon/lab/internal/labdir"
+)
+
+// The two ways in which another program runs a supervisor. They are flags and
+// not variables, so that they show in the process list.
+const (
+	reportFlag = "report-fd"
+	stdinFlag  = "until-stdin-closes"
+)
+
+func newUp() *cobra.Command {
+	var detach, untilStdinCloses bool
+	var reportFD uint
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the lab and keep it until Ctrl-C",
+		Long: `Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
+The lab listens on 127.0.0.1 only, on free ports; two labs run side by side.
+A directory that held a lab before keeps its objects.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dirOf(cmd)
+			if err != nil {
+				return err
+			}
+			if detach {
+				return runDetached(dir, cmd.OutOrStdout())
+			}
+			report := reporter{out: cmd.OutOrStdout()}
+			if reportFD != 0 {
+				report.file = os.NewFile(uintptr(reportFD), "report")
+			}
+			return report.end(supervise(cmd.Context(), dir, report, untilStdinCloses))
+		},
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "return when the lab is ready and leave it running")
+	cmd.Flags().UintVar(&reportFD, reportFlag, 0, "write progress to this file descriptor")
+	cmd.Flags().BoolVar(&untilStdinCloses, stdinFlag, false, "end the lab when standard input closes")
+	_ = cmd.Flags().MarkHidden(reportFlag)
+	_ = cmd.Flags().MarkHidden(stdinFlag)
+	return cmd
+}
+
+// supervise runs a lab from start to end.
+func supervise(ctx context.Context, dir labdir.Dir, report reporter, untilStdinCloses bool) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if untilStdinCloses {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
+	}
+	if err := dir.Prepare(); err != nil {
+		return err
+	}
+	lock, err := dir.Lock()
+	if err != nil {
+		return err
+	}
+	err = superviseLocked(ctx, dir, report)
+	return errors.Join(err, lock.Release())
+}
+
+func superviseLocked(ctx context.Context, dir labdir.Dir, report reporter) error {
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this executable: %w", err)
+	}
+	begin := time.Now()
+	plane, err := controlplane.Start(ctx, dir, binary, report.progress)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return errors.New("interrupted: the lab was not started")
+		}
+		return err
+	}
+	report.ready(dir, time.Since(begin))
+	select {
+	case <-ctx.Done():
+		report.progress("ending the lab")
+		return plane.Stop()
+	case err := <-plane.Failure():
+		return errors.Join(fmt.Errorf("the lab ends: %w", err), plane.Stop())
+	}
+}
