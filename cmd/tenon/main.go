@@ -33,6 +33,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newControllerCommand(), newLabCommand())
+	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand())
 	return root
 }

@@ -86,12 +86,13 @@ func (a *Actor) release(ctx context.Context, c command.Release) (result, error) 
 		if err := a.Client.Delete(ctx, node); err != nil && !apierrors.IsNotFound(err) {
 			return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
 		}
-		writes = append(writes, command.Write{Kind: command.KindNode, Name: c.Node})
+		writes = append(writes, command.Write{Kind: command.KindNode, Name: c.Node, Gone: true})
 	}
 	if c.Claim != "" {
 		if _, err := a.editClaim(ctx, c.Claim, func(n *v1.NodeClaim) { n.Finalizers = without(n.Finalizers) }); err != nil {
 			return result{}, err
 		}
+		writes = append(writes, command.Write{Kind: command.KindClaim, Name: c.Claim, Gone: true})
 	}
 	return result{writes: writes}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -50,8 +51,43 @@ type Host struct {
 	Seats             []Seat
 	// Initialized hosts are preferred: they run pods now.
 	Initialized bool
+	// Fenced hosts are about to go but can still be kept: they are opened again if pods need them.
+	Fenced bool
 	// Undecided hosts are claims without an instance: their labels are not all known, but whoever has a seat fits.
 	Undecided bool
+	// open says, of an undecided host, which labels the launch will decide.
+	open func(key string) bool
+}
+
+// Takes reports whether a pod of the class may run on the host, room aside. What a launch has yet to decide is held
+// against the pod: a claim that may go to either of two zones suits nobody who must avoid one of them.
+func (h *Host) Takes(c *PodClass) bool {
+	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
+		return false
+	}
+	return slices.ContainsFunc(c.Terms, func(term require.Set) bool {
+		if h.Undecided && slices.ContainsFunc(term, func(e require.Entry) bool { return h.open(e.Key) }) {
+			return false
+		}
+		_, ok := term.Miss(h.Labels.Get)
+		return ok
+	})
+}
+
+// mayTake is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
+func (h *Host) mayTake(c *PodClass) bool {
+	if !h.Undecided {
+		return Lands(c, h.Labels, h.Taints)
+	}
+	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
+		return false
+	}
+	return slices.ContainsFunc(c.Terms, func(term require.Set) bool {
+		return !slices.ContainsFunc(term, func(e require.Entry) bool {
+			value, present := h.Labels.Get(e.Key)
+			return !h.open(e.Key) && !e.Values.Matches(value, present)
+		})
+	})
 }
 
 // HostName is the name under which a claim's host goes.
@@ -62,12 +98,12 @@ func HostName(c *Claim, n *Node) string {
 	return c.Name
 }
 
-// Hosts lists where pods can go: initialized ones first, each kind by name.
+// Hosts lists where pods can go: initialized ones first, fenced ones last, each kind by name.
 func (o *Overlay) Hosts() []Host {
 	var hosts []Host
 	for _, n := range o.Base.Nodes {
 		c := o.Base.ClaimOf(n.Name)
-		if o.gone[n.Name] || n.Cordoned || n.HasTaint(DisruptedTaint, NoSchedule) {
+		if o.gone[n.Name] || n.Cordoned {
 			continue
 		}
 		hosts = append(hosts, o.hostOfNode(n, c))
@@ -79,6 +115,12 @@ func (o *Overlay) Hosts() []Host {
 		hosts = append(hosts, o.hostOfClaim(c))
 	}
 	slices.SortFunc(hosts, func(a, b Host) int {
+		if a.Fenced != b.Fenced {
+			if b.Fenced {
+				return -1
+			}
+			return 1
+		}
 		if a.Initialized != b.Initialized {
 			if a.Initialized {
 				return -1
@@ -93,6 +135,9 @@ func (o *Overlay) Hosts() []Host {
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true}
 	if c != nil {
+		if n.HasTaint(DisruptedTaint, NoSchedule) {
+			h.Fenced, h.Taints = true, without(n.Taints, DisruptedTaint)
+		}
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {
@@ -108,6 +153,10 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 	return h
 }
 
+func without(taints []Taint, key string) []Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t Taint) bool { return t.Key == key })
+}
+
 // lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
 func lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
@@ -115,7 +164,7 @@ func lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(Init
 func daemonRoom(s *Snapshot, n *Node, h *Host) resource.Vector {
 	var room resource.Vector
 	for _, d := range s.Daemons {
-		if !Lands(d.Class, h.Labels, h.Taints) {
+		if !h.mayTake(d.Class) {
 			continue
 		}
 		there := n != nil && slices.ContainsFunc(s.PodsOn(n.Name), func(p *Pod) bool { return p.Owner == d.UID })
@@ -141,9 +190,24 @@ func (o *Overlay) hostOfClaim(c *Claim) Host {
 		h.Free = c.Allocatable
 	} else {
 		h.Free, h.Undecided = o.smallest(c), true
+		o.decide(c, &h)
 	}
 	h.Free = h.Free.Sub(daemonRoom(o.Base, nil, &h))
 	return h
+}
+
+// decide adds the labels of which the claim's requirements leave one value, and says which are open.
+func (o *Overlay) decide(c *Claim, h *Host) {
+	for _, e := range c.Requirements {
+		if values, finite := e.Values.Listed(); finite && len(values) == 1 && !e.Values.AllowsAbsent() {
+			h.Labels = h.Labels.With(e.Key, values[0])
+		}
+	}
+	pool := o.Base.Pool(c.Pool)
+	h.open = func(key string) bool {
+		_, decided := h.Labels.Get(key)
+		return !decided && (pool == nil || pool.Catalog == nil || pool.Catalog.Index().Knows(key))
+	}
 }
 
 // smallest is what a claim that has not been launched will have at least, whichever of its types it becomes.

@@ -39,6 +39,12 @@ func (p *Pool) Usable() bool {
 	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
 }
 
+// Waiting reports whether the pool will be usable as soon as the cloud has said what it sells: planning without it could
+// only come to a worse answer.
+func (p *Pool) Waiting() bool {
+	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil && p.CatalogError == ""
+}
+
 // Template is what a pool's new nodes look like.
 type Template struct {
 	Labels      Labels

@@ -107,10 +107,15 @@ func (c Unfence) Key() string        { return "unfence/" + c.Node }
 func (c DeleteClaim) Key() string    { return "delete/" + c.Claim }
 func (c Evict) Key() string          { return "evict/" + c.UID }
 func (c Terminate) Key() string      { return "terminate/" + c.Claim + "/" + c.ProviderID }
-func (c Release) Key() string        { return "release/" + c.Claim + "/" + c.Node }
-func (c Adopt) Key() string          { return "adopt/" + c.Claim }
-func (c SetPool) Key() string        { return "pool/" + c.Pool }
-func (c SetClaim) Key() string       { return "claim/" + c.Claim }
+func (c Release) Key() string {
+	if c.Claim != "" {
+		return "release/" + c.Claim
+	}
+	return "release/node/" + c.Node
+}
+func (c Adopt) Key() string    { return "adopt/" + c.Claim }
+func (c SetPool) Key() string  { return "pool/" + c.Pool }
+func (c SetClaim) Key() string { return "claim/" + c.Claim }
 
 func (CreateClaim) command()    {}
 func (LaunchInstance) command() {}
@@ -158,11 +163,11 @@ type Outcome struct {
 	Again time.Duration
 }
 
-// Write names an object and the version that a write gave it. Version is empty if the object was deleted; Created says
-// that it was not there before.
+// Write names an object and the version that a write gave it. Version is empty if the object was deleted, which may
+// take effect later; Gone says that nothing holds it any more. Created says that it was not there before.
 type Write struct {
 	Kind, Name, Version string
-	Created             bool
+	Created, Gone       bool
 }
 
 // The kinds of objects that are written. Pods are named by UID, the others by name.

@@ -19,18 +19,21 @@ type Result struct {
 // Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and
 // once a later snapshot shows it fenced and still empty its claim is deleted. A fenced node that is needed after all is
 // opened again. needed holds the hosts that pending pods are to go to.
-func Empty(s *cluster.Snapshot, needed map[string]bool) Result {
+//
+// A new node that no pod has reached yet is kept for the nomination time even if no pod is to go there at this moment:
+// the pod it was made for may be between its old incarnation and its new one.
+func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration) Result {
 	var out Result
 	for _, p := range s.Pools {
 		if p.Static || p.Deleting {
 			continue
 		}
-		emptyPool(s, p, needed, &out)
+		emptyPool(s, p, needed, nomination, &out)
 	}
 	return out
 }
 
-func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, out *Result) {
+func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nomination time.Duration, out *Result) {
 	allowed := allowance(s, p, string(command.Empty))
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
@@ -46,8 +49,8 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, out
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
 		case !idle || p.ConsolidateAfter.Never:
-		case s.Now.Before(quietAt(p, c)):
-			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c))
+		case s.Now.Before(quietAt(p, c, nomination)):
+			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c, nomination))
 		case allowed > 0:
 			allowed--
 			out.Commands = append(out.Commands, command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Empty})
@@ -72,8 +75,11 @@ func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 }
 
 // quietAt is when the node has been left alone for long enough.
-func quietAt(p *cluster.Pool, c *cluster.Claim) time.Time {
+func quietAt(p *cluster.Pool, c *cluster.Claim, nomination time.Duration) time.Time {
 	since := c.Condition(cluster.Initialized).Since
+	if c.LastPodEvent.IsZero() {
+		return since.Add(max(p.ConsolidateAfter.For, nomination))
+	}
 	if c.LastPodEvent.After(since) {
 		since = c.LastPodEvent
 	}

@@ -127,7 +127,7 @@ func (b *Book) shown(w command.Write) bool {
 		}
 	}
 	if w.Version == "" {
-		return !there || leaving
+		return !there || leaving && !w.Gone
 	}
 	if !there {
 		// A created object is not there yet; an updated one is gone. Only the former is waited for.

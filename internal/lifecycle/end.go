@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -60,12 +61,36 @@ func drain(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (step Step, d
 		}
 		tiers[tier(p)] = append(tiers[tier(p)], p)
 	}
-	for _, pods := range tiers {
+	if c.HasTerminationGrace && !s.Now.Before(c.Deleting.Add(c.TerminationGrace)) {
+		return Step{}, true // the node's time is up, whatever is still on it
+	}
+	for i, pods := range tiers {
 		if len(pods) > 0 {
-			return drainTier(s, c, n, pods), false
+			step = drainTier(s, c, n, pods)
+			return lastCalls(s, c, n, slices.Concat(tiers[i+1:]...), step), false
 		}
 	}
 	return Step{}, true
+}
+
+// lastCalls adds the pods of later tiers that must be told to go now, although it is not their turn, and wakes up for
+// the next one.
+func lastCalls(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, pods []*cluster.Pod, step Step) Step {
+	if !c.HasTerminationGrace {
+		return step
+	}
+	step.WakeAt = cluster.Earlier(step.WakeAt, c.Deleting.Add(c.TerminationGrace))
+	for _, p := range pods {
+		if !p.Deleting.IsZero() {
+			continue
+		}
+		if due := lastCall(c, p); s.Now.Before(due) {
+			step.WakeAt = cluster.Earlier(step.WakeAt, due)
+			continue
+		}
+		step.Commands = append(step.Commands, drainTier(s, c, n, []*cluster.Pod{p}).Commands...)
+	}
+	return step
 }
 
 func tier(p *cluster.Pod) int {
@@ -80,7 +105,7 @@ func tier(p *cluster.Pod) int {
 }
 
 func stuck(p *cluster.Pod, now time.Time) bool {
-	return !p.Deleting.IsZero() && now.After(p.Deleting.Add(p.Grace+stuckAfter))
+	return !p.Deleting.IsZero() && !now.Before(p.Deleting.Add(p.Grace+stuckAfter))
 }
 
 func drainTier(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, pods []*cluster.Pod) Step {

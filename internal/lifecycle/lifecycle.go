@@ -68,7 +68,10 @@ func launch(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
 		return do(deletion(c, nil, command.Reason(cond.Reason), cond.Message))
 	}
 	deadline := c.Created.Add(set.LaunchTimeout)
-	if !s.Now.Before(deadline) && !s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
+	if !s.Now.Before(deadline) {
+		if s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
+			return Step{} // deleting the claim now could leave an instance behind; the launch's end wakes us
+		}
 		return do(deletion(c, nil, command.LaunchTimeout, fmt.Sprintf("no instance could be launched within %s", set.LaunchTimeout)))
 	}
 	return Step{Commands: []command.Command{command.LaunchInstance{Claim: c.Name, UID: c.UID}}, WakeAt: deadline}

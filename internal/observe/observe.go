@@ -37,12 +37,14 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 
 func (o *Observer) logPlacement(p *plan.Plan, took time.Duration) {
 	pl := &p.Placement
-	if len(pl.Bins) > 0 {
-		pods := 0
-		for i := range pl.Bins {
-			pods += len(pl.Bins[i].Pods)
+	nodes, pods, price := 0, 0, 0.0
+	for _, c := range p.Commands {
+		if create, ok := c.(command.CreateClaim); ok {
+			nodes, pods, price = nodes+1, pods+len(create.Pods), price+create.Price
 		}
-		o.log.Info("planned new nodes", "pods", pods, "nodes", len(pl.Bins), "price-per-hour", pl.Price, "duration", took.String())
+	}
+	if nodes > 0 {
+		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "duration", took.String())
 	}
 	for i := range pl.Unplaced {
 		if u := &pl.Unplaced[i]; o.events.news(u.Pod.UID, u.String()) {

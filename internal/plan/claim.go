@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -14,9 +15,9 @@ import (
 // maxPrefix keeps claim names, and so node names, short enough to be label values (63 characters).
 const maxPrefix = 52
 
-func createClaim(b *schedule.Bin) command.CreateClaim {
+func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
 	return command.CreateClaim{
-		Name: claimName(b), Pool: b.Pool.Name, PoolUID: b.Pool.UID, Template: b.Pool.Template,
+		Name: claimName(b, taken), Pool: b.Pool.Name, PoolUID: b.Pool.UID, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
 		Pods: b.Pods, Reason: command.Provisioned, Price: b.Price,
 	}
@@ -24,15 +25,24 @@ func createClaim(b *schedule.Bin) command.CreateClaim {
 
 // claimName derives the claim's name from what it is for: the same pods, pool and choice of types give the same claim,
 // so that asking again is the same act. A claim that failed for lack of capacity comes back with another choice and so
-// with another name.
-func claimName(b *schedule.Bin) string {
+// with another name. If the name is taken, the claim that has it was made for these pods and others have taken their
+// seats; they need one more.
+func claimName(b *schedule.Bin, taken func(string) bool) string {
+	for try := 0; ; try++ {
+		if name := nameFor(b, try); !taken(name) {
+			return name
+		}
+	}
+}
+
+func nameFor(b *schedule.Bin, try int) string {
 	uids := make([]string, len(b.Pods))
 	for i, p := range b.Pods {
 		uids[i] = p.UID
 	}
 	slices.Sort(uids)
 	h := sha256.New()
-	for _, part := range append([]string{b.Pool.UID, b.Requirements.String(), ""}, uids...) {
+	for _, part := range append([]string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}, uids...) {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}

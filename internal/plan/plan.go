@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -19,6 +20,9 @@ type Policy struct {
 	BatchIdle, BatchMax time.Duration
 	Lifecycle           lifecycle.Settings
 }
+
+// nomination is how long a new node is kept for the pods it was made for.
+func (p Policy) nomination() time.Duration { return max(2*p.BatchMax, 10*time.Second) }
 
 // Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
 type Plan struct {
@@ -49,18 +53,17 @@ func Make(s *cluster.Snapshot, policy Policy) Plan {
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
 	overlay := s.Plain()
 	closed, wake := batch(s, policy)
+	closed = closed && !slices.ContainsFunc(s.Pools, (*cluster.Pool).Waiting)
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
 		p.Placement = schedule.Place(overlay)
-		for i := range p.Placement.Bins {
-			p.Commands = append(p.Commands, createClaim(&p.Placement.Bins[i]))
-		}
+		p.createClaims(s)
 	}
 
 	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.
 	if closed {
-		empty := disrupt.Empty(s, needed(&p.Placement))
+		empty := disrupt.Empty(s, needed(&p.Placement), policy.nomination())
 		p.Commands = append(p.Commands, empty.Commands...)
 		p.WakeAt = cluster.Earlier(p.WakeAt, empty.WakeAt)
 	}
@@ -80,6 +83,16 @@ func Make(s *cluster.Snapshot, policy Policy) Plan {
 func (p *Plan) add(step lifecycle.Step) {
 	p.Commands = append(p.Commands, step.Commands...)
 	p.WakeAt = cluster.Earlier(p.WakeAt, step.WakeAt)
+}
+
+// createClaims asks for a claim for every new node.
+func (p *Plan) createClaims(s *cluster.Snapshot) {
+	taken := make(map[string]bool, len(p.Placement.Bins))
+	for i := range p.Placement.Bins {
+		c := createClaim(&p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
+		taken[c.Name] = true
+		p.Commands = append(p.Commands, c)
+	}
 }
 
 func (p *Plan) hold(s *cluster.Snapshot) {

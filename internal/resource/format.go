@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Format writes the amount of one dimension the way people write it in manifests: 1500m, 2, 3Gi.
+// Format writes the amount of one dimension the way people write it in manifests: 500m, 1.5, 2, 3Gi.
 func Format(dim int, amount int64) string {
 	switch dim {
 	case CPU:
-		if amount%1000 != 0 {
+		if amount > -1000 && amount < 1000 && amount != 0 {
 			return strconv.FormatInt(amount, 10) + "m"
 		}
-		return strconv.FormatInt(amount/1000, 10)
+		return strconv.FormatFloat(float64(amount)/1000, 'f', -1, 64)
 	case Memory, Storage:
 		return formatBytes(amount)
 	}

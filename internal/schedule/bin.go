@@ -35,9 +35,9 @@ type Bin struct {
 func newBin(c *candidate, groups []*group, fill *filling) (Bin, bool) {
 	for {
 		content := fill.content(groups)
-		rows, types := c.interchangeable(groups, fill, content)
-		if c.m.shortOfValues(rows) == "" {
-			return c.bin(groups, fill, rows, types, content), true
+		choice := c.interchangeable(groups, fill, content)
+		if c.m.shortOfValues(choice.rows) == "" {
+			return c.bin(groups, fill, choice, content), true
 		}
 		if !fill.halve() {
 			return Bin{}, false
@@ -45,24 +45,36 @@ func newBin(c *candidate, groups []*group, fill *filling) (Bin, bool) {
 	}
 }
 
-// interchangeable finds every offering that would do for the content as well, and its types, cheapest first.
-func (c *candidate) interchangeable(groups []*group, fill *filling, content resource.Vector) (require.Bits, []string) {
+// choice is what a node may become: offerings, their types, cheapest first, and labels that had to be settled for it.
+type choice struct {
+	rows    require.Bits
+	types   []string
+	settled require.Set
+}
+
+// interchangeable finds every offering that would do for the content as well.
+func (c *candidate) interchangeable(groups []*group, fill *filling, content resource.Vector) choice {
 	m, catalog := c.m, c.m.pool.Catalog
-	rows := m.forSale
+	rows := m.offered
 	for i, n := range fill.counts {
 		if n > 0 {
 			rows = rows.And(m.wantsOf(groups[i].class)[c.lands[i]].bits)
 		}
 	}
 	capacity := catalog.Types[catalog.Offerings[c.offering].Type].Capacity
-	least := make(map[int]float64)
-	fits := require.NewBits(len(m.room))
+	fits, tight := require.NewBits(len(m.room)), require.NewBits(len(m.room))
 	for i := range rows.All {
-		o := &catalog.Offerings[i]
-		if !content.Fits(m.room[i]) || !m.withinLimited(catalog.Types[o.Type].Capacity, capacity) {
-			continue
+		switch {
+		case !m.holds(i, content):
+			tight.Set(i)
+		case m.withinLimited(catalog.Types[catalog.Offerings[i].Type].Capacity, capacity):
+			fits.Set(i)
 		}
-		fits.Set(i)
+	}
+	fits, settled := c.apart(fits.And(m.forSale), tight)
+	least := make(map[int]float64)
+	for i := range fits.All {
+		o := &catalog.Offerings[i]
 		if price, seen := least[o.Type]; !seen || o.Price < price {
 			least[o.Type] = o.Price
 		}
@@ -75,7 +87,84 @@ func (c *candidate) interchangeable(groups []*group, fill *filling, content reso
 	if len(order) > MaxTypes {
 		order = order[:MaxTypes]
 	}
-	return m.only(fits, order)
+	out := choice{settled: settled}
+	out.rows, out.types = m.only(fits, order)
+	return out
+}
+
+// apart narrows the offerings that fit until no combination of their types, zones and capacity types is one that is too
+// tight: a claim lists each by itself, so the cloud may combine them freely. Offerings of one type differ in room where
+// a daemonset selects some of them. The candidate itself always stays.
+func (c *candidate) apart(fits, tight require.Bits) (require.Bits, require.Set) {
+	var settled require.Set
+	own := &c.m.pool.Catalog.Offerings[c.offering]
+	for again := true; again; {
+		again = false
+		types, zones, terms := c.m.spanned(fits)
+		for i := range tight.All {
+			o := &c.m.pool.Catalog.Offerings[i]
+			if !types[o.Type] || !zones[o.Zone] || !terms[o.CapacityType] || !c.m.meets(i, settled) {
+				continue
+			}
+			var clashes func(*cluster.Offering) bool
+			switch {
+			case o.Type != own.Type:
+				clashes = func(x *cluster.Offering) bool { return x.Type == o.Type }
+			case o.Zone != own.Zone:
+				clashes = func(x *cluster.Offering) bool { return x.Zone == o.Zone }
+			case o.CapacityType != own.CapacityType:
+				clashes = func(x *cluster.Offering) bool { return x.CapacityType == o.CapacityType }
+			default:
+				key, value := difference(own.Labels, o.Labels)
+				settled = settled.With(key, value)
+				clashes = func(x *cluster.Offering) bool { have, ok := x.Labels.Get(key); return !value.Matches(have, ok) }
+			}
+			fits, again = c.m.without(fits, clashes), true
+			break
+		}
+	}
+	return fits, settled
+}
+
+// spanned are the types, zones and capacity types among the rows.
+func (m *market) spanned(rows require.Bits) (types map[int]bool, zones, terms map[string]bool) {
+	types, zones, terms = map[int]bool{}, map[string]bool{}, map[string]bool{}
+	for i := range rows.All {
+		o := &m.pool.Catalog.Offerings[i]
+		types[o.Type], zones[o.Zone], terms[o.CapacityType] = true, true, true
+	}
+	return types, zones, terms
+}
+
+func (m *market) meets(row int, set require.Set) bool {
+	_, ok := set.Miss(m.pool.Catalog.Offerings[row].Labels.Get)
+	return ok
+}
+
+func (m *market) without(rows require.Bits, drop func(*cluster.Offering) bool) require.Bits {
+	out := require.NewBits(len(m.room))
+	for i := range rows.All {
+		if !drop(&m.pool.Catalog.Offerings[i]) {
+			out.Set(i)
+		}
+	}
+	return out
+}
+
+// difference is a key in which the labels differ, with what the first have there.
+func difference(own, other cluster.Labels) (key string, values require.Values) {
+	for _, l := range own {
+		if value, ok := other.Get(l.Key); !ok || value != l.Value {
+			return l.Key, require.Only(l.Value)
+		}
+	}
+	for _, l := range other {
+		if _, ok := own.Get(l.Key); !ok {
+			absent, _ := require.Make(require.DoesNotExist, nil)
+			return l.Key, absent
+		}
+	}
+	return cluster.InstanceTypeLabel, require.Anything()
 }
 
 // withinLimited reports whether the capacity is no more than what is charged, in the dimensions that are limited: so
@@ -115,12 +204,17 @@ func (m *market) shortOfValues(rows require.Bits) string {
 	return ""
 }
 
-func (c *candidate) bin(groups []*group, fill *filling, rows require.Bits, types []string, content resource.Vector) Bin {
+func (c *candidate) bin(groups []*group, fill *filling, choice choice, content resource.Vector) Bin {
 	m, catalog := c.m, c.m.pool.Catalog
 	b := Bin{
-		Pool: m.pool, Types: types, Price: c.price, Seats: fill.seats(groups),
+		Pool: m.pool, Types: choice.types, Price: c.price, Seats: fill.seats(groups),
 		Capacity:     catalog.Types[catalog.Offerings[c.offering].Type].Capacity,
-		Requirements: m.pool.Template.Requirements, Labels: m.fixed,
+		Requirements: m.pool.Template.Requirements.And(choice.settled), Labels: m.fixed,
+	}
+	for _, label := range m.fixed {
+		if catalog.Index().Knows(label.Key) {
+			b.Requirements = b.Requirements.Replace(label.Key, require.Only(label.Value))
+		}
 	}
 	for i, n := range fill.counts {
 		if n > 0 {
@@ -129,14 +223,14 @@ func (c *candidate) bin(groups []*group, fill *filling, rows require.Bits, types
 	}
 	var daemons resource.Vector
 	zones, terms := map[string]bool{}, map[string]bool{}
-	for i := range rows.All {
+	for i := range choice.rows.All {
 		o := &catalog.Offerings[i]
 		daemons = daemons.Max(catalog.Types[o.Type].Allocatable.Sub(m.room[i]))
 		zones[o.Zone], terms[o.CapacityType] = true, true
 		b.Price = min(b.Price, o.Price)
 	}
 	b.Requests = content.Add(daemons)
-	b.Requirements = b.Requirements.Replace(cluster.InstanceTypeLabel, require.Only(types...)).
+	b.Requirements = b.Requirements.Replace(cluster.InstanceTypeLabel, require.Only(choice.types...)).
 		Replace(cluster.CapacityTypeLabel, require.Only(listed(terms)...)).
 		Replace(cluster.ZoneLabel, require.Only(listed(zones)...))
 	for _, e := range fill.open {

@@ -75,8 +75,10 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 		m.nearest(&out, matched, class.Requests)
 	}
 	m.missByLimit(&out, sold)
-	if key := m.shortOfValues(sold); key != "" && out.ByLimit == 0 && sold.Any() {
-		out.MinValues = key
+	for _, w := range wants {
+		if rows := sold.And(w.bits); out.ByLimit == 0 && rows.Any() {
+			out.MinValues = m.shortOfValues(rows)
+		}
 	}
 	return out
 }
@@ -84,7 +86,7 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 func (m *market) fitting(rows require.Bits, need resource.Vector) require.Bits {
 	out := require.NewBits(len(m.room))
 	for i := range rows.All {
-		if need.Fits(m.room[i]) {
+		if m.holds(i, need) {
 			out.Set(i)
 		}
 	}
@@ -143,23 +145,50 @@ func (m *market) strictest(term require.Set) string {
 }
 
 // nearest finds, among the offerings that are too small, the dimension in which even the largest falls short; if each
-// dimension is met by some offering, the dimension that rules out the most.
+// dimension is met by some offering, the one in which an offering with enough of everything else comes closest.
 func (m *market) nearest(out *PoolMiss, rows require.Bits, need resource.Vector) {
-	var best resource.Vector
-	var short [resource.Size]int
+	var best, alone resource.Vector
+	crowded, overdrawn := -1, int64(0)
 	for i := range rows.All {
-		best = best.Max(m.room[i])
-		if dim := need.Short(m.room[i]); dim >= 0 {
-			short[dim]++
+		room := m.room[i]
+		if m.holds(i, need) {
+			continue
+		}
+		best = best.Max(room)
+		dim := need.Short(room)
+		if dim < 0 { // its daemons alone are too much
+			crowded = room.Times(-1).Short(resource.Vector{})
+			overdrawn = room[crowded]
+			continue
+		}
+		rest := need
+		rest[dim] = 0
+		if rest.Fits(room) {
+			alone[dim] = max(alone[dim], room[dim])
 		}
 	}
 	dim := need.Short(best)
-	if dim < 0 {
-		for d := range short {
-			if dim < 0 || short[d] > short[dim] {
-				dim = d
-			}
+	switch {
+	case dim >= 0:
+		out.shortage(m.names, dim, need[dim], best[dim])
+	case crowded >= 0 && alone.IsZero():
+		out.shortage(m.names, crowded, need[crowded], overdrawn)
+	default:
+		dim = closest(need, alone)
+		out.shortage(m.names, dim, need[dim], alone[dim])
+	}
+}
+
+// closest is the needed dimension of which there is the largest part.
+func closest(need, have resource.Vector) int {
+	closest, most := -1, -1.0
+	for dim := range need {
+		if need[dim] <= 0 {
+			continue
+		}
+		if part := float64(have[dim]) / float64(need[dim]); part > most {
+			closest, most = dim, part
 		}
 	}
-	out.shortage(m.names, dim, need[dim], best[dim])
+	return closest
 }

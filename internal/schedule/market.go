@@ -68,6 +68,11 @@ func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
 		With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
 	index := p.Catalog.Index()
 	m.offered = require.AllBits(index.Len())
+	for _, label := range m.fixed {
+		if index.Knows(label.Key) {
+			m.offered = m.offered.And(index.Match(label.Key, require.Only(label.Value)))
+		}
+	}
 	for _, e := range p.Template.Requirements {
 		if _, decided := m.fixed.Get(e.Key); decided {
 			continue
@@ -78,8 +83,8 @@ func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
 		}
 		m.open = m.open.With(e.Key, e.Values)
 	}
-	m.forSale = m.offered.And(p.Catalog.Available())
 	m.room = m.rooms(s.Daemons)
+	m.forSale = m.fitting(m.offered.And(p.Catalog.Available()), resource.Vector{})
 	m.left = newLeft(s, p)
 	return m
 }
@@ -101,6 +106,12 @@ func (m *market) rooms(daemons []*cluster.Daemon) []resource.Vector {
 		}
 	}
 	return room
+}
+
+// holds reports whether an offering has room for the need beside its daemons. One that is too small for its daemons
+// alone holds nothing, not even a pod that asks for nothing.
+func (m *market) holds(row int, need resource.Vector) bool {
+	return need.Fits(m.room[row]) && resource.Vector{}.Within(m.room[row])
 }
 
 func newLeft(s *cluster.Snapshot, p *cluster.Pool) left {

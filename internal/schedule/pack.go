@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"slices"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -35,7 +37,8 @@ func pack(tier []*market, groups []*group, out *Placement) {
 		}
 		bin, ok := newBin(best, groups, &fill)
 		if !ok {
-			best.room = resource.Vector{} // out of the race: its content can't be kept interchangeable enough
+			// Not even one pod of the group that is left can be kept interchangeable enough here; others still can.
+			best.lands[fill.first()] = -1
 			continue
 		}
 		for range repeats(best, groups, &fill, bin.Capacity) {
@@ -221,19 +224,23 @@ func (f *filling) content(groups []*group) resource.Vector {
 	return sum
 }
 
+// first is the first group that has something in.
+func (f *filling) first() int {
+	return slices.IndexFunc(f.counts, func(n int) bool { return n > 0 })
+}
+
 // halve leaves about half of the pods in; it is false if nothing would be left to give up.
 func (f *filling) halve() bool {
-	total, kept, first := 0, 0, -1
-	for i, n := range f.counts {
-		if n > 0 && first < 0 {
-			first = i
-		}
+	total, kept, first := 0, 0, f.first()
+	for _, n := range f.counts {
 		total += n
-		f.counts[i] = n / 2
-		kept += n / 2
 	}
 	if total <= 1 {
 		return false
+	}
+	for i, n := range f.counts {
+		f.counts[i] = n / 2
+		kept += n / 2
 	}
 	if kept == 0 {
 		f.counts[first] = 1

@@ -122,10 +122,13 @@ func fillSeats(s *cluster.Snapshot, groups []*group, hosts []cluster.Host, out *
 			if g == nil || len(g.pods) == 0 {
 				continue
 			}
-			if !h.Undecided && !cluster.Lands(g.class, h.Labels, h.Taints) {
-				continue
+			n := min(seat.Count-seated(s, h.Name, seat.Class), len(g.pods))
+			switch {
+			case h.Undecided: // whatever it becomes was chosen to hold them
+				put(g, h, n, out)
+			case cluster.Lands(g.class, h.Labels, h.Taints):
+				assign(g, h, n, out)
 			}
-			assign(g, h, min(seat.Count-seated(s, h.Name, seat.Class), len(g.pods)), out)
 		}
 	}
 }
@@ -152,7 +155,7 @@ func fillHosts(groups []*group, hosts []cluster.Host, out *Placement) {
 				break
 			}
 			h := &hosts[i]
-			if !g.class.Requests.Fits(h.Free) || !cluster.Lands(g.class, h.Labels, h.Taints) {
+			if !g.class.Requests.Fits(h.Free) || !h.Takes(g.class) {
 				continue
 			}
 			assign(g, h, len(g.pods), out)
@@ -162,10 +165,14 @@ func fillHosts(groups []*group, hosts []cluster.Host, out *Placement) {
 
 // assign gives up to n pods of the group a place on the host, as far as there is room.
 func assign(g *group, h *cluster.Host, n int, out *Placement) {
+	put(g, h, g.class.Requests.Count(h.Free, max(n, 0)), out)
+}
+
+// put gives n pods of the group a place on the host.
+func put(g *group, h *cluster.Host, n int, out *Placement) {
 	if n <= 0 {
 		return
 	}
-	n = g.class.Requests.Count(h.Free, n)
 	for _, pod := range g.take(n) {
 		out.Assigned = append(out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
 	}

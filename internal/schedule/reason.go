@@ -47,7 +47,7 @@ func (m *PoolMiss) String() string {
 	case m.Taint != nil:
 		return at + "the pod does not tolerate taint " + m.Taint.String()
 	case m.Label != "":
-		return at + fmt.Sprintf("label %s can't be %s there", m.Label, m.Wanted)
+		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows", m.Label, m.Wanted)
 	case m.Types == 0:
 		return at + "its requirements leave no instance type"
 	}

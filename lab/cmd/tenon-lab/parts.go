@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
-	"github.com/tenon-sh/tenon/lab/internal/kubelets"
+	"github.com/tenon-sh/tenon/lab/cmd/tenon-lab/kubelets"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"

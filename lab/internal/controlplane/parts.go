@@ -96,7 +96,7 @@ func apiServerPart(dir labdir.Dir, p ports) part {
 			"--proxy-client-key-file=" + pki("front-proxy-client.key"),
 			"--enable-aggregator-routing=false",
 			"--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000",
-			"--profiling=true",
+			"--profiling=false",
 		},
 	}
 }
@@ -120,7 +120,7 @@ func controllerManagerPart(dir labdir.Dir, p ports) part {
 			// Three missed heartbeats of the simulated kubelets.
 			"--node-monitor-grace-period=5m",
 			"--node-eviction-rate=10",
-			"--profiling=true",
+			"--profiling=false",
 		),
 	}
 }
@@ -131,7 +131,7 @@ func schedulerPart(dir labdir.Dir, p ports) part {
 		name: "kube-scheduler", port: p.scheduler, scheme: "https", health: "/readyz",
 		args: append(clientArgs(dir, kubeconfig, "scheduler", p.scheduler),
 			"--kube-api-qps=1000", "--kube-api-burst=2000",
-			"--profiling=true",
+			"--profiling=false",
 		),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tenon-sh/tenon/lab/internal/stages"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -58,7 +59,7 @@ func Run(ctx context.Context, options Options) error {
 }
 
 func newController(config *rest.Config) (*controllers.Controller, error) {
-	stages, err := loadStages()
+	loaded, err := loadStages()
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,8 @@ func newController(config *rest.Config) (*controllers.Controller, error) {
 		RESTMapper:                   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(resources)),
 		RESTClient:                   typed.CoreV1().RESTClient(),
 		ManageNodesWithLabelSelector: NodeSelector,
-		LocalStages:                  stages,
-		FuncMap:                      templateFuncs(version.Get().GitVersion),
+		LocalStages:                  loaded,
+		FuncMap:                      stages.Functions(version.Get().GitVersion),
 		CIDR:                         "10.128.0.0/9",
 		NodePlayStageParallelism:     16,
 		PodPlayStageParallelism:      32,

@@ -1,0 +1,50 @@
+# Tenon's tasks. "make help" lists them.
+SHELL := /bin/bash -o pipefail
+BIN := bin/tenon
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
+STATICCHECK_VERSION := v0.8.2
+# The modules of the repository besides the root.
+MODULES := lab bench cloudprovider/kwok/catalog/gen
+export GOFLAGS += -buildvcs=auto
+
+.PHONY: help
+help: ## list the tasks
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1 leaves it running)
+	@$(BIN) demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: lint verify ## lint, check generated files, and run every test
+	go test ./...
+	cd lab && go test ./...
+	cd bench && go test ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet and staticcheck, in every module
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) ./...
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) ./...) || exit 1; done
+
+.PHONY: generate
+generate: ## regenerate deep copies, CustomResourceDefinitions and the instance catalog
+	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... output:crd:dir=charts/karpenter-crd/templates
+
+.PHONY: verify
+verify: generate ## fail if a generated file differs from what its source gives
+	@drift="$$(git status --porcelain -- api charts cloudprovider/kwok/catalog)"; \
+	  test -z "$$drift" || { echo "$$drift"; git diff --stat -- api charts cloudprovider/kwok/catalog; echo "generated files differ: commit what make generate writes" >&2; exit 1; }
+
+.PHONY: build
+build: ## build bin/tenon
+	go build -o $(BIN) ./cmd/tenon
+
+.PHONY: bench
+bench: ## run the engine's benchmarks, in the form that benchstat reads
+	go test -run '^$$' -bench . -benchmem ./internal/...
+
+.PHONY: bench-peer
+bench-peer: build ## give the same work to Tenon and to its peer, on the same lab, and compare
+	cd bench && go run . -tenon ../$(BIN)

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tenon-sh/tenon/bench/internal/report"
+)
+
+// The steps from a Deployment to Running pods, in their usual order.
+const (
+	podCreated       = "pod-created"
+	podUnschedulable = "pod-unschedulable"
+	claimCreated     = "claim-created"
+	claimLaunched    = "claim-launched"
+	nodeCreated      = "node-created"
+	nodeReady        = "node-ready"
+	claimRegistered  = "claim-registered"
+	nodeOpen         = "node-open"
+	claimInitialized = "claim-initialized"
+	podBound         = "pod-bound"
+	podRunning       = "pod-running"
+)
+
+// Steps lists the steps in their usual order.
+func Steps() []string {
+	return []string{podCreated, podUnschedulable, claimCreated, claimLaunched, nodeCreated, nodeReady, claimRegistered, nodeOpen,
+		claimInitialized, podBound, podRunning}
+}
+
+// timeline remembers when each object first took each step, and which objects are where now.
+type timeline struct {
+	mu      sync.Mutex
+	begin   time.Time
+	spans   map[string]report.Span
+	reached map[string]map[string]bool // step -> objects that took it and are not gone
+	changed chan struct{}
+}
+
+func newTimeline() *timeline {
+	return &timeline{
+		begin:   time.Now(),
+		spans:   make(map[string]report.Span),
+		reached: make(map[string]map[string]bool),
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// restart sets the zero of the clock.
+func (t *timeline) restart(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begin = at
+	t.spans = make(map[string]report.Span)
+}
+
+// step notes that an object has taken steps. Only the first time counts.
+func (t *timeline) step(object string, at time.Time, steps ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range steps {
+		if t.reached[s] == nil {
+			t.reached[s] = make(map[string]bool)
+		}
+		if t.reached[s][object] {
+			continue
+		}
+		t.reached[s][object] = true
+		seconds := at.Sub(t.begin).Seconds()
+		span := t.spans[s]
+		if span.Count == 0 {
+			span.First = seconds
+		}
+		span.Last = seconds
+		span.Count++
+		t.spans[s] = span
+	}
+	t.wake()
+}
+
+// gone forgets an object.
+func (t *timeline) gone(object string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, objects := range t.reached {
+		delete(objects, object)
+	}
+	t.wake()
+}
+
+// wake tells the one who waits to look again; one signal is enough for many changes.
+func (t *timeline) wake() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// now counts the objects that have taken a step and are not gone.
+func (t *timeline) now(step string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.reached[step])
+}
+
+// stages copies what was noted so far.
+func (t *timeline) stages() map[string]report.Span {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[string]report.Span, len(t.spans))
+	for step, span := range t.spans {
+		out[step] = span
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tenon-sh/tenon/bench/internal/report"
+)
+
+// unregistered is the taint of a node that its controller has not accepted yet.
+const unregistered = "karpenter.sh/unregistered"
+
+// Watch follows pods, nodes and claims.
+type Watch struct {
+	timeline *timeline
+}
+
+// Watch begins to follow the objects of the lab; it ends with ctx. Claims are left out where their kind is not served.
+func (c *Client) Watch(ctx context.Context, claims bool) (*Watch, error) {
+	w := &Watch{timeline: newTimeline()}
+	typed := informers.NewSharedInformerFactory(c.typed, 0)
+	all := []cache.SharedIndexInformer{typed.Core().V1().Pods().Informer(), typed.Core().V1().Nodes().Informer()}
+	other := dynamicinformer.NewDynamicSharedInformerFactory(c.dynamic, 0)
+	if claims {
+		resource, _ := resourceOf("NodeClaim")
+		all = append(all, other.ForResource(resource).Informer())
+	}
+	for _, informer := range all {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    w.saw,
+			UpdateFunc: func(_, object any) { w.saw(object) },
+			DeleteFunc: w.lost,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watch the lab: %w", err)
+		}
+	}
+	typed.Start(ctx.Done())
+	other.Start(ctx.Done())
+	for _, informer := range all {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return nil, fmt.Errorf("watch the lab: %w", context.Cause(ctx))
+		}
+	}
+	return w, nil
+}
+
+func (w *Watch) saw(object any) {
+	now := time.Now()
+	switch o := object.(type) {
+	case *corev1.Pod:
+		w.timeline.step("pod/"+string(o.UID), now, podSteps(o)...)
+	case *corev1.Node:
+		w.timeline.step("node/"+string(o.UID), now, nodeSteps(o)...)
+	case *unstructured.Unstructured:
+		w.timeline.step("claim/"+string(o.GetUID()), now, claimSteps(o)...)
+	}
+}
+
+func (w *Watch) lost(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		w.timeline.gone("pod/" + string(o.UID))
+	case *corev1.Node:
+		w.timeline.gone("node/" + string(o.UID))
+	case metav1.Object:
+		w.timeline.gone("claim/" + string(o.GetUID()))
+	}
+}
+
+func podSteps(pod *corev1.Pod) []string {
+	steps := []string{podCreated}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			steps = append(steps, podUnschedulable)
+		}
+	}
+	if pod.Spec.NodeName != "" {
+		steps = append(steps, podBound)
+	}
+	if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+		steps = append(steps, podRunning)
+	}
+	return steps
+}
+
+func nodeSteps(node *corev1.Node) []string {
+	steps := []string{nodeCreated}
+	ready := false
+	for _, c := range node.Status.Conditions {
+		ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	if !ready {
+		return steps
+	}
+	steps = append(steps, nodeReady)
+	for _, t := range node.Spec.Taints {
+		if t.Key == unregistered || t.Key == corev1.TaintNodeNotReady {
+			return steps
+		}
+	}
+	return append(steps, nodeOpen)
+}
+
+func claimSteps(claim *unstructured.Unstructured) []string {
+	steps := []string{claimCreated}
+	for _, c := range []struct{ condition, step string }{
+		{"Launched", claimLaunched}, {"Registered", claimRegistered}, {"Initialized", claimInitialized},
+	} {
+		if isTrue(claim, c.condition) {
+			steps = append(steps, c.step)
+		}
+	}
+	return steps
+}
+
+// Begin sets the zero of the clock.
+func (w *Watch) Begin(at time.Time) { w.timeline.restart(at) }
+
+// Stages says when the steps were taken.
+func (w *Watch) Stages() map[string]report.Span { return w.timeline.stages() }
+
+// AwaitRunning returns when so many pods are Running.
+func (w *Watch) AwaitRunning(ctx context.Context, pods int) error {
+	return w.await(ctx, func() (bool, string) {
+		n := w.timeline.now(podRunning)
+		return n >= pods, fmt.Sprintf("%d of %d pods are Running on %d nodes", n, pods, w.timeline.now(nodeCreated))
+	})
+}
+
+// AwaitReadyNodes returns when so many nodes take pods.
+func (w *Watch) AwaitReadyNodes(ctx context.Context, nodes int) error {
+	return w.await(ctx, func() (bool, string) {
+		n := w.timeline.now(nodeOpen)
+		return n >= nodes, fmt.Sprintf("%d of %d nodes take pods", n, nodes)
+	})
+}
+
+// AwaitNoNodes returns when the last node is gone.
+func (w *Watch) AwaitNoNodes(ctx context.Context) error {
+	return w.await(ctx, func() (bool, string) {
+		n := w.timeline.now(nodeCreated)
+		return n == 0, fmt.Sprintf("%d nodes and %d pods are left", n, w.timeline.now(podCreated))
+	})
+}
+
+// AwaitNoPods returns when the last pod is gone.
+func (w *Watch) AwaitNoPods(ctx context.Context) error {
+	return w.await(ctx, func() (bool, string) {
+		n := w.timeline.now(podCreated)
+		return n == 0, fmt.Sprintf("%d pods are left", n)
+	})
+}
+
+// await looks whenever something has changed.
+func (w *Watch) await(ctx context.Context, done func() (ok bool, state string)) error {
+	for {
+		ok, state := done()
+		if ok {
+			return nil
+		}
+		select {
+		case <-w.timeline.changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", state, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// Package contestant knows the programs that are compared: how each is built, which definitions it brings and how it is
+// started. It runs the go command for the peer and reads the peer's files from the module cache; nothing of the peer
+// lives in this repository.
+package contestant
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/tenon-sh/tenon/bench/internal/process"
+	"github.com/tenon-sh/tenon/bench/internal/report"
+)
+
+// Contestant is an autoscaler that can be given work.
+type Contestant struct {
+	Name string
+	// CRDs are the folders with its CustomResourceDefinitions.
+	CRDs    []string
+	command func(kubeconfig string, metricsPort, readyPort int) []string
+	env     func(kubeconfig string, metricsPort, readyPort int) []string
+}
+
+// Start runs the contestant's controller against a cluster.
+func (c Contestant) Start(kubeconfig, logLevel, log string) (*process.Process, error) {
+	ports, err := process.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	return process.Start(process.Spec{
+		Name:      c.Name,
+		Command:   c.command(kubeconfig, ports[0], ports[1]),
+		Env:       append(c.env(kubeconfig, ports[0], ports[1]), "LOG_LEVEL="+logLevel),
+		Log:       log,
+		ReadyPort: ports[1],
+	})
+}
+
+// Tenon is this repository's controller, with the peer's instance types.
+func Tenon(binary, crds, instanceTypes string) (Contestant, error) {
+	files, err := filepath.Glob(filepath.Join(crds, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return Contestant{}, fmt.Errorf("no CustomResourceDefinitions in %s: run in the folder bench of a clone", crds)
+	}
+	return Contestant{
+		Name: report.Tenon,
+		CRDs: []string{crds},
+		command: func(kubeconfig string, metricsPort, readyPort int) []string {
+			return []string{
+				binary, "controller",
+				"--kubeconfig=" + kubeconfig,
+				"--bind-address=127.0.0.1",
+				"--metrics-port=" + strconv.Itoa(metricsPort),
+				"--health-probe-port=" + strconv.Itoa(readyPort),
+				"--disable-leader-election",
+				"--instance-types-file-path=" + instanceTypes,
+			}
+		},
+		env: func(string, int, int) []string { return nil },
+	}, nil
+}
+
+// Peer is Karpenter with its own simulated cloud, whose instance types are part of its executable. It has no setting for
+// the address of its metrics and probes, so those two ports, and they alone, are open to the machine's network.
+func Peer(binary string, module Module) Contestant {
+	return Contestant{
+		Name:    report.Peer,
+		CRDs:    []string{module.path("pkg", "apis", "crds"), module.path("kwok", "apis", "crds")},
+		command: func(string, int, int) []string { return []string{binary} },
+		env: func(kubeconfig string, metricsPort, readyPort int) []string {
+			return []string{
+				"KUBECONFIG=" + kubeconfig,
+				"METRICS_PORT=" + strconv.Itoa(metricsPort),
+				"HEALTH_PROBE_PORT=" + strconv.Itoa(readyPort),
+				"DISABLE_LEADER_ELECTION=true",
+				"SYSTEM_NAMESPACE=kube-system",
+				"KUBERNETES_MIN_VERSION=1.19.0-0",
+			}
+		},
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/tenon-sh/tenon/internal/demo"
+)
+
+func newDemoCommand() *cobra.Command {
+	o := demo.Options{}
+	var down bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the main job on a lab of its own: pods come, nodes come; pods go, nodes go",
+		Long: `Start a lab, install the CustomResourceDefinitions, run the controller, apply the files of examples/kwok, scale
+deployment inflate, show the nodes that come, delete the deployment and show the nodes go. Then everything ends and the
+directory is removed. After a failure the directory stays, with the logs.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A terminal that is closed ends the demo as Ctrl-C does.
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+			defer stop()
+			o.Out = cmd.OutOrStdout()
+			if down {
+				return demo.Down(ctx, o.Dir, o.Out)
+			}
+			executable, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding this executable: %w", err)
+			}
+			o.Executable = executable
+			return demo.Run(ctx, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Dir, "dir", ".demo", "directory of the demo: its lab and the controller's log")
+	cmd.Flags().IntVar(&o.Pods, "pods", 50, fmt.Sprintf("how many pods of 1 CPU, 1 to %d", demo.MaxPods))
+	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running and say how to use it")
+	cmd.Flags().BoolVar(&down, "down", false, "end a demo that was kept and remove its directory")
+	cmd.MarkFlagsMutuallyExclusive("keep", "down")
+	return cmd
+}

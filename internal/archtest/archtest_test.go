@@ -1,0 +1,286 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tenon-sh/tenon"
+
+// floors says on which floor a package stands. A package imports only lower floors.
+func floors() map[string]int {
+	return map[string]int{
+		"internal/resource": 0, "internal/require": 0,
+		"internal/cluster": 1, "internal/command": 1,
+		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
+		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3,
+		"internal/loop": 4,
+	}
+}
+
+// allowed are the imports on the same floor that have a reason.
+func allowed() map[[2]string]string {
+	return map[[2]string]string{
+		{"internal/command", "internal/cluster"}:  "a command carries the values that it is about",
+		{"internal/require", "internal/resource"}: "both stand on the ground",
+		{"internal/plan", "internal/schedule"}:    "plan puts its siblings together",
+		{"internal/plan", "internal/disrupt"}:     "plan puts its siblings together",
+		{"internal/plan", "internal/lifecycle"}:   "plan puts its siblings together",
+		{"internal/disrupt", "internal/schedule"}: "consolidation is scheduling over an overlay",
+		{"internal/ingest", "internal/validate"}:  "what users wrote is judged at the door",
+	}
+}
+
+// pkg is what the go command says about a package.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Imports    []string
+	Deps       []string
+	Name       string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,Imports,Deps,Name", "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	var list []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatalf("reading what go list said: %v", err)
+		}
+		list = append(list, p)
+	}
+	if len(list) < 10 {
+		t.Fatalf("go list knows only %d packages", len(list))
+	}
+	return list
+}
+
+func rel(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, module), "/") }
+
+func TestRule1Floors(t *testing.T) {
+	floor, excused := floors(), allowed()
+	for _, p := range packages(t) {
+		from, known := floor[rel(p.ImportPath)]
+		if !known {
+			continue
+		}
+		for _, i := range p.Imports {
+			to, internal := floor[rel(i)]
+			if !internal || to < from {
+				continue
+			}
+			if excused[[2]string{rel(p.ImportPath), rel(i)}] == "" {
+				t.Errorf("%s (floor %d) imports %s (floor %d): a package imports only lower floors, so that what decides does not depend on what acts",
+					rel(p.ImportPath), from, rel(i), to)
+			}
+		}
+	}
+}
+
+func TestRule1EveryRoomHasAFloor(t *testing.T) {
+	floor := floors()
+	// Rooms that stand beside the building: tools, tests and the demo.
+	beside := []string{"internal/archtest", "internal/lab", "internal/lab/labtest", "internal/demo", "internal/e2e", "internal/sim"}
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		if _, ok := floor[name]; ok || !strings.HasPrefix(name, "internal/") || slices.Contains(beside, name) {
+			continue
+		}
+		t.Errorf("%s has no floor: say where it stands in internal/archtest and in ARCHITECTURE.md", name)
+	}
+}
+
+func TestRule1PublicPackagesKnowNothingInternal(t *testing.T) {
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		if !strings.HasPrefix(name, "api/") && !strings.HasPrefix(name, "cloudprovider") {
+			continue
+		}
+		for _, i := range p.Imports {
+			if strings.HasPrefix(rel(i), "internal/") {
+				t.Errorf("%s imports %s: other people's providers and clients can't", name, rel(i))
+			}
+		}
+	}
+}
+
+func TestRule2LowerFloorsArePure(t *testing.T) {
+	banned := map[string]string{
+		"k8s.io/":                       "decisions are made on our own values; only ingest knows Kubernetes objects",
+		"sigs.k8s.io/":                  "decisions are made on our own values; only ingest knows Kubernetes objects",
+		"context":                       "a pure function can't be cancelled and carries no options",
+		"log":                           "reasons are data; only observe writes logs",
+		"os":                            "the snapshot is the only input",
+		"net":                           "the snapshot is the only input",
+		"math/rand":                     "the same input gives the same bytes",
+		"sync":                          "nothing is shared, so nothing is locked",
+		"github.com/prometheus/":        "reasons are data; only observe counts them",
+		"github.com/go-logr/":           "reasons are data; only observe writes logs",
+		module + "/api/":                "only ingest knows Kubernetes objects",
+		module + "/cloudprovider":       "a cloud is an edge; ingest converts what it says",
+		"github.com/robfig/":            "time zones and calendars are ingest's; a snapshot says what holds now",
+		"k8s.io/apimachinery/pkg/types": "names are strings inside",
+	}
+	floor := floors()
+	for _, p := range packages(t) {
+		if f, ok := floor[rel(p.ImportPath)]; !ok || f > 2 {
+			continue
+		}
+		for _, i := range p.Imports {
+			for prefix, reason := range banned {
+				if i == prefix || strings.HasPrefix(i, prefix) && strings.HasSuffix(prefix, "/") || strings.HasPrefix(i, prefix+"/") {
+					t.Errorf("%s imports %s: %s", rel(p.ImportPath), i, reason)
+				}
+			}
+		}
+	}
+}
+
+func TestRule2NoClockBelow(t *testing.T) {
+	floor := floors()
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+	for _, p := range packages(t) {
+		if f, ok := floor[rel(p.ImportPath)]; !ok || f > 2 {
+			continue
+		}
+		eachFile(t, p.Dir, func(name string, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, sel.Sel.Name) {
+					t.Errorf("%s calls time.%s: Snapshot.Now is the only clock that decisions know", name, sel.Sel.Name)
+				}
+				return true
+			})
+		})
+	}
+}
+
+func TestRule9NoGlobals(t *testing.T) {
+	for _, p := range packages(t) {
+		eachFile(t, p.Dir, func(name string, file *ast.File) {
+			for _, decl := range file.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					if d.Recv == nil && d.Name.Name == "init" {
+						t.Errorf("%s has init(): what a package needs is passed to it", name)
+					}
+				case *ast.GenDecl:
+					for _, bad := range globals(d) {
+						t.Errorf("%s declares var %s at package level: state belongs to a value that somebody owns", name, bad)
+					}
+				}
+			}
+		})
+	}
+}
+
+// globals lists package-level variables, except for interface checks (var _ I = …), embedded files and error values.
+func globals(d *ast.GenDecl) []string {
+	if d.Tok != token.VAR || d.Doc != nil && strings.Contains(rawText(d.Doc), "go:embed") {
+		return nil
+	}
+	var out []string
+	for _, spec := range d.Specs {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok || isErrorValue(v) || v.Doc != nil && strings.Contains(rawText(v.Doc), "go:embed") {
+			continue
+		}
+		for _, name := range v.Names {
+			if name.Name != "_" {
+				out = append(out, name.Name)
+			}
+		}
+	}
+	return out
+}
+
+func rawText(g *ast.CommentGroup) string {
+	var b strings.Builder
+	for _, c := range g.List {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+func isErrorValue(v *ast.ValueSpec) bool {
+	if len(v.Values) != 1 {
+		return false
+	}
+	call, ok := v.Values[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == "errors" && sel.Sel.Name == "New"
+}
+
+func TestRule9NoDrawers(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, banned := range []string{"util", "utils", "common", "helper", "helpers", "types", "misc"} {
+			if p.Name == banned || filepath.Base(p.Dir) == banned {
+				t.Errorf("%s is a drawer: name a package after what it is for", rel(p.ImportPath))
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		documented := false
+		eachFile(t, p.Dir, func(_ string, file *ast.File) { documented = documented || file.Doc != nil })
+		if !documented && p.Name != "main" {
+			t.Errorf("%s has no package comment: say what it is for, its floor and what it may touch", rel(p.ImportPath))
+		}
+	}
+}
+
+// eachFile parses the hand-written files of a package that are not tests.
+func eachFile(t *testing.T, dir string, visit func(name string, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != dir {
+			return fs.SkipDir
+		}
+		base := filepath.Base(path)
+		if d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") || strings.HasPrefix(base, "zz_generated") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		visit(path, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("reading %s: %v", dir, err)
+	}
+}

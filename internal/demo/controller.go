@@ -1,0 +1,76 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// controller is the autoscaler as a process of its own: what the demo shows is the real program.
+type controller struct {
+	cmd *exec.Cmd
+	// ended gets one value when the process has ended.
+	ended chan error
+}
+
+// controllerGrace is how long the controller may take to end before it is killed.
+const controllerGrace = 15 * time.Second
+
+func startController(o Options, d *directory, kubeconfig string) (*controller, error) {
+	log, err := os.OpenFile(d.controllerLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the controller's log: %w", err)
+	}
+	cmd := exec.Command(o.Executable, "controller", "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
+		"--metrics-port=0", "--health-probe-port=0", "--disable-leader-election")
+	if o.Keep {
+		// It outlives this process, in a session of its own, and holds the directory's lock from here on.
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.ExtraFiles = []*os.File{d.lock}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	} else {
+		// Its log passes through a pipe of this process, because the writer is no *os.File. Whatever ends this process,
+		// the next line that the controller writes ends the controller, too.
+		through := struct{ io.Writer }{log}
+		cmd.Stdout, cmd.Stderr = through, through
+		// Ctrl-C is this process's to handle.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the controller: %w", err), log.Close())
+	}
+	c := &controller{cmd: cmd, ended: make(chan error, 1)}
+	go func() {
+		err := cmd.Wait()
+		_ = log.Close()
+		if err == nil {
+			err = errors.New("without an error")
+		}
+		c.ended <- err
+	}()
+	if o.Keep {
+		if err := d.sign(cmd.Process.Pid); err != nil {
+			return nil, errors.Join(err, c.end())
+		}
+	}
+	return c, nil
+}
+
+// end asks the controller to end and waits until it has.
+func (c *controller) end() error {
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending the controller: %w", err)
+	}
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(controllerGrace):
+	}
+	_ = c.cmd.Process.Kill()
+	<-c.ended
+	return fmt.Errorf("the controller did not end in %s and was killed", controllerGrace)
+}

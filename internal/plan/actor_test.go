@@ -1,0 +1,219 @@
+package plan_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// act carries a plan out like a perfect actuator, and lets Kubernetes do its part afterwards: daemons come, pods are
+// bound to the initialized nodes that the plan has found for them. Only the first creates claims are created, if it is
+// not negative: that is a crash in the middle.
+func (w *world) act(p plan.Plan, creates int) {
+	w.rev++
+	if p.Provisioned {
+		w.planned = p.Now
+	}
+	for _, c := range p.Commands {
+		if _, ok := c.(command.CreateClaim); ok {
+			if creates == 0 {
+				continue
+			}
+			creates--
+		}
+		w.do(c)
+	}
+	w.runDaemons()
+	w.bind(p.Placement.Assigned)
+}
+
+func (w *world) do(c command.Command) {
+	delete(w.retry, c.Key())
+	switch c := c.(type) {
+	case command.CreateClaim:
+		w.create(c)
+	case command.Adopt:
+		w.claims[c.Claim].Finalized = true
+	case command.LaunchInstance:
+		w.launch(w.claims[c.Claim])
+	case command.Register:
+		w.register(w.claims[c.Claim], w.nodes[c.Node])
+	case command.Initialize:
+		w.nodes[c.Node].Labels = w.nodes[c.Node].Labels.With(cluster.InitializedLabel, "true")
+		w.setCondition(w.claims[c.Claim], cluster.Initialized, cluster.True, "", "")
+	case command.Fence:
+		n := w.nodes[c.Node]
+		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
+		if c.Reason != command.Requested {
+			w.setCondition(w.claims[c.Claim], cluster.DisruptionReason, cluster.True, string(c.Reason), "")
+		}
+	case command.Unfence:
+		n := w.nodes[c.Node]
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
+	case command.DeleteClaim:
+		w.claims[c.Claim].Deleting = w.now
+	case command.Evict:
+		w.evict(c)
+	case command.Terminate:
+		w.terminate(c)
+	case command.Release:
+		w.release(c)
+	case command.SetPool:
+		w.pools[c.Pool].Status = c.Status
+	case command.SetClaim:
+		w.claims[c.Claim].SavedPodEvent = c.LastPodEvent
+	default:
+		panic(fmt.Sprintf("a command that the model does not know: %T", c))
+	}
+}
+
+func (w *world) create(c command.CreateClaim) {
+	if old := w.claims[c.Name]; old != nil {
+		return
+	}
+	w.claims[c.Name] = &cluster.Claim{
+		Name: c.Name, UID: "uid-" + c.Name, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
+		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
+		Requests: c.Requests, Seats: c.Seats,
+		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
+	}
+}
+
+func withoutLifeLabels(l cluster.Labels) cluster.Labels {
+	return slices.DeleteFunc(slices.Clone(l), func(l cluster.Label) bool {
+		return l.Key == cluster.RegisteredLabel || l.Key == cluster.InitializedLabel
+	})
+}
+
+// launch buys the cheapest offering that the claim's requirements allow. What turns out to be sold out is remembered.
+func (w *world) launch(c *cluster.Claim) {
+	catalog := w.catalog()
+	var known require.Set
+	for _, e := range c.Requirements {
+		if catalog.Index().Knows(e.Key) {
+			known = known.With(e.Key, e.Values)
+		}
+	}
+	var choice []*cluster.Offering
+	for i := range catalog.Index().MatchAll(known).And(catalog.Available()).All {
+		choice = append(choice, &catalog.Offerings[i])
+	}
+	slices.SortStableFunc(choice, func(a, b *cluster.Offering) int { return cmp.Compare(a.Price, b.Price) })
+	for _, o := range choice {
+		if w.empty[offeringID(catalog, o)] {
+			w.soldOut[offeringID(catalog, o)] = true
+			continue
+		}
+		t := catalog.Types[o.Type]
+		c.ProviderID = "model://" + c.Name
+		c.Labels = o.Labels.Merge(c.Labels)
+		c.Capacity, c.Allocatable, c.Price = t.Capacity, t.Allocatable, o.Price
+		w.setCondition(c, cluster.Launched, cluster.True, "", "")
+		if !w.silent {
+			w.join(c)
+		}
+		return
+	}
+	w.setCondition(c, cluster.Launched, cluster.False, string(command.InsufficientCapacity), "no offering has capacity")
+}
+
+// join is the kubelet's part: the node appears.
+func (w *world) join(c *cluster.Claim) {
+	w.nodes[c.Name] = &cluster.Node{
+		Name: c.Name, UID: "node-" + c.Name, ProviderID: c.ProviderID, Created: w.now, Ready: true,
+		Capacity: c.Capacity, Allocatable: c.Allocatable,
+		Taints: []cluster.Taint{{Key: cluster.UnregisteredTaint, Effect: cluster.NoExecute}},
+	}
+}
+
+func (w *world) register(c *cluster.Claim, n *cluster.Node) {
+	c.NodeName = n.Name
+	n.Labels = n.Labels.Merge(c.Labels).With(cluster.RegisteredLabel, "true")
+	n.Taints = slices.Concat(c.Taints, c.StartupTaints)
+	n.Finalized = true
+	w.setCondition(c, cluster.Registered, cluster.True, "", "")
+}
+
+// evict begins a pod's end; its owner replaces it at once.
+func (w *world) evict(c command.Evict) {
+	p := w.pods[c.UID]
+	w.podEvent(p)
+	p.Deleting = w.now
+	if c.Now {
+		p.Grace = c.Grace
+	}
+	if p.Owner != "" && !p.Daemon {
+		w.reborn++
+		w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-again%d", p.Name, w.reborn), Class: p.Class, Owner: p.Owner,
+			DoNotDisrupt: p.DoNotDisrupt, Critical: p.Critical, Grace: p.Grace})
+	}
+	w.reap()
+}
+
+// reap removes the pods whose grace period is over.
+func (w *world) reap() {
+	maps.DeleteFunc(w.pods, func(_ string, p *cluster.Pod) bool {
+		return !w.stuck && !p.Deleting.IsZero() && !w.now.Before(p.Deleting.Add(p.Grace))
+	})
+}
+
+// terminate takes two tries: the first is accepted, the second learns that the instance is gone.
+func (w *world) terminate(c command.Terminate) {
+	claim := w.claims[c.Claim]
+	if claim != nil && claim.ProviderID != "" && !claim.Is(cluster.InstanceTerminating) {
+		w.setCondition(claim, cluster.Drained, cluster.True, "", "")
+		w.setCondition(claim, cluster.InstanceTerminating, cluster.True, "", "")
+		w.retry[c.Key()] = cluster.Retry{NotBefore: w.now.Add(time.Second)}
+		return
+	}
+	w.gone[c.Claim], w.gone[c.ProviderID] = true, true
+	delete(w.gone, "")
+}
+
+func (w *world) release(c command.Release) {
+	maps.DeleteFunc(w.pods, func(_ string, p *cluster.Pod) bool { return c.Node != "" && p.Node == c.Node })
+	delete(w.nodes, c.Node)
+	delete(w.claims, c.Claim)
+	delete(w.gone, c.Claim)
+}
+
+// runDaemons is the DaemonSet controller's part.
+func (w *world) runDaemons() {
+	for _, d := range w.daemons {
+		for _, n := range w.nodes {
+			name := d.Name + "-" + n.Name
+			if w.pods[name] == nil && n.Finalized && n.Deleting.IsZero() && cluster.Lands(d.Class, n.Labels, n.Taints) {
+				w.addPod(cluster.Pod{Name: name, Class: d.Class, Owner: d.UID, Node: n.Name, Daemon: true})
+			}
+		}
+	}
+}
+
+// bind is kube-scheduler's part. It follows the plan, since which of two equal pods goes where makes no difference.
+func (w *world) bind(assigned []schedule.Assignment) {
+	for _, a := range assigned {
+		p, n := w.pods[a.Pod.UID], w.nodes[a.Host]
+		if p == nil || n == nil || p.Node != "" || !cluster.Lands(p.Class, n.Labels, n.Taints) {
+			continue
+		}
+		free := n.Allocatable
+		for _, other := range w.pods {
+			if other.Node == n.Name && other.Holds() {
+				free = free.Sub(other.Class.Requests)
+			}
+		}
+		if !p.Class.Requests.Fits(free) {
+			continue
+		}
+		p.Node, p.Unschedulable = n.Name, false
+		w.podEvent(p)
+	}
+}

@@ -1,0 +1,422 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// futures are the nodes that a claim may become: every offering that its requirements allow, with the labels that the
+// node would carry.
+type future struct {
+	labels cluster.Labels
+	kind   *cluster.Type
+}
+
+func futures(catalog *cluster.Catalog, c *command.CreateClaim) []future {
+	var out []future
+	for i := range catalog.Offerings {
+		o := &catalog.Offerings[i]
+		labels := o.Labels.Merge(c.Labels).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+		fits := true
+		for _, e := range c.Requirements {
+			value, present := o.Labels.Get(e.Key)
+			if catalog.Index().Knows(e.Key) && !e.Values.Matches(value, present) {
+				fits = false
+			}
+		}
+		if fits {
+			out = append(out, future{labels: labels, kind: &catalog.Types[o.Type]})
+		}
+	}
+	return out
+}
+
+func daemonsOn(s *cluster.Snapshot, labels cluster.Labels, taints []cluster.Taint) resource.Vector {
+	var sum resource.Vector
+	for _, d := range s.Daemons {
+		if cluster.Lands(d.Class, labels, taints) {
+			sum = sum.Add(d.Class.Requests)
+		}
+	}
+	return sum
+}
+
+func creates(p *plan.Plan) []command.CreateClaim {
+	var out []command.CreateClaim
+	for _, c := range p.Commands {
+		if create, ok := c.(command.CreateClaim); ok {
+			out = append(out, create)
+		}
+	}
+	return out
+}
+
+// A new node holds its pods and its daemons, and suits each pod, whatever the cloud makes of it.
+func TestNewNodesHoldTheirPods(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t).snapshot(nil)
+		p := plan.Make(s, defaultPolicy())
+		for _, c := range creates(&p) {
+			var pods resource.Vector
+			for _, pod := range c.Pods {
+				pods = pods.Add(pod.Class.Requests)
+			}
+			choice := futures(s.Pools[0].Catalog, &c)
+			if len(choice) == 0 {
+				t.Fatalf("claim %s can't become anything: %s", c.Name, c.Requirements)
+			}
+			for _, f := range choice {
+				if sum := pods.Add(daemonsOn(s, f.labels, c.Template.Taints)); !sum.Fits(f.kind.Allocatable) {
+					t.Fatalf("%s as %v holds %s and has %s", c.Name, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
+				}
+				for _, pod := range c.Pods {
+					if !cluster.Lands(pod.Class, f.labels, c.Template.Taints) {
+						t.Fatalf("%s as %v does not suit %s (%v)", c.Name, f.labels, pod.Name, pod.Class.Terms)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Nothing is put on a node that has no room for it or does not suit it.
+func TestNodesAreNotOverfilled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for range 6 {
+			s := w.snapshot(nil)
+			p := plan.Make(s, defaultPolicy())
+			load := make(map[string]resource.Vector)
+			for _, a := range p.Placement.Assigned {
+				load[a.Host] = load[a.Host].Add(a.Pod.Class.Requests)
+				n := s.Node(a.Host)
+				if n != nil && n.Finalized && !cluster.Lands(a.Pod.Class, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints) {
+					t.Fatalf("%s does not suit %s", a.Host, a.Pod.Name)
+				}
+			}
+			for host, sum := range load {
+				checkRoom(t, s, host, sum)
+			}
+			w.act(p, -1)
+		}
+	})
+}
+
+// checkRoom counts the room again. A claim that has not been launched must hold the load whatever it becomes.
+func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, load resource.Vector) {
+	if n := s.Node(host); n != nil && n.Finalized {
+		free := n.Allocatable
+		for _, p := range s.Pods {
+			if p.Node == host && !p.Done && !p.Daemon {
+				free = free.Sub(p.Class.Requests)
+			}
+		}
+		free = free.Sub(daemonsOn(s, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints))
+		if !load.Fits(free) {
+			t.Fatalf("%s has room for %s and gets %s", host, s.Names.String(free), s.Names.String(load))
+		}
+		return
+	}
+	c := s.Claim(host)
+	if n := s.NodeOf(host); c == nil || n != nil {
+		return
+	}
+	as := command.CreateClaim{Labels: c.Labels, Requirements: c.Requirements}
+	for _, f := range futures(s.Pools[0].Catalog, &as) {
+		if sum := load.Add(daemonsOn(s, f.labels, c.Taints)); !sum.Fits(f.kind.Allocatable) {
+			t.Fatalf("claim %s as %v gets %s and has %s", host, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
+		}
+	}
+}
+
+// Limits hold even if the cloud hands out the largest type of every new claim.
+func TestLimitsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t).snapshot(nil)
+		p := plan.Make(s, defaultPolicy())
+		used, count, grew := usage(s, &p)
+		for _, pool := range s.Pools {
+			if over := used[pool.Name][resource.CPU]; pool.Limits.Set[resource.CPU] && grew[pool.Name] && over > pool.Limits.Amount[resource.CPU] {
+				t.Fatalf("%s may reach cpu %d of %d", pool.Name, over, pool.Limits.Amount[resource.CPU])
+			}
+			if pool.Limits.HasNodes && grew[pool.Name] && count[pool.Name] > pool.Limits.Nodes {
+				t.Fatalf("%s reaches %d nodes of %d", pool.Name, count[pool.Name], pool.Limits.Nodes)
+			}
+			if grew[pool.Name] && !pool.Usable() {
+				t.Fatalf("%s is not usable and grows", pool.Name)
+			}
+		}
+	})
+}
+
+// usage adds up what pools have and may get.
+func usage(s *cluster.Snapshot, p *plan.Plan) (used map[string]resource.Vector, count map[string]int64, grew map[string]bool) {
+	used, count, grew = map[string]resource.Vector{}, map[string]int64{}, map[string]bool{}
+	for _, c := range s.Claims {
+		used[c.Pool] = used[c.Pool].Add(c.Capacity)
+		count[c.Pool]++
+	}
+	for _, c := range creates(p) {
+		var most resource.Vector
+		for _, f := range futures(s.Pools[0].Catalog, &c) {
+			most = most.Max(f.kind.Capacity)
+		}
+		used[c.Pool] = used[c.Pool].Add(most)
+		count[c.Pool]++
+		grew[c.Pool] = true
+	}
+	return used, count, grew
+}
+
+// Every pending pod is dealt with once: assigned, in a new node, or unplaced with a reason.
+func TestEveryPodIsAnsweredOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t).snapshot(nil)
+		p := plan.Make(s, defaultPolicy())
+		answers := make(map[string]int)
+		for _, a := range p.Placement.Assigned {
+			answers[a.Pod.UID]++
+		}
+		for _, c := range creates(&p) {
+			held := make(map[string]int)
+			for _, pod := range c.Pods {
+				answers[pod.UID]++
+				held[pod.Class.Key]++
+			}
+			for _, seat := range c.Seats {
+				if held[seat.Class] != seat.Count {
+					t.Fatalf("%s has %d seats for %d pods of %s", c.Name, seat.Count, held[seat.Class], seat.Class)
+				}
+			}
+		}
+		for i := range p.Placement.Unplaced {
+			u := &p.Placement.Unplaced[i]
+			answers[u.Pod.UID]++
+			if u.String() == "" || strings.Contains(u.String(), "no instance type is left") {
+				t.Fatalf("%s is refused without a reason: %q", u.Pod.Name, u.String())
+			}
+		}
+		for _, pod := range s.Pods {
+			want := 0
+			if pod.Pending() {
+				want = 1
+			}
+			if answers[pod.UID] != want {
+				t.Fatalf("%s has %d answers, not %d", pod.Name, answers[pod.UID], want)
+			}
+		}
+	})
+}
+
+// The same world gives the same plan to the byte, in whatever order its objects turned up.
+func TestPlansAreDeterministic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		first := w.dump(plan.Make(w.snapshot(nil), defaultPolicy()))
+		chance := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+		for range 3 {
+			if again := w.dump(plan.Make(w.snapshot(chance), defaultPolicy())); again != first {
+				t.Fatalf("first:\n%s\nthen:\n%s", first, again)
+			}
+		}
+	})
+}
+
+// dump writes everything that a plan decides.
+func (w *world) dump(p plan.Plan) string {
+	out := w.printPlan(p, true)
+	for _, c := range p.Commands {
+		out += c.Key() + "\n"
+		if create, ok := c.(command.CreateClaim); ok {
+			out += fmt.Sprintln(create.Requirements, create.Labels, create.Requests, create.Seats, create.Price)
+			for _, pod := range create.Pods {
+				out += pod.UID + " "
+			}
+		}
+	}
+	for _, a := range p.Placement.Assigned {
+		out += a.Pod.UID + "@" + a.Host + "\n"
+	}
+	return out
+}
+
+// Carrying a plan out and planning again asks for no further node, the pods that had a place get it, and then there is
+// nothing left to do. Nothing ever asks to be woken in the past.
+func TestPlansComeToRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		var story []string
+		unplaced := -1
+		for round := range 12 {
+			s := w.snapshot(nil)
+			p := plan.Make(s, defaultPolicy())
+			story = append(story, w.printPlan(p, false))
+			if !p.WakeAt.IsZero() && !p.WakeAt.After(p.Now) {
+				t.Fatalf("asks to be woken at once:\n%s", strings.Join(story, "--\n"))
+			}
+			if round == 0 {
+				unplaced = len(p.Placement.Unplaced)
+			} else if len(creates(&p)) > 0 {
+				t.Fatalf("a second plan wants more nodes:\n%s", strings.Join(story, "--\n"))
+			}
+			w.act(p, -1)
+			w.now = w.now.Add(time.Second)
+		}
+		s := w.snapshot(nil)
+		if p := plan.Make(s, defaultPolicy()); len(p.Commands) > 0 || len(s.Pending()) != unplaced {
+			t.Fatalf("after 12 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
+		}
+	})
+}
+
+// A crash after any number of the claims gives the same number of nodes in the end.
+func TestCrashGivesTheSameNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		p := plan.Make(w.snapshot(nil), defaultPolicy())
+		want := len(w.claims) + len(creates(&p))
+		w.act(p, rapid.IntRange(0, len(creates(&p))).Draw(t, "created"))
+		w.planned = time.Time{}
+		for range 12 {
+			w.act(plan.Make(w.snapshot(nil), defaultPolicy()), -1)
+		}
+		if len(w.claims) != want {
+			t.Fatalf("%d claims instead of %d", len(w.claims), want)
+		}
+	})
+}
+
+// However many nodes are empty, no more are out at a time than the strictest budget allows, and all that may go have
+// gone in the end.
+func TestBudgetsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for _, pool := range w.pools {
+			pool.ConsolidateAfter = cluster.Wait{For: time.Second}
+			for range rapid.IntRange(0, 2).Draw(t, "budgets") {
+				pool.Budgets = append(pool.Budgets, cluster.Budget{
+					Nodes: rapid.IntRange(0, 3).Draw(t, "at once") * 20, Percent: rapid.Bool().Draw(t, "percent"), Active: true,
+					Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}}).Draw(t, "reasons")})
+			}
+		}
+		w.now = w.now.Add(time.Hour)
+		for range 20 {
+			s := w.snapshot(nil)
+			p := plan.Make(s, defaultPolicy())
+			checkBudgets(t, s, &p)
+			w.act(p, -1)
+			w.now = w.now.Add(2 * time.Second)
+		}
+	})
+}
+
+func checkBudgets(t *rapid.T, s *cluster.Snapshot, p *plan.Plan) {
+	for _, pool := range s.Pools {
+		total, out, fenced := 0, 0, 0
+		for _, c := range s.ClaimsOf(pool.Name) {
+			n := s.NodeOf(c.Name)
+			if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
+				continue
+			}
+			total++
+			fence := slices.ContainsFunc(p.Commands, func(x command.Command) bool { f, ok := x.(command.Fence); return ok && f.Claim == c.Name })
+			if n == nil || !n.Ready || !c.Deleting.IsZero() || n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+				out++
+			} else if fence && c.Deleting.IsZero() {
+				out++
+			}
+			if fence && c.Deleting.IsZero() {
+				fenced++
+			}
+		}
+		for _, b := range pool.Budgets {
+			allowed := b.Nodes
+			if b.Percent {
+				allowed = (total*b.Nodes + 99) / 100
+			}
+			if covers := len(b.Reasons) == 0 || slices.Contains(b.Reasons, "Empty"); covers && fenced > 0 && out > allowed {
+				t.Fatalf("%s: %d of %d nodes are out, the budget allows %d", pool.Name, out, total, allowed)
+			}
+		}
+	}
+}
+
+// A pod is refused only if no offering could have hosted it alone within what the limits leave.
+func TestRefusalsAreTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t).snapshot(nil)
+		p := plan.Make(s, defaultPolicy())
+		used, count, _ := usage(s, &p)
+		for _, u := range p.Placement.Unplaced {
+			for _, pool := range s.Pools {
+				if !pool.Usable() || pool.Limits.HasNodes && count[pool.Name] >= pool.Limits.Nodes {
+					continue
+				}
+				left := pool.Limits.Amount.Sub(used[pool.Name])
+				for i := range pool.Catalog.Offerings {
+					o := &pool.Catalog.Offerings[i]
+					kind := &pool.Catalog.Types[o.Type]
+					if pool.Limits.Set[resource.CPU] && kind.Capacity[resource.CPU] > left[resource.CPU] {
+						continue
+					}
+					if o.Available && couldHost(s, pool, o, kind, u.Pod.Class) {
+						t.Fatalf("%s is refused (%s), but %s could host it", u.Pod.Name, u.String(), kind.Name)
+					}
+				}
+			}
+		}
+	})
+}
+
+// couldHost tries each value that the pool leaves open.
+func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kind *cluster.Type, class *cluster.PodClass) bool {
+	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+	for _, l := range fixed {
+		if value, known := o.Labels.Get(l.Key); known && value != l.Value {
+			return false
+		}
+	}
+	tries := []cluster.Labels{o.Labels.Merge(fixed)}
+	for _, e := range pool.Template.Requirements {
+		value, known := tries[0].Get(e.Key)
+		if known && !e.Values.Matches(value, true) {
+			return false
+		}
+		if list, _ := e.Values.Listed(); !known {
+			tries = openLabels(tries[0], e.Key, list)
+		}
+	}
+	return slices.ContainsFunc(tries, func(labels cluster.Labels) bool {
+		room := kind.Allocatable
+		for _, d := range s.Daemons {
+			if openLands(d.Class, tries, pool.Template.Taints) {
+				room = room.Sub(d.Class.Requests)
+			}
+		}
+		return cluster.Lands(class, labels, pool.Template.Taints) && class.Requests.Fits(room)
+	})
+}
+
+func openLabels(labels cluster.Labels, key string, values []string) []cluster.Labels {
+	var out []cluster.Labels
+	for _, value := range values {
+		out = append(out, labels.With(key, value))
+	}
+	return out
+}
+
+// openLands counts a daemon that comes with any value of the open label, as the planner does.
+func openLands(class *cluster.PodClass, tries []cluster.Labels, taints []cluster.Taint) bool {
+	return slices.ContainsFunc(tries, func(l cluster.Labels) bool { return cluster.Lands(class, l, taints) })
+}

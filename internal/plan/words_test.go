@@ -1,0 +1,372 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// amount reads 500m, 2, 4Gi or 512Mi in the unit of the dimension.
+func (n *narrator) amount(dim int, text string) int64 {
+	scale := int64(1)
+	for suffix, size := range map[string]int64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			text, scale = rest, size
+		}
+	}
+	if dim == resource.CPU {
+		if rest, ok := strings.CutSuffix(text, "m"); ok {
+			text = rest
+		} else {
+			scale = 1000
+		}
+	}
+	return int64(n.integer(text)) * scale
+}
+
+// price reads dollars.
+func (n *narrator) price(text string) float64 {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		n.fail("%v", err)
+	}
+	return f
+}
+
+// resourceWord takes cpu=2, memory=4Gi, example.com/gpu=1 and the like; it is false for other words.
+func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
+	dim, ok := n.w.names.Lookup(key)
+	if !ok {
+		if !strings.HasPrefix(key, "example.com/") {
+			return false
+		}
+		if dim, ok = n.w.names.Index(key); !ok {
+			n.fail("no room for resource %s", key)
+		}
+	}
+	v[dim] = n.amount(dim, value)
+	return true
+}
+
+// addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value]. Allocatable equals capacity.
+func (n *narrator) addType(name string, words []string) {
+	t := cluster.Type{Name: name}
+	t.Capacity[resource.Pods] = 110
+	prices, zones := map[string]float64{}, []string{"a", "b"}
+	labels := cluster.Labels{}.With(cluster.InstanceTypeLabel, name)
+	systems := []string{""}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch {
+		case n.resourceWord(&t.Capacity, key, value):
+		case key == "price":
+			prices["on-demand"] = n.price(value)
+		case key == "spot":
+			prices["spot"] = n.price(value)
+		case key == "os":
+			systems = strings.Split(value, ",")
+		case key == "zones":
+			zones = strings.Split(value, ",")
+		case key == "label":
+			k, v, _ := strings.Cut(value, "=")
+			labels = labels.With(k, v)
+		default:
+			n.fail("type: unknown word %q", word)
+		}
+	}
+	t.Allocatable = t.Capacity
+	n.w.types = append(n.w.types, t)
+	for _, system := range systems {
+		if system != "" {
+			labels = labels.With("os", system)
+		}
+		n.w.offer(labels, prices, zones)
+	}
+}
+
+// offer sells the last type in each zone under each of the terms that have a price.
+func (w *world) offer(labels cluster.Labels, prices map[string]float64, zones []string) {
+	for _, zone := range zones {
+		for _, terms := range slices.Sorted(maps.Keys(prices)) {
+			w.offerings = append(w.offerings, cluster.Offering{
+				Type: len(w.types) - 1, Zone: zone, CapacityType: terms, Price: prices[terms], Available: true,
+				Labels: labels.With(cluster.ZoneLabel, zone).With(cluster.CapacityTypeLabel, terms),
+			})
+		}
+	}
+}
+
+// addPool makes a pool, or changes one that is there.
+func (n *narrator) addPool(name string, words []string) {
+	p := n.w.pools[name]
+	if p == nil {
+		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.Wait{Never: true},
+			NodeClass: cluster.NodeClassState{Ready: true}}
+		n.w.pools[name] = p
+	}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if limit, ok := strings.CutPrefix(key, "limit."); ok {
+			n.limit(&p.Limits, limit, value)
+			continue
+		}
+		if !n.templateWord(&p.Template, key, value) && !n.poolWord(p, key, value) {
+			n.fail("pool: unknown word %q", word)
+		}
+	}
+}
+
+func (n *narrator) limit(l *cluster.Limits, name, value string) {
+	if name == "nodes" {
+		l.HasNodes, l.Nodes = true, int64(n.integer(value))
+		return
+	}
+	dim, ok := n.w.names.Index(name)
+	if !ok {
+		n.fail("no room for resource %s", name)
+	}
+	l.Set[dim], l.Amount[dim] = true, n.amount(dim, value)
+}
+
+func (n *narrator) templateWord(t *cluster.Template, key, value string) bool {
+	switch key {
+	case "label":
+		k, v, _ := strings.Cut(value, "=")
+		t.Labels = t.Labels.With(long(k), v)
+	case "require":
+		k, values, err := entry(value)
+		if err != nil {
+			n.fail("%v", err)
+		}
+		t.Requirements = t.Requirements.With(k, values)
+	case "min":
+		k, v, _ := strings.Cut(value, ":")
+		t.Requirements = t.Requirements.WithMin(long(k), n.integer(v))
+	case "taint":
+		t.Taints = append(t.Taints, n.taint(value))
+	case "startup-taint":
+		t.StartupTaints = append(t.StartupTaints, n.taint(value))
+	case "grace":
+		t.HasTerminationGrace, t.TerminationGrace = true, n.duration(value)
+	default:
+		return false
+	}
+	return true
+}
+
+func (n *narrator) poolWord(p *cluster.Pool, key, value string) bool {
+	switch key {
+	case "weight":
+		p.Weight = int32(n.integer(value))
+	case "after":
+		p.ConsolidateAfter = cluster.Wait{Never: value == "Never"}
+		if value != "Never" {
+			p.ConsolidateAfter.For = n.duration(value)
+		}
+	case "budget":
+		p.Budgets = append(p.Budgets, n.budget(value))
+	case "no-budgets":
+		p.Budgets = nil
+	case "static":
+		p.Static = true
+	case "deleting":
+		p.Deleting = true
+	case "invalid":
+		p.Problems = []cluster.Problem{{Field: "spec.template.spec.requirements[0]", Text: "the operator is not known"}}
+	case "class":
+		p.NodeClass = cluster.NodeClassState{Ready: value == "ready", Reason: "NodeClassNotReady", Message: value}
+	case "catalog-error":
+		p.CatalogError = value
+	default:
+		return false
+	}
+	return true
+}
+
+// budget reads 10%, 1, or 0:Drifted,Empty.
+func (n *narrator) budget(text string) cluster.Budget {
+	amount, reasons, limited := strings.Cut(text, ":")
+	number, percent := strings.CutSuffix(amount, "%")
+	b := cluster.Budget{Nodes: n.integer(number), Percent: percent, Active: true}
+	if limited {
+		b.Reasons = strings.Split(reasons, ",")
+	}
+	return b
+}
+
+// taint reads key=value:Effect or key:Effect.
+func (n *narrator) taint(text string) cluster.Taint {
+	head, effect, ok := strings.Cut(text, ":")
+	if !ok {
+		n.fail("%q is not key=value:Effect", text)
+	}
+	key, value, _ := strings.Cut(head, "=")
+	return cluster.Taint{Key: key, Value: value, Effect: cluster.Effect(effect)}
+}
+
+// shapeWord takes the words that say where a pod may run.
+func (n *narrator) shapeWord(sh *shape, key, value string) bool {
+	last := func() *require.Set {
+		if len(sh.terms) == 0 {
+			sh.terms = []require.Set{nil}
+		}
+		return &sh.terms[len(sh.terms)-1]
+	}
+	switch {
+	case n.resourceWord(&sh.requests, key, value):
+	case key == "need":
+		k, values, err := entry(value)
+		if err != nil {
+			n.fail("%v", err)
+		}
+		*last() = last().With(k, values)
+	case key == "or":
+		sh.terms = append(sh.terms, nil)
+	case key == "tolerate":
+		t := n.taint(value)
+		sh.tolerations = append(sh.tolerations, cluster.Toleration{Key: t.Key, Value: t.Value, Exists: t.Value == "", Effect: t.Effect})
+	case key == "tolerate-all":
+		sh.tolerations = append(sh.tolerations, cluster.Toleration{Exists: true})
+	case key == "priority":
+		sh.priority = int32(n.integer(value))
+	case key == "unsupported":
+		sh.unsupported = append(sh.unsupported, value)
+	default:
+		return false
+	}
+	return true
+}
+
+// addPods: pods NAME [n=1] … makes pods of an owner that wants just as many, unless told otherwise: desired=N, kind=…,
+// loose (no owner), unknown (an owner of which nothing is known), node=NAME (they run there), unjudged, do-not-disrupt,
+// critical, daemon, mirror, grace=30s.
+func (n *narrator) addPods(name string, words []string) {
+	var sh shape
+	p := cluster.Pod{Owner: "rs-" + name}
+	count, desired, known, judged := 1, -1, true, true
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if n.shapeWord(&sh, key, value) || n.podWord(&p, key, value) {
+			continue
+		}
+		switch key {
+		case "n":
+			count = n.integer(value)
+		case "desired":
+			desired = n.integer(value)
+		case "unknown":
+			known = false
+		case "unjudged":
+			judged = false
+		default:
+			n.fail("pods: unknown word %q", word)
+		}
+	}
+	p.Class = n.w.class(name, sh)
+	first := 1
+	for n.w.pods[fmt.Sprintf("%s-%03d", name, first)] != nil {
+		first++
+	}
+	for i := range count {
+		p.Name = fmt.Sprintf("%s-%03d", name, first+i)
+		made := n.w.addPod(p)
+		made.Judged = made.Judged && judged
+		made.Unschedulable = made.Unschedulable && judged
+	}
+	if desired < 0 {
+		desired = first + count - 1
+	}
+	if p.Owner != "" && !p.Daemon {
+		n.w.owners[p.Owner] = cluster.Owner{UID: p.Owner, Kind: "ReplicaSet", Known: known, Desired: desired}
+	}
+}
+
+func (n *narrator) podWord(p *cluster.Pod, key, value string) bool {
+	switch key {
+	case "loose":
+		p.Owner = ""
+	case "node":
+		p.Node = n.w.realName(value)
+	case "do-not-disrupt":
+		p.DoNotDisrupt = true
+	case "critical":
+		p.Critical = true
+	case "daemon":
+		p.Daemon = true
+	case "mirror":
+		p.Mirror = true
+	case "grace":
+		p.Grace = n.duration(value)
+	case "done":
+		p.Done = true
+	case "stuck":
+		n.w.stuck = true
+	default:
+		return false
+	}
+	return true
+}
+
+func (n *narrator) addDaemon(name string, words []string) {
+	var sh shape
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if !n.shapeWord(&sh, key, value) {
+			n.fail("daemon: unknown word %q", word)
+		}
+	}
+	n.w.daemons[name] = &cluster.Daemon{UID: "ds-" + name, Namespace: "default", Name: name, Class: n.w.class(name, sh)}
+}
+
+// addNode: node NAME pool= type= [zone=a] [capacity=on-demand]: a node of a pool that has been there for a while. Without
+// a pool it is a node that is none of ours.
+func (n *narrator) addNode(name string, words []string) {
+	at := map[string]string{"zone": "a", "capacity": "on-demand"}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		at[key] = value
+	}
+	catalog := n.w.catalog()
+	t, ok := catalog.Type(at["type"])
+	if !ok {
+		n.fail("node: unknown type %q", at["type"])
+	}
+	labels := cluster.LabelsOf(map[string]string{
+		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"], cluster.CapacityTypeLabel: at["capacity"]})
+	n.w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "model://" + name, Created: n.w.now,
+		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable,
+		DoNotDisrupt: at["do-not-disrupt"] == "true"}
+	if pool := n.w.pools[at["pool"]]; pool != nil {
+		n.adoptNode(name, pool, labels, t)
+	}
+}
+
+func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Labels, t *cluster.Type) {
+	labels = labels.Merge(pool.Template.Labels).With(cluster.PoolLabel, pool.Name)
+	zone, _ := labels.Get(cluster.ZoneLabel)
+	terms, _ := labels.Get(cluster.CapacityTypeLabel)
+	price, _ := n.w.catalog().Price(t.Name, zone, terms)
+	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: n.w.now, Finalized: true,
+		ProviderID: "model://" + name, NodeName: name, Labels: labels, Taints: pool.Template.Taints,
+		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(t.Name)), Price: price,
+		Capacity: t.Capacity, Allocatable: t.Allocatable,
+		HasTerminationGrace: pool.Template.HasTerminationGrace, TerminationGrace: pool.Template.TerminationGrace}
+	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
+		n.w.setCondition(c, kind, cluster.True, "", "")
+	}
+	for i := range c.Conditions {
+		c.Conditions[i].Since = n.w.now.Add(-time.Hour)
+	}
+	c.Created = n.w.now.Add(-time.Hour)
+	n.w.claims[name], n.w.alias[name] = c, name
+	node := n.w.nodes[name]
+	node.Finalized, node.Taints = true, pool.Template.Taints
+	node.Labels = labels.With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+}

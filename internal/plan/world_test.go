@@ -1,0 +1,231 @@
+package plan_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// world is a modelled cluster: what the API server and the cloud would hold. Stories and properties change it, and
+// look at it only through snapshots, as the program does.
+type world struct {
+	start, now time.Time
+	rev        uint64
+	planned    time.Time
+	types      []cluster.Type
+	offerings  []cluster.Offering
+	pools      map[string]*cluster.Pool
+	claims     map[string]*cluster.Claim
+	nodes      map[string]*cluster.Node
+	pods       map[string]*cluster.Pod
+	daemons    map[string]*cluster.Daemon
+	owners     map[string]cluster.Owner
+	classes    map[string]*cluster.PodClass // by description
+	className  map[string]bool
+	busy       map[string]bool
+	retry      map[string]cluster.Retry
+	gone       map[string]bool
+	// empty are offerings that the cloud will refuse; soldOut those of which we have learned it.
+	empty, soldOut map[string]bool
+	// silent instances run but their nodes don't join.
+	silent bool
+	// stuck pods never end, however long their grace period is over.
+	stuck  bool
+	reborn int
+	names  *resource.Names
+	alias  map[string]string
+	count  map[string]int
+}
+
+func newWorld() *world {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &world{
+		start: start, now: start, names: &resource.Names{},
+		pools: map[string]*cluster.Pool{}, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
+		pods: map[string]*cluster.Pod{}, daemons: map[string]*cluster.Daemon{}, owners: map[string]cluster.Owner{},
+		classes: map[string]*cluster.PodClass{}, className: map[string]bool{}, busy: map[string]bool{},
+		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{}, soldOut: map[string]bool{},
+		alias: map[string]string{}, count: map[string]int{},
+	}
+}
+
+func defaultPolicy() plan.Policy {
+	return plan.Policy{
+		BatchIdle: time.Second, BatchMax: 10 * time.Second,
+		Lifecycle: lifecycle.Settings{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute},
+	}
+}
+
+// catalog is what the cloud is known to sell now.
+func (w *world) catalog() *cluster.Catalog {
+	c := cluster.NewCatalog(w.types, w.offerings)
+	return c.Without(func(o *cluster.Offering) bool { return w.soldOut[offeringID(c, o)] })
+}
+
+func offeringID(c *cluster.Catalog, o *cluster.Offering) string {
+	return c.Types[o.Type].Name + "/" + o.Zone + "/" + o.CapacityType
+}
+
+// snapshot copies the world, so that what is done to it later leaves the snapshot as it is. With a source of chance the
+// slices are shuffled before they are sorted, as maps would do it to ingest.
+func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
+	catalog := w.catalog()
+	s := &cluster.Snapshot{
+		Rev: w.rev, Now: w.now, Names: w.names.Clone(), Planned: w.planned, Owners: maps.Clone(w.owners),
+		Gone: maps.Clone(w.gone), Busy: maps.Clone(w.busy), Retry: maps.Clone(w.retry),
+		Claims: copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
+		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance),
+	}
+	for _, p := range s.Pools {
+		if p.CatalogError == "" {
+			p.Catalog = catalog
+		}
+	}
+	for _, c := range s.Claims {
+		c.InstanceGone = w.gone[c.Name]
+	}
+	slices.SortFunc(s.Claims, func(a, b *cluster.Claim) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Nodes, func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	slices.SortFunc(s.Daemons, func(a, b *cluster.Daemon) int { return cmp.Compare(a.UID, b.UID) })
+	slices.SortFunc(s.Pools, func(a, b *cluster.Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return s.Seal()
+}
+
+func copies[V any](m map[string]*V, chance *rand.Rand) []*V {
+	out := make([]*V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		v := *m[key]
+		out = append(out, &v)
+	}
+	if chance != nil {
+		chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	}
+	return out
+}
+
+// shape is what a story says about the pods of a class.
+type shape struct {
+	requests    resource.Vector
+	terms       []require.Set
+	tolerations []cluster.Toleration
+	priority    int32
+	unsupported []string
+}
+
+// class finds the class of a shape, or makes it and calls it by the name.
+func (w *world) class(name string, sh shape) *cluster.PodClass {
+	sh.requests[resource.Pods] = 1
+	if len(sh.terms) == 0 {
+		sh.terms = []require.Set{nil}
+	}
+	text := fmt.Sprintf("%v %v %v %v %v", sh.requests, sh.terms, sh.tolerations, sh.priority, sh.unsupported)
+	if c := w.classes[text]; c != nil {
+		return c
+	}
+	key := name
+	for i := 2; w.className[key]; i++ {
+		key = fmt.Sprintf("%s.%d", name, i)
+	}
+	w.className[key] = true
+	c := &cluster.PodClass{Key: key, Requests: sh.requests, Terms: sh.terms, Tolerations: sh.tolerations,
+		Priority: sh.priority, Unsupported: sh.unsupported}
+	w.classes[text] = c
+	return c
+}
+
+// addPod puts in a pod that kube-scheduler could not place, or one that runs if it has a node.
+func (w *world) addPod(p cluster.Pod) *cluster.Pod {
+	p.UID, p.Namespace, p.Created = p.Name, "default", w.now
+	if !p.Daemon {
+		_, leaves := cluster.Untolerated(p.Class.Tolerations, []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
+		p.StaysThroughDrain = !leaves
+	}
+	if p.Node == "" {
+		p.Unschedulable, p.Judged, p.Seen = true, true, w.now
+	} else {
+		p.Judged = true
+		w.podEvent(&p)
+	}
+	w.pods[p.UID] = &p
+	return &p
+}
+
+func (w *world) podEvent(p *cluster.Pod) {
+	if p.Daemon || p.Mirror || p.Node == "" {
+		return
+	}
+	if c := w.claimOf(p.Node); c != nil {
+		c.LastPodEvent = w.now
+	}
+}
+
+func (w *world) claimOf(node string) *cluster.Claim {
+	n := w.nodes[node]
+	if n == nil {
+		return nil
+	}
+	for _, c := range w.claims {
+		if c.ProviderID != "" && c.ProviderID == n.ProviderID {
+			return c
+		}
+	}
+	return nil
+}
+
+// setCondition keeps the time of the last change, as the API's helper does.
+func (w *world) setCondition(c *cluster.Claim, kind string, status cluster.ConditionStatus, reason, message string) {
+	next := cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message, Since: w.now}
+	conditions := slices.Clone(c.Conditions)
+	for i, old := range conditions {
+		if old.Type == kind {
+			if old.Status == status {
+				next.Since = old.Since
+			}
+			conditions[i] = next
+			c.Conditions = conditions
+			return
+		}
+	}
+	c.Conditions = append(conditions, next)
+}
+
+// called gives claims and nodes short names in the order in which they turn up: their own hold a hash.
+func (w *world) called(name string) string {
+	if a := w.alias[name]; a != "" {
+		return a
+	}
+	c := w.claims[name]
+	if c == nil {
+		return name
+	}
+	return w.christen(name, c.Pool)
+}
+
+func (w *world) christen(name, pool string) string {
+	if a := w.alias[name]; a != "" {
+		return a
+	}
+	w.count[pool]++
+	w.alias[name] = fmt.Sprintf("%s#%d", pool, w.count[pool])
+	return w.alias[name]
+}
+
+// realName is the inverse of called.
+func (w *world) realName(alias string) string {
+	for name, a := range w.alias {
+		if a == alias {
+			return name
+		}
+	}
+	return alias
+}
