@@ -54,7 +54,7 @@ func noCapacity(ctx context.Context, w *world) error {
 	_, err = w.Provider.Create(ctx, w.claim(exactly(gone)...))
 	none, ok := errors.AsType[*cloudprovider.NoCapacityError](err)
 	if !ok {
-		return fmt.Errorf("Create of an exhausted offering returned %v, want a NoCapacityError", err)
+		return fmt.Errorf("a Create of an exhausted offering returned %v, want a NoCapacityError", err)
 	}
 	if !slices.Contains(none.Exhausted, gone) {
 		return fmt.Errorf("the error lists %v, want %v in it", none.Exhausted, gone)
@@ -112,11 +112,11 @@ func impossible(ctx context.Context, w *world) error {
 	claim.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1000000")
 	_, err := w.Provider.Create(ctx, claim)
 	if !cloudprovider.IsNoCapacity(err) {
-		return fmt.Errorf("Create for a million CPUs returned %v, want a NoCapacityError", err)
+		return fmt.Errorf("a Create for a million CPUs returned %v, want a NoCapacityError", err)
 	}
 	_, err = w.Provider.Create(ctx, w.claim(in(corev1.LabelInstanceTypeStable, "no-such-type")))
 	if !cloudprovider.IsNoCapacity(err) {
-		return fmt.Errorf("Create of a type that isn't sold returned %v, want a NoCapacityError", err)
+		return fmt.Errorf("a Create of a type that isn't sold returned %v, want a NoCapacityError", err)
 	}
 	return w.listed(ctx, 0)
 }
@@ -130,7 +130,7 @@ func notReady(ctx context.Context, w *world) error {
 	}
 	_, err := w.Provider.Create(ctx, w.claim())
 	if !cloudprovider.IsNotReady(err) {
-		return fmt.Errorf("Create with a blocked NodeClass returned %v, want a NotReadyError", err)
+		return fmt.Errorf("a Create with a blocked NodeClass returned %v, want a NotReadyError", err)
 	}
 	return w.listed(ctx, 0)
 }

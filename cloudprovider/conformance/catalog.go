@@ -24,21 +24,21 @@ func catalogChecks() []check {
 
 func identity(_ context.Context, w *world) error {
 	if name := w.Provider.Name(); !regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`).MatchString(name) {
-		return fmt.Errorf("Name is %q, want a short lower-case word", name)
+		return fmt.Errorf("the name is %q, want a short lower-case word", name)
 	}
 	served := false
 	for _, gvk := range w.Provider.NodeClasses() {
 		if gvk.Group == "" || gvk.Version == "" || gvk.Kind == "" {
-			return fmt.Errorf("NodeClasses has %q, which lacks a group, version or kind", gvk)
+			return fmt.Errorf("what NodeClasses lists has %q, which lacks a group, version or kind", gvk)
 		}
 		served = served || gvk.Group == w.NodeClass.Group && gvk.Kind == w.NodeClass.Kind
 	}
 	if !served {
-		return fmt.Errorf("NodeClasses lacks %s/%s, which the environment's claims refer to", w.NodeClass.Group, w.NodeClass.Kind)
+		return fmt.Errorf("what NodeClasses lists lacks %s/%s, which the environment's claims refer to", w.NodeClass.Group, w.NodeClass.Kind)
 	}
 	for _, p := range w.Provider.RepairPolicies() {
 		if p.Type == "" || p.Status == "" || p.Toleration <= 0 {
-			return fmt.Errorf("RepairPolicies has %+v, which lacks a condition, a status or a toleration", p)
+			return fmt.Errorf("what RepairPolicies lists has %+v, which lacks a condition, a status or a toleration", p)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func createAnswer(ctx context.Context, w *world) error {
 			got.ClaimName, got.ClaimUID, claim.Name, claim.UID)
 	}
 	if age := begin.Sub(got.CreatedAt); got.CreatedAt.IsZero() || age > time.Hour || age < -time.Hour {
-		return fmt.Errorf("CreatedAt is %v, want about now", got.CreatedAt)
+		return fmt.Errorf("the CreatedAt is %v, want about now", got.CreatedAt)
 	}
 	if got.Terminating {
 		return fmt.Errorf("a new instance is Terminating")

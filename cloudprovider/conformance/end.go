@@ -39,7 +39,7 @@ func (w *world) found(ctx context.Context, created *cloudprovider.Instance) erro
 		return fmt.Errorf("getting instance %s: %w", created.ProviderID, err)
 	}
 	if err := same(created, got); err != nil {
-		return fmt.Errorf("Get differs from Create: %w", err)
+		return fmt.Errorf("what Get says differs from Create: %w", err)
 	}
 	all, err := w.Provider.List(ctx)
 	if err != nil {
@@ -50,11 +50,11 @@ func (w *world) found(ctx context.Context, created *cloudprovider.Instance) erro
 			continue
 		}
 		if err := same(created, i); err != nil {
-			return fmt.Errorf("List differs from Create: %w", err)
+			return fmt.Errorf("what List says differs from Create: %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("List has %v and lacks %s", ids(all), created.ProviderID)
+	return fmt.Errorf("the List has %v and lacks %s", ids(all), created.ProviderID)
 }
 
 func same(a, b *cloudprovider.Instance) error {
@@ -103,7 +103,7 @@ func (w *world) isGone(ctx context.Context, id string) error {
 	}
 	for _, i := range all {
 		if i.ProviderID == id {
-			return fmt.Errorf("List has %s, which is gone", id)
+			return fmt.Errorf("the List has %s, which is gone", id)
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ func (w *world) listed(ctx context.Context, want int) error {
 		return fmt.Errorf("listing instances: %w", err)
 	}
 	if len(instances) != want {
-		return fmt.Errorf("List has %d instances, want %d: %v", len(instances), want, ids(instances))
+		return fmt.Errorf("the List has %d instances, want %d: %v", len(instances), want, ids(instances))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (w *world) end(ctx context.Context, id string) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("Delete of %s still returns nil after %s, never NotFound", id, w.patience)
+			return fmt.Errorf("a Delete of %s still returns nil after %s, never NotFound", id, w.patience)
 		}
 		select {
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +24,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/lab/labtest"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // tests make things fail on purpose
+	labtest.Main(m)
+}
 
 // realAPI is a real API server with our kinds and a NodeClass.
 func realAPI(t *testing.T) (*labtest.Lab, client.Client) {

@@ -22,8 +22,8 @@ import (
 
 const (
 	providerIDPrefix = "kwok://"
-	// instanceLabelKey marks the ConfigMaps that are instances.
-	instanceLabelKey = "tenon.sh/kwok-instance"
+	// InstanceLabelKey marks the ConfigMaps that are instances: kubectl get configmaps -A -l tenon.sh/kwok-instance.
+	InstanceLabelKey = "tenon.sh/kwok-instance"
 	instanceDataKey  = "instance.json"
 	joinedDataKey    = "joined"
 )
@@ -115,7 +115,7 @@ func (s records) add(ctx context.Context, r *record) error {
 		return fmt.Errorf("writing instance %s as JSON: %w", r.name(), err)
 	}
 	object := s.object(r.name())
-	object.Labels = map[string]string{instanceLabelKey: "true"}
+	object.Labels = map[string]string{InstanceLabelKey: "true"}
 	object.Data = map[string]string{instanceDataKey: string(text)}
 	if err := s.api.Create(ctx, object); err != nil {
 		return cloudError("starting instance "+r.name(), err)
@@ -131,7 +131,7 @@ func (s records) get(ctx context.Context, providerID string) (*record, error) {
 	}
 	object := &corev1.ConfigMap{}
 	err := s.api.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) || err == nil && object.Labels[instanceLabelKey] == "" {
+	if apierrors.IsNotFound(err) || err == nil && object.Labels[InstanceLabelKey] == "" {
 		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
 	if err != nil {
@@ -142,7 +142,7 @@ func (s records) get(ctx context.Context, providerID string) (*record, error) {
 
 func (s records) list(ctx context.Context) ([]*record, error) {
 	objects := &corev1.ConfigMapList{}
-	err := s.api.List(ctx, objects, client.InNamespace(s.namespace), client.HasLabels{instanceLabelKey})
+	err := s.api.List(ctx, objects, client.InNamespace(s.namespace), client.HasLabels{InstanceLabelKey})
 	if err != nil {
 		return nil, cloudError("listing instances", err)
 	}

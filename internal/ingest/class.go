@@ -136,6 +136,11 @@ func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out re
 func tolerationsOf(list []corev1.Toleration) []cluster.Toleration {
 	var out []cluster.Toleration
 	for _, t := range list {
+		switch t.Operator {
+		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:
+		default:
+			continue // it compares numbers, which clusters don't do by default: such a toleration helps nobody there
+		}
 		out = append(out, cluster.Toleration{
 			Key: t.Key, Value: t.Value, Exists: t.Operator == corev1.TolerationOpExists, Effect: cluster.Effect(t.Effect)})
 	}

@@ -3,6 +3,7 @@ package observe
 import (
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,7 +136,7 @@ func (e *events) tell(ref *corev1.ObjectReference, kind, reason, action, note st
 		return
 	}
 	if len(note) > longestNote {
-		note = note[:longestNote-3] + "..."
+		note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
 	}
 	e.recorder.Eventf(ref, nil, kind, reason, action, "%s", note)
 }

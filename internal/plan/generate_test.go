@@ -87,6 +87,9 @@ func (w *world) drawPool(t *rapid.T, i int) {
 	if rapid.IntRange(0, 2).Draw(t, "zoned") == 0 {
 		p.Template.Requirements = p.Template.Requirements.With(cluster.ZoneLabel, require.Only("a"))
 	}
+	if rapid.IntRange(0, 3).Draw(t, "choosy") == 0 {
+		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, rapid.IntRange(2, 3).Draw(t, "min values"))
+	}
 	if rapid.IntRange(0, 3).Draw(t, "labelled") == 0 {
 		key, value := rapid.SampledFrom([]string{cluster.CapacityTypeLabel + "=spot", "tier=gold"}).Draw(t, "label"), ""
 		for j := range key {

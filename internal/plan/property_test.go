@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -73,8 +74,12 @@ func TestNewNodesHoldTheirPods(t *testing.T) {
 				pods = pods.Add(pod.Class.Requests)
 			}
 			choice := futures(s.Pools[0].Catalog, &c)
-			if len(choice) == 0 {
-				t.Fatalf("claim %s can't become anything: %s", c.Name, c.Requirements)
+			kinds := make(map[string]bool)
+			for _, f := range choice {
+				kinds[f.kind.Name] = true
+			}
+			if len(kinds) < max(minTypes(s.Pool(c.Pool)), 1) {
+				t.Fatalf("claim %s can become %v only: %s", c.Name, kinds, c.Requirements)
 			}
 			for _, f := range choice {
 				if sum := pods.Add(daemonsOn(s, f.labels, c.Template.Taints)); !sum.Fits(f.kind.Allocatable) {
@@ -252,12 +257,13 @@ func (w *world) dump(p plan.Plan) string {
 }
 
 // Carrying a plan out and planning again asks for no further node, the pods that had a place get it, and then there is
-// nothing left to do. Nothing ever asks to be woken in the past.
+// nothing left to do. Only pods that had no place may get a node later, when a node turns out to be smaller than what
+// was held against the limits for it. Nothing ever asks to be woken in the past.
 func TestPlansComeToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		var story []string
-		unplaced := -1
+		unplaced, last := -1, 0
 		for round := range 12 {
 			s := w.snapshot(nil)
 			p := plan.Make(s, defaultPolicy())
@@ -267,20 +273,31 @@ func TestPlansComeToRest(t *testing.T) {
 			}
 			if round == 0 {
 				unplaced = len(p.Placement.Unplaced)
-			} else if len(creates(&p)) > 0 {
-				t.Fatalf("a second plan wants more nodes:\n%s", strings.Join(story, "--\n"))
+			} else if newlyPlaced(&p) > last {
+				t.Fatalf("a later plan wants nodes for pods that had a place:\n%s", strings.Join(story, "--\n"))
 			}
+			last = len(p.Placement.Unplaced)
 			w.act(p, -1)
 			w.now = w.now.Add(time.Second)
 		}
 		s := w.snapshot(nil)
-		if p := plan.Make(s, defaultPolicy()); len(p.Commands) > 0 || len(s.Pending()) != unplaced {
+		if p := plan.Make(s, defaultPolicy()); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
 			t.Fatalf("after 12 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
 		}
 	})
 }
 
-// A crash after any number of the claims gives the same number of nodes in the end.
+// newlyPlaced counts the pods for which a plan wants new nodes.
+func newlyPlaced(p *plan.Plan) int {
+	n := 0
+	for _, c := range creates(p) {
+		n += len(c.Pods)
+	}
+	return n
+}
+
+// A crash after any number of the claims gives no node more in the end, and nobody loses a place. It may give a node
+// less: a node that is there is known better than one that is only planned.
 func TestCrashGivesTheSameNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -291,8 +308,11 @@ func TestCrashGivesTheSameNodes(t *testing.T) {
 		for range 12 {
 			w.act(plan.Make(w.snapshot(nil), defaultPolicy()), -1)
 		}
-		if len(w.claims) != want {
+		if len(w.claims) > want && len(p.Placement.Unplaced) == 0 {
 			t.Fatalf("%d claims instead of %d", len(w.claims), want)
+		}
+		if waiting := len(w.snapshot(nil).Pending()); waiting > len(p.Placement.Unplaced) {
+			t.Fatalf("%d pods wait instead of %d", waiting, len(p.Placement.Unplaced))
 		}
 	})
 }
@@ -352,31 +372,56 @@ func checkBudgets(t *rapid.T, s *cluster.Snapshot, p *plan.Plan) {
 	}
 }
 
-// A pod is refused only if no offering could have hosted it alone within what the limits leave.
+// minTypes is how many types the pool wants to choose from.
+func minTypes(p *cluster.Pool) int {
+	for _, e := range p.Template.Requirements {
+		if e.Key == cluster.InstanceTypeLabel {
+			return e.MinValues
+		}
+	}
+	return 0
+}
+
+// A pod is refused only if no offering could have hosted it alone within what the limits leave, or not as many types as
+// the pool wants to choose from.
 func TestRefusalsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
 		p := plan.Make(s, defaultPolicy())
 		used, count, _ := usage(s, &p)
-		for _, u := range p.Placement.Unplaced {
+		for i := range p.Placement.Unplaced {
+			u := &p.Placement.Unplaced[i]
 			for _, pool := range s.Pools {
 				if !pool.Usable() || pool.Limits.HasNodes && count[pool.Name] >= pool.Limits.Nodes {
 					continue
 				}
-				left := pool.Limits.Amount.Sub(used[pool.Name])
-				for i := range pool.Catalog.Offerings {
-					o := &pool.Catalog.Offerings[i]
-					kind := &pool.Catalog.Types[o.Type]
-					if pool.Limits.Set[resource.CPU] && kind.Capacity[resource.CPU] > left[resource.CPU] {
-						continue
-					}
-					if o.Available && couldHost(s, pool, o, kind, u.Pod.Class) {
-						t.Fatalf("%s is refused (%s), but %s could host it", u.Pod.Name, u.String(), kind.Name)
+				for _, term := range u.Pod.Class.Terms {
+					class := *u.Pod.Class
+					class.Terms = []require.Set{term}
+					if hosts := hostTypes(s, pool, used[pool.Name], &class); len(hosts) >= max(minTypes(pool), 1) {
+						t.Fatalf("%s is refused (%s), but %v could host it", u.Pod.Name, u.String(), hosts)
 					}
 				}
 			}
 		}
 	})
+}
+
+// hostTypes are the types that could host a pod of the class alone.
+func hostTypes(s *cluster.Snapshot, pool *cluster.Pool, used resource.Vector, class *cluster.PodClass) map[string]bool {
+	out := make(map[string]bool)
+	left := pool.Limits.Amount.Sub(used)
+	for i := range pool.Catalog.Offerings {
+		o := &pool.Catalog.Offerings[i]
+		kind := &pool.Catalog.Types[o.Type]
+		if pool.Limits.Set[resource.CPU] && kind.Capacity[resource.CPU] > left[resource.CPU] {
+			continue
+		}
+		if o.Available && couldHost(s, pool, o, kind, class) {
+			out[kind.Name] = true
+		}
+	}
+	return out
 }
 
 // couldHost tries each value that the pool leaves open.
@@ -404,7 +449,7 @@ func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kin
 				room = room.Sub(d.Class.Requests)
 			}
 		}
-		return cluster.Lands(class, labels, pool.Template.Taints) && class.Requests.Fits(room)
+		return cluster.Lands(class, labels, pool.Template.Taints) && class.Requests.Fits(room) && resource.Vector{}.Within(room)
 	})
 }
 

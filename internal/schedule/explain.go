@@ -74,9 +74,9 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 	if out.ByResources > 0 {
 		m.nearest(&out, matched, class.Requests)
 	}
-	m.missByLimit(&out, sold)
+	allowed := m.missByLimit(&out, sold)
 	for _, w := range wants {
-		if rows := sold.And(w.bits); out.ByLimit == 0 && rows.Any() {
+		if rows := allowed.And(w.bits); rows.Any() {
 			out.MinValues = m.shortOfValues(rows)
 		}
 	}
@@ -93,21 +93,24 @@ func (m *market) fitting(rows require.Bits, need resource.Vector) require.Bits {
 	return out
 }
 
-func (m *market) missByLimit(out *PoolMiss, sold require.Bits) {
+// missByLimit counts the types that the limits rule out, and returns the offerings that they leave.
+func (m *market) missByLimit(out *PoolMiss, sold require.Bits) (allowed require.Bits) {
 	if !m.pool.Limits.Any() {
-		return
+		return sold
 	}
-	seen := make(map[int]bool)
+	allowed = require.NewBits(len(m.room))
+	last := -1
 	for i := range sold.All {
 		t := m.pool.Catalog.Offerings[i].Type
-		if seen[t] {
-			continue
-		}
-		seen[t] = true
 		n, binds := m.left.allows(m.pool.Catalog.Types[t].Capacity, 1)
 		if n > 0 {
+			allowed.Set(i)
 			continue
 		}
+		if t == last {
+			continue
+		}
+		last = t
 		out.ByLimit++
 		switch {
 		case m.pool.Limits.Broken != "":
@@ -118,6 +121,7 @@ func (m *market) missByLimit(out *PoolMiss, sold require.Bits) {
 			out.Limit = m.names.Name(binds) + " " + resource.Format(binds, m.pool.Limits.Amount[binds])
 		}
 	}
+	return allowed
 }
 
 func (m *market) countTypes(rows require.Bits) int {

@@ -174,28 +174,28 @@ func fileOverhead() corev1.ResourceList {
 
 func (o *fileOffering) convert() (cloudprovider.Offering, error) {
 	if o.Price == nil {
-		return cloudprovider.Offering{}, fmt.Errorf("Price is missing; give US dollars per hour, such as 0.096")
+		return cloudprovider.Offering{}, fmt.Errorf("field Price is missing; give US dollars per hour, such as 0.096")
 	}
 	if *o.Price <= 0 || math.IsInf(*o.Price, 0) {
-		return cloudprovider.Offering{}, fmt.Errorf("Price is %v; give US dollars per hour above zero, such as 0.096", *o.Price)
+		return cloudprovider.Offering{}, fmt.Errorf("field Price is %v; give US dollars per hour above zero, such as 0.096", *o.Price)
 	}
 	if o.ReservationCapacity < 0 {
-		return cloudprovider.Offering{}, fmt.Errorf("ReservationCapacity is %d; give zero or more", o.ReservationCapacity)
+		return cloudprovider.Offering{}, fmt.Errorf("field ReservationCapacity is %d; give zero or more", o.ReservationCapacity)
 	}
 	labels := map[string]string{}
 	for i, r := range o.Requirements {
 		if r.Key == "" || r.Operator != string(corev1.NodeSelectorOpIn) || len(r.Values) != 1 || r.Values[0] == "" {
-			return cloudprovider.Offering{}, fmt.Errorf("Requirements[%d] (key %q, operator %q, values %q): an offering has exactly "+
+			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d] (key %q, operator %q, values %q): an offering has exactly "+
 				`one value a key; write {"key": …, "operator": "In", "values": ["…"]}`, i, r.Key, r.Operator, r.Values)
 		}
 		if _, ok := labels[r.Key]; ok {
-			return cloudprovider.Offering{}, fmt.Errorf("Requirements[%d]: key %q is there already; remove one of the two", i, r.Key)
+			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d]: key %q is there already; remove one of the two", i, r.Key)
 		}
 		labels[r.Key] = r.Values[0]
 	}
 	for _, key := range []string{corev1.LabelTopologyZone, v1.CapacityTypeLabelKey} {
 		if labels[key] == "" {
-			return cloudprovider.Offering{}, fmt.Errorf(`Requirements lacks %s; add {"key": %q, "operator": "In", "values": ["…"]}`, key, key)
+			return cloudprovider.Offering{}, fmt.Errorf(`field Requirements lacks %s; add {"key": %q, "operator": "In", "values": ["…"]}`, key, key)
 		}
 	}
 	return cloudprovider.Offering{

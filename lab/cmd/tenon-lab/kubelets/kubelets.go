@@ -81,7 +81,7 @@ func newController(config *rest.Config) (*controllers.Controller, error) {
 	controller, err := controllers.NewController(controllers.Config{
 		ID:                           "tenon-lab",
 		Clock:                        clock.RealClock{},
-		TypedClient:                  typed,
+		TypedClient:                  newSteadyClient(typed),
 		DynamicClient:                untyped,
 		RESTMapper:                   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(resources)),
 		RESTClient:                   typed.CoreV1().RESTClient(),

@@ -1,0 +1,296 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/fake"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// stage is an actor on a faked API server and cloud, so that faults can be put in between.
+type stage struct {
+	*testing.T
+	actor *Actor
+	api   client.Client
+	cloud *fake.Cloud
+}
+
+func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *stage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}).WithInterceptorFuncs(faults).Build()
+	cloud := fake.NewCloud()
+	names := &resource.Names{}
+	return &stage{T: t, api: api, cloud: cloud, actor: &Actor{
+		Client: api, Live: api, Cloud: fake.New(cloud), Now: time.Now, Names: func() *resource.Names { return names },
+	}}
+}
+
+func (s *stage) do(c command.Command) command.Outcome { return s.actor.Do(s.Context(), c) }
+
+func (s *stage) claim(name string) *v1.NodeClaim {
+	s.Helper()
+	claim := &v1.NodeClaim{}
+	if err := s.api.Get(s.Context(), client.ObjectKey{Name: name}, claim); err != nil {
+		s.Fatal(err)
+	}
+	return claim
+}
+
+func (s *stage) instances() int {
+	s.Helper()
+	list, err := s.actor.Cloud.List(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return len(list)
+}
+
+func ours(name string) *v1.NodeClaim {
+	return &v1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-1", Finalizers: []string{v1.TerminationFinalizer}, Labels: map[string]string{v1.NodePoolLabelKey: "default"}},
+		Spec: v1.NodeClaimSpec{
+			NodeClassRef: &v1.NodeClassReference{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"},
+			Taints:       []v1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
+		},
+	}
+}
+
+func TestCreateClaimTwiceIsOnce(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{})
+	c := command.CreateClaim{
+		Name: "default-x", Pool: "default", PoolUID: "p", Labels: cluster.LabelsOf(map[string]string{v1.NodePoolLabelKey: "default", v1.NodeRegisteredLabelKey: "true"}),
+		Template:     cluster.Template{ExpireAfter: "Never", NodeClass: cluster.ClassRef{Group: "g", Kind: "K", Name: "n"}},
+		Requirements: require.Set{}.With("zone", require.Only("a", "b")).WithMin("zone", 2),
+		Requests:     resource.Vector{resource.CPU: 1500, resource.Pods: 2}, Seats: []cluster.Seat{{Class: "k", Count: 2}},
+	}
+	for range 2 {
+		out := s.do(c)
+		if out.Err != nil || len(out.Writes) != 1 || !out.Writes[0].Created {
+			t.Fatalf("outcome %+v", out)
+		}
+	}
+	claim := s.claim("default-x")
+	cpu := claim.Spec.Resources.Requests[corev1.ResourceCPU]
+	if cpu.String() != "1500m" || claim.Spec.ExpireAfter.String() != "Never" || *claim.Spec.Requirements[0].MinValues != 2 ||
+		claim.Annotations[cluster.SeatsAnnotation] != "k:2" || claim.OwnerReferences[0].Name != "default" {
+		t.Errorf("the claim is %+v", claim)
+	}
+	if claim.Labels[v1.NodeRegisteredLabelKey] != "" {
+		t.Error("a claim without a node is labelled as registered")
+	}
+	if !slices.Contains(claim.Finalizers, v1.TerminationFinalizer) {
+		t.Error("the claim can vanish behind our back")
+	}
+}
+
+func TestCreateClaimWaitsForANamesakeToGo(t *testing.T) {
+	gone := ours("default-x")
+	now := metav1.Now()
+	gone.DeletionTimestamp = &now
+	s := newStage(t, interceptor.Funcs{}, gone)
+	out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}})
+	if out.Err == nil || !strings.Contains(out.Err.Error(), "still being deleted") {
+		t.Errorf("outcome %v", out.Err)
+	}
+}
+
+func TestLaunchWritesDownWhatItGot(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	claim := s.claim("a")
+	if claim.Status.ProviderID == "" || claim.Labels[corev1.LabelInstanceTypeStable] == "" || claim.Status.Allocatable.Cpu().IsZero() ||
+		!meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
+		t.Errorf("labels %v, status %+v", claim.Labels, claim.Status)
+	}
+	if meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeReady) {
+		t.Error("the claim is Ready before its node is there")
+	}
+}
+
+// TestLaunchWhoseAnswerIsLost fails every status write after the instance was started: the next try finds the instance.
+func TestLaunchWhoseAnswerIsLost(t *testing.T) {
+	lost := true
+	s := newStage(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		if lost {
+			return errors.New("the connection was reset")
+		}
+		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+	}}, ours("a"))
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err == nil {
+		t.Fatal("the lost write is no error")
+	}
+	lost = false
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if n := s.instances(); n != 1 {
+		t.Errorf("%d instances run, want 1", n)
+	}
+}
+
+func TestRefusedLaunchIsACondition(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	types, err := fake.New(s.cloud).InstanceTypes(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range types {
+		for _, o := range kind.Offerings {
+			s.cloud.Exhaust(cloudprovider.OfferingRef{Type: kind.Name, Zone: o.Labels[corev1.LabelTopologyZone], CapacityType: o.Labels[v1.CapacityTypeLabelKey]})
+		}
+	}
+	out := s.do(command.LaunchInstance{Claim: "a"})
+	if out.Err != nil || len(out.Exhausted) == 0 {
+		t.Fatalf("outcome %+v", out)
+	}
+	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.InsufficientCapacity) {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	s.cloud.BlockNodeClass("default", "no subnets")
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || !strings.Contains(c.Message, "no subnets") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestRegisterOpensTheNode(t *testing.T) {
+	claim := ours("a")
+	claim.Annotations = map[string]string{"owner": "me", cluster.SeatsAnnotation: "k:1"}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
+	conflicts := 1
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if _, isNode := obj.(*corev1.Node); isNode && conflicts > 0 {
+			conflicts--
+			return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "a", errors.New("the kubelet was faster"))
+		}
+		return c.Patch(ctx, obj, p, opts...)
+	}}, claim, node)
+	out := s.do(command.Register{Claim: "a", Node: "a"})
+	if out.Err != nil || len(out.Writes) != 2 {
+		t.Fatalf("outcome %+v", out)
+	}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil {
+		t.Fatal(err)
+	}
+	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated" || node.Labels[v1.NodeRegisteredLabelKey] != "true" ||
+		node.Annotations["owner"] != "me" || node.Annotations[cluster.SeatsAnnotation] != "" ||
+		!slices.Contains(node.Finalizers, v1.TerminationFinalizer) || node.OwnerReferences[0].Name != "a" {
+		t.Errorf("the node is %+v", node)
+	}
+	if got := s.claim("a"); got.Status.NodeName != "a" || !meta.IsStatusConditionTrue(got.Status.Conditions, v1.ConditionTypeRegistered) {
+		t.Errorf("the claim's status is %+v", got.Status)
+	}
+}
+
+// TestTerminateFindsAnInstanceNobodyWroteDown is the crash between the launch and its record: the claim has no
+// providerID, and the instance must not be forgotten.
+func TestTerminateFindsAnInstanceNobodyWroteDown(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	if _, err := s.actor.Cloud.Create(t.Context(), s.claim("a")); err != nil {
+		t.Fatal(err)
+	}
+	out := s.do(command.Terminate{Claim: "a"})
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if !out.Gone {
+		if out.Again == 0 {
+			t.Fatal("the instance is still ending, but nobody will ask again")
+		}
+		out = s.do(command.Terminate{Claim: "a"})
+	}
+	if !out.Gone || s.instances() != 0 {
+		t.Errorf("gone %v, %d instances run", out.Gone, s.instances())
+	}
+}
+
+func TestReleaseLetsBothGo(t *testing.T) {
+	claim, now := ours("a"), metav1.Now()
+	claim.DeletionTimestamp = &now
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{v1.TerminationFinalizer}}}
+	s := newStage(t, interceptor.Funcs{}, claim, node)
+	for range 2 { // the second finds nothing left to do
+		if out := s.do(command.Release{Claim: "a", Node: "a"}); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	for _, obj := range []client.Object{&v1.NodeClaim{}, &corev1.Node{}} {
+		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, obj); !apierrors.IsNotFound(err) {
+			t.Errorf("%T is still there: %v", obj, err)
+		}
+	}
+}
+
+func TestRefusedEvictionIsTriedAgain(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}}
+	s := newStage(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		return apierrors.NewTooManyRequests("a disruption budget forbids it", 1)
+	}}, pod)
+	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Namespace: "ns", Name: "p"}); out.Err == nil {
+		t.Error("a refused eviction counts as done")
+	}
+}
+
+func TestUnfenceUndoesFence(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	s := newStage(t, interceptor.Funcs{}, ours("a"), node)
+	look := func() {
+		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := s.do(command.Fence{Claim: "a", Node: "a", Reason: command.Empty}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	look()
+	if len(node.Spec.Taints) != 1 || node.Labels[excludeFromBalancers] == "" ||
+		!meta.IsStatusConditionTrue(s.claim("a").Status.Conditions, v1.ConditionTypeDisruptionReason) {
+		t.Fatalf("fenced node %+v, claim %+v", node, s.claim("a").Status)
+	}
+	if out := s.do(command.Unfence{Claim: "a", Node: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	look()
+	if len(node.Spec.Taints) != 0 || node.Labels[excludeFromBalancers] != "" ||
+		meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeDisruptionReason) != nil {
+		t.Errorf("opened node %+v, claim %+v", node, s.claim("a").Status)
+	}
+}

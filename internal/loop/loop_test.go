@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// actor notes what it is told to do and lets the test decide when, and how, it ends.
+type actor struct {
+	began chan command.Command
+	end   chan error
+	mu    sync.Mutex
+	open  int
+}
+
+func (a *actor) Do(ctx context.Context, c command.Command) command.Outcome {
+	a.mu.Lock()
+	a.open++
+	a.mu.Unlock()
+	a.began <- c
+	var err error
+	select {
+	case err = <-a.end:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	a.mu.Lock()
+	a.open--
+	a.mu.Unlock()
+	return command.Outcome{Command: c, At: time.Now(), Err: err}
+}
+
+func (a *actor) running() int { a.mu.Lock(); defer a.mu.Unlock(); return a.open }
+
+// silent tells nobody anything.
+type silent struct{ done chan command.Outcome }
+
+func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration) {}
+func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
+	s.done <- o
+}
+
+// start runs a loop over a book with one claim that nobody has adopted yet, which gives one command to carry out.
+func start(t *testing.T) (*ingest.Book, *actor, silent, func()) {
+	t.Helper()
+	book := ingest.New(time.Now, validate.Labels{}, nil)
+	book.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
+	a := &actor{began: make(chan command.Command, 100), end: make(chan error)}
+	s := silent{done: make(chan command.Outcome, 100)}
+	l := &Loop{World: book, Actor: a, Observer: s, Policy: plan.Policy{BatchIdle: time.Second, BatchMax: time.Second}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = l.Run(ctx); close(ended) }()
+	stop := func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return book, a, s, stop
+}
+
+func next[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s did not happen", what)
+		panic("unreachable")
+	}
+}
+
+func TestCommandUnderWayIsNotBegunAgain(t *testing.T) {
+	book, a, s, _ := start(t)
+	if c := next(t, a.began, "the command"); c.Key() != "adopt/a" {
+		t.Fatalf("began %s", c.Key())
+	}
+	// Events that have nothing to do with it make the loop plan again and again; the last one asks for something else,
+	// which shows that plans were made meanwhile.
+	for range 20 {
+		book.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	}
+	book.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", ResourceVersion: "2"}})
+	if c := next(t, a.began, "the second command"); c.Key() != "adopt/b" {
+		t.Fatalf("began %s while adopt/a was under way", c.Key())
+	}
+	a.end <- nil
+	next(t, s.done, "the outcome")
+}
+
+func TestFailedCommandIsTriedAgain(t *testing.T) {
+	_, a, s, _ := start(t)
+	next(t, a.began, "the command")
+	a.end <- errors.New("boom")
+	if o := next(t, s.done, "the outcome"); o.Err == nil {
+		t.Fatal("the failure was not told")
+	}
+	if c := next(t, a.began, "the second try"); c.Key() != "adopt/a" {
+		t.Fatalf("tried %s", c.Key())
+	}
+	a.end <- nil
+}
+
+func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
+	_, a, _, stop := start(t)
+	next(t, a.began, "the command")
+	stop()
+	if n := a.running(); n != 0 {
+		t.Errorf("%d commands were still running when the loop had stopped", n)
+	}
+}

@@ -1,0 +1,135 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// recorder keeps events as lines.
+type recorder struct{ lines []string }
+
+func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	r.lines = append(r.lines, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)))
+}
+
+func newObserver(now *time.Time) (*Observer, *recorder, *prometheus.Registry, *[]string) {
+	r, registry, logs := &recorder{}, prometheus.NewRegistry(), &[]string{}
+	log := funcr.New(func(prefix, args string) { *logs = append(*logs, prefix+" "+args) }, funcr.Options{})
+	return New(log, r, registry, func() time.Time { return *now }), r, registry, logs
+}
+
+func snapshot() *cluster.Snapshot {
+	return (&cluster.Snapshot{
+		Names: &resource.Names{},
+		Pools: []*cluster.Pool{{Name: "default", Limits: cluster.Limits{Set: [resource.Size]bool{resource.CPU: true}, Amount: resource.Vector{resource.CPU: 1000000}}}},
+		Claims: []*cluster.Claim{{Name: "a", UID: "u", Pool: "default", Capacity: resource.Vector{resource.CPU: 4000}, Price: 0.25,
+			Labels: cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: "spot"})}},
+	}).Seal()
+}
+
+func TestUnplacedPodIsToldOnceInAWhile(t *testing.T) {
+	now := time.Now()
+	o, r, _, logs := newObserver(&now)
+	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{
+		Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "p"}, Pools: []schedule.PoolMiss{{Pool: "default", NotUsable: "it is being deleted"}}}}}}
+	for range 3 {
+		o.Planned(snapshot(), p, time.Millisecond)
+	}
+	want := `Warning Pod/p FailedScheduling: Failed to schedule pod: NodePool "default": it is being deleted`
+	if len(r.lines) != 1 || r.lines[0] != want {
+		t.Errorf("events %q, want %q once", r.lines, want)
+	}
+	if len(*logs) != 1 || !strings.Contains((*logs)[0], "ns/p") {
+		t.Errorf("log %q, want one line that names the pod", *logs)
+	}
+	now = now.Add(repeatAfter)
+	o.Planned(snapshot(), p, time.Millisecond)
+	if len(r.lines) != 2 {
+		t.Errorf("after %s the news was not told again", repeatAfter)
+	}
+}
+
+func TestLongNoteIsCut(t *testing.T) {
+	now := time.Now()
+	o, r, _, _ := newObserver(&now)
+	o.Done(snapshot(), command.Outcome{Command: command.LaunchInstance{Claim: "a", UID: "u"}, Err: errors.New(strings.Repeat("é", 2000))}, 0)
+	if len(r.lines) != 1 {
+		t.Fatalf("events %q", r.lines)
+	}
+	_, note, _ := strings.Cut(r.lines[0], "LaunchFailed: ")
+	if len(note) > longestNote || !strings.HasSuffix(note, "...") || strings.ContainsRune(note, '\uFFFD') {
+		t.Errorf("a note of %d bytes, ending in %q", len(note), note[len(note)-8:])
+	}
+}
+
+func TestMetricsKeepTheContractsNames(t *testing.T) {
+	now := time.Now()
+	o, _, registry, _ := newObserver(&now)
+	s := snapshot()
+	o.Planned(s, &plan.Plan{}, time.Millisecond)
+	for _, c := range []command.Command{
+		command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned}, command.Register{Claim: "a", Node: "a"},
+		command.DeleteClaim{Claim: "a", Reason: command.Empty}, command.Release{Claim: "a", Node: "a"}, command.Evict{UID: "x"},
+	} {
+		o.Done(s, command.Outcome{Command: c}, 0)
+	}
+	want := `
+# HELP karpenter_nodeclaims_created_total NodeClaims created.
+# TYPE karpenter_nodeclaims_created_total counter
+karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="default",reason="provisioned"} 1
+# HELP karpenter_nodeclaims_disrupted_total NodeClaims that were deleted for a reason of their pool's.
+# TYPE karpenter_nodeclaims_disrupted_total counter
+karpenter_nodeclaims_disrupted_total{capacity_type="spot",nodepool="default",reason="empty"} 1
+# HELP karpenter_nodeclaims_terminated_total NodeClaims that are gone.
+# TYPE karpenter_nodeclaims_terminated_total counter
+karpenter_nodeclaims_terminated_total{capacity_type="spot",nodepool="default"} 1
+# HELP karpenter_nodes_created_total Nodes that joined.
+# TYPE karpenter_nodes_created_total counter
+karpenter_nodes_created_total{nodepool="default"} 1
+# HELP karpenter_nodes_terminated_total Nodes that are gone.
+# TYPE karpenter_nodes_terminated_total counter
+karpenter_nodes_terminated_total{nodepool="default"} 1
+# HELP karpenter_nodepools_limit Limits of a NodePool.
+# TYPE karpenter_nodepools_limit gauge
+karpenter_nodepools_limit{nodepool="default",resource_type="cpu"} 1000
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "karpenter_nodeclaims_created_total", "karpenter_nodeclaims_disrupted_total",
+		"karpenter_nodeclaims_terminated_total", "karpenter_nodes_created_total", "karpenter_nodes_terminated_total", "karpenter_nodepools_limit"); err != nil {
+		t.Error(err)
+	}
+	o.Planned((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), &plan.Plan{}, 0)
+	if n := testutil.CollectAndCount(o.metrics.limit) + testutil.CollectAndCount(o.metrics.usage); n != 0 {
+		t.Errorf("%d series of a pool that is gone are left", n)
+	}
+}
+
+func TestNominationsAreRationed(t *testing.T) {
+	now := time.Now()
+	r := &recorder{}
+	o := New(logr.Discard(), r, prometheus.NewRegistry(), func() time.Time { return now })
+	p := &plan.Plan{Provisioned: true}
+	for i := range 1000 {
+		p.Placement.Assigned = append(p.Placement.Assigned, schedule.Assignment{Pod: &cluster.Pod{UID: fmt.Sprint(i)}, Host: "n", Claim: "n"})
+	}
+	o.Planned(snapshot(), p, 0)
+	if len(r.lines) < 1 || len(r.lines) > 50 {
+		t.Errorf("%d events for 1000 nominations", len(r.lines))
+	}
+}
