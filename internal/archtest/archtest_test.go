@@ -195,7 +195,8 @@ func TestRule9NoGlobals(t *testing.T) {
 	}
 }
 
-// globals lists package-level variables, except for interface checks (var _ I = …), embedded files and error values.
+// globals lists package-level variables, except for interface checks (var _ I = …), embedded files, error values and
+// compiled expressions: none of them can change.
 func globals(d *ast.GenDecl) []string {
 	if d.Tok != token.VAR || d.Doc != nil && strings.Contains(rawText(d.Doc), "go:embed") {
 		return nil
@@ -203,7 +204,7 @@ func globals(d *ast.GenDecl) []string {
 	var out []string
 	for _, spec := range d.Specs {
 		v, ok := spec.(*ast.ValueSpec)
-		if !ok || isErrorValue(v) || v.Doc != nil && strings.Contains(rawText(v.Doc), "go:embed") {
+		if !ok || isFixed(v) || v.Doc != nil && strings.Contains(rawText(v.Doc), "go:embed") {
 			continue
 		}
 		for _, name := range v.Names {
@@ -223,7 +224,7 @@ func rawText(g *ast.CommentGroup) string {
 	return b.String()
 }
 
-func isErrorValue(v *ast.ValueSpec) bool {
+func isFixed(v *ast.ValueSpec) bool {
 	if len(v.Values) != 1 {
 		return false
 	}
@@ -236,7 +237,7 @@ func isErrorValue(v *ast.ValueSpec) bool {
 		return false
 	}
 	x, ok := sel.X.(*ast.Ident)
-	return ok && x.Name == "errors" && sel.Sel.Name == "New"
+	return ok && (x.Name == "errors" && sel.Sel.Name == "New" || x.Name == "regexp" && sel.Sel.Name == "MustCompile")
 }
 
 func TestRule9NoDrawers(t *testing.T) {

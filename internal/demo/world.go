@@ -201,10 +201,10 @@ func (w *world) watch(ctx context.Context) error {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, installPatience)
+	patience, cancel := context.WithTimeout(ctx, installPatience)
 	defer cancel()
-	if !w.watched.WaitForCacheSync(ctx) {
-		return fmt.Errorf("watching the lab: %w", context.Cause(ctx))
+	if !w.watched.WaitForCacheSync(patience) {
+		return fmt.Errorf("watching the lab: %w", context.Cause(patience))
 	}
 	return nil
 }

@@ -242,12 +242,13 @@ func (w *trigger) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestStartedLabEndsWithClose(t *testing.T) {
+func TestTemporaryLabEndsWithClose(t *testing.T) {
 	b := newBench(t)
-	l, err := Start(t.Context(), b.dir, os.Stderr)
+	l, err := StartTemporary(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.dir = l.Dir()
 	if _, err := os.Stat(l.Kubeconfig()); err != nil {
 		t.Error(err)
 	}
@@ -260,6 +261,9 @@ func TestStartedLabEndsWithClose(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Errorf("the second Close: %v", err)
+	}
+	if _, err := os.Stat(l.Dir()); !os.IsNotExist(err) {
+		t.Errorf("the directory of a temporary lab is still there: %v", err)
 	}
 	select {
 	case <-l.Done():

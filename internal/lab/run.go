@@ -41,6 +41,24 @@ const endPatience = 20 * time.Second
 // Start runs a lab in dir and returns when it is ready. Progress lines go to
 // out. The lab ends with Close, or when this process dies.
 func Start(ctx context.Context, dir string, out io.Writer) (*Lab, error) {
+	return start(ctx, dir, out)
+}
+
+// StartTemporary is Start in a new directory that goes when the lab ends, also
+// when this process is killed.
+func StartTemporary(ctx context.Context, out io.Writer) (*Lab, error) {
+	dir, err := os.MkdirTemp("", "tenon-lab-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the lab: %w", err)
+	}
+	l, err := start(ctx, dir, out, "--delete-at-end")
+	if err != nil {
+		_ = os.RemoveAll(dir)
+	}
+	return l, err
+}
+
+func start(ctx context.Context, dir string, out io.Writer, flags ...string) (*Lab, error) {
 	binary, err := Binary(ctx, out)
 	if err != nil {
 		return nil, err
@@ -54,7 +72,7 @@ func Start(ctx context.Context, dir string, out io.Writer) (*Lab, error) {
 		return nil, fmt.Errorf("make a pipe for the lab's report: %w", err)
 	}
 	defer func() { _ = report.Close() }()
-	cmd := exec.Command(binary, "up", "--dir="+absolute, "--until-stdin-closes", "--report-fd=3")
+	cmd := exec.Command(binary, append([]string{"up", "--dir=" + absolute, "--until-stdin-closes", "--report-fd=3"}, flags...)...)
 	cmd.ExtraFiles = []*os.File{write}
 	// Ctrl-C is this process's to handle; the lab follows when stdin closes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

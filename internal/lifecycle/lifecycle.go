@@ -116,7 +116,8 @@ func ephemeral(t cluster.Taint) bool {
 }
 
 func savePodEvent(s *cluster.Snapshot, c *cluster.Claim) Step {
-	if !c.LastPodEvent.After(c.SavedPodEvent) {
+	// Kubernetes keeps times to the second: within it there is nothing new to write.
+	if !c.LastPodEvent.Truncate(time.Second).After(c.SavedPodEvent) {
 		return Step{}
 	}
 	if due := c.SavedPodEvent.Add(podEventEvery); c.SavedPodEvent.IsZero() || !s.Now.Before(due) {

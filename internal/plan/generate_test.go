@@ -26,7 +26,7 @@ func drawWorld(t *rapid.T) *world {
 		sh := drawShape(t, 500)
 		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
 	}
-	for i := range rapid.IntRange(0, 4).Draw(t, "nodes") {
+	for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {
 		w.drawNode(t, i)
 	}
 	for i := range rapid.IntRange(0, 5).Draw(t, "classes") {

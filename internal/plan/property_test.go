@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"strings"
@@ -322,13 +323,24 @@ func TestCrashGivesTheSameNodes(t *testing.T) {
 func TestBudgetsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		for _, pool := range w.pools {
+		for i := range rapid.IntRange(0, 8).Draw(t, "more nodes") {
+			w.drawNode(t, 10+i)
+		}
+		for _, name := range slices.Sorted(maps.Keys(w.pools)) {
+			pool := w.pools[name]
 			pool.ConsolidateAfter = cluster.Wait{For: time.Second}
 			for range rapid.IntRange(0, 2).Draw(t, "budgets") {
-				pool.Budgets = append(pool.Budgets, cluster.Budget{
-					Nodes: rapid.IntRange(0, 3).Draw(t, "at once") * 20, Percent: rapid.Bool().Draw(t, "percent"), Active: true,
-					Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}}).Draw(t, "reasons")})
+				b := cluster.Budget{Nodes: rapid.IntRange(0, 2).Draw(t, "at once"), Percent: rapid.Bool().Draw(t, "percent"), Active: true,
+					Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}}).Draw(t, "reasons")}
+				if b.Percent {
+					b.Nodes *= 30
+				}
+				pool.Budgets = append(pool.Budgets, b)
 			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+			pod := w.pods[name]
+			pod.Done = pod.Done || pod.Node != "" && rapid.Bool().Draw(t, "done")
 		}
 		w.now = w.now.Add(time.Hour)
 		for range 20 {

@@ -20,7 +20,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,12 +49,7 @@ func Main(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	dir, err := os.MkdirTemp("", "tenon-labtest-")
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	running, err := lab.Start(ctx, filepath.Join(dir, "lab"), os.Stderr)
+	running, err := lab.StartTemporary(ctx, os.Stderr)
 	if err != nil {
 		return fail(err)
 	}

@@ -15,15 +15,17 @@ import (
 	"github.com/tenon-sh/tenon/lab/internal/labdir"
 )
 
-// The two ways in which another program runs a supervisor. They are flags and
-// not variables, so that they show in the process list.
+// How another program runs a supervisor. These are flags and not variables, so
+// that they show in the process list.
 const (
-	reportFlag = "report-fd"
-	stdinFlag  = "until-stdin-closes"
+	reportFlag    = "report-fd"
+	stdinFlag     = "until-stdin-closes"
+	temporaryFlag = "delete-at-end"
 )
 
 func newUp() *cobra.Command {
-	var detach, untilStdinCloses bool
+	var detach bool
+	var tie tie
 	var reportFD uint
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -44,24 +46,33 @@ A directory that held a lab before keeps its objects.`,
 			if reportFD != 0 {
 				report.file = os.NewFile(uintptr(reportFD), "report")
 			}
-			return report.end(supervise(cmd.Context(), dir, report, untilStdinCloses))
+			return report.end(supervise(cmd.Context(), dir, report, tie))
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "return when the lab is ready and leave it running")
 	cmd.Flags().UintVar(&reportFD, reportFlag, 0, "write progress to this file descriptor")
-	cmd.Flags().BoolVar(&untilStdinCloses, stdinFlag, false, "end the lab when standard input closes")
-	_ = cmd.Flags().MarkHidden(reportFlag)
-	_ = cmd.Flags().MarkHidden(stdinFlag)
+	cmd.Flags().BoolVar(&tie.untilStdinCloses, stdinFlag, false, "end the lab when standard input closes")
+	cmd.Flags().BoolVar(&tie.deleteAtEnd, temporaryFlag, false, "delete the directory when the lab ends")
+	for _, hidden := range []string{reportFlag, stdinFlag, temporaryFlag} {
+		_ = cmd.Flags().MarkHidden(hidden)
+	}
 	return cmd
 }
 
+// tie binds a lab to the program that started it. The supervisor sees to it,
+// because that program may be killed.
+type tie struct {
+	untilStdinCloses bool
+	deleteAtEnd      bool
+}
+
 // supervise runs a lab from start to end.
-func supervise(ctx context.Context, dir labdir.Dir, report reporter, untilStdinCloses bool) error {
+func supervise(ctx context.Context, dir labdir.Dir, report reporter, tie tie) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if untilStdinCloses {
+	if tie.untilStdinCloses {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			cancel()
@@ -75,6 +86,9 @@ func supervise(ctx context.Context, dir labdir.Dir, report reporter, untilStdinC
 		return err
 	}
 	err = superviseLocked(ctx, dir, report)
+	if tie.deleteAtEnd {
+		err = errors.Join(err, dir.Delete())
+	}
 	return errors.Join(err, lock.Release())
 }
 

@@ -1,0 +1,33 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// The API keeps times to the second. What was written comes back cut off, and must not look like old news.
+func TestPodEventIsWrittenOnce(t *testing.T) {
+	event := time.Date(2026, 11, 15, 12, 0, 0, 700_000_000, time.UTC)
+	c := &cluster.Claim{Name: "a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
+		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
+	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c}}).Seal()
+	step := Next(s, c, Settings{})
+	if len(step.Commands) != 1 || step.Commands[0].(command.SetClaim).LastPodEvent != event {
+		t.Fatalf("first: %+v, want the event written", step)
+	}
+	c.SavedPodEvent = event.Truncate(time.Second)
+	for _, later := range []time.Duration{time.Second, podEventEvery, time.Hour} {
+		s.Now = event.Add(later)
+		if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
+			t.Errorf("%s later: %+v, want nothing", later, step)
+		}
+	}
+	c.LastPodEvent = event.Add(3 * time.Second)
+	s.Now = event.Add(4 * time.Second)
+	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.SavedPodEvent.Add(podEventEvery)) {
+		t.Errorf("a new event soon after: %+v, want to wait for %s", step, podEventEvery)
+	}
+}
