@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -41,5 +43,25 @@ directory is removed. After a failure the directory stays, with the logs.`,
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running and say how to use it")
 	cmd.Flags().BoolVar(&down, "down", false, "end a demo that was kept and remove its directory")
 	cmd.MarkFlagsMutuallyExclusive("keep", "down")
+	cmd.AddCommand(newHeldController())
+	return cmd
+}
+
+// newHeldController is "tenon controller" for the demo: it ends with its standard input, a pipe that the demo holds, so
+// that it can't outlive the demo, whatever ends that.
+func newHeldController() *cobra.Command {
+	cmd := newControllerCommand()
+	cmd.Hidden = true
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithCancel(cmd.Context())
+		defer cancel()
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
+		cmd.SetContext(ctx)
+		return run(cmd, args)
+	}
 	return cmd
 }

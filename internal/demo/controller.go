@@ -3,7 +3,6 @@ package demo
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -25,28 +24,31 @@ func startController(o Options, d *directory, kubeconfig string) (*controller, e
 	if err != nil {
 		return nil, fmt.Errorf("opening the controller's log: %w", err)
 	}
-	cmd := exec.Command(o.Executable, "controller", "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
-		"--metrics-port=0", "--health-probe-port=0", "--disable-leader-election")
+	defer func() { _ = log.Close() }()
+	args := []string{"controller", "--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1",
+		"--metrics-port=0", "--health-probe-port=0", "--disable-leader-election"}
+	if !o.Keep {
+		args = append([]string{"demo"}, args...) // the same, but ends with its standard input
+	}
+	cmd := exec.Command(o.Executable, args...)
+	cmd.Stdout, cmd.Stderr = log, log
 	if o.Keep {
 		// It outlives this process, in a session of its own, and holds the directory's lock from here on.
-		cmd.Stdout, cmd.Stderr = log, log
 		cmd.ExtraFiles = []*os.File{d.lock}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	} else {
-		// Its log passes through a pipe of this process, because the writer is no *os.File. Whatever ends this process,
-		// the next line that the controller writes ends the controller, too.
-		through := struct{ io.Writer }{log}
-		cmd.Stdout, cmd.Stderr = through, through
-		// Ctrl-C is this process's to handle.
+		// Ctrl-C is this process's to handle. Whatever ends this process closes the pipe and so ends the controller.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if _, err := cmd.StdinPipe(); err != nil {
+			return nil, fmt.Errorf("making a pipe for the controller: %w", err)
+		}
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the controller: %w", err), log.Close())
+		return nil, fmt.Errorf("starting the controller: %w", err)
 	}
 	c := &controller{cmd: cmd, ended: make(chan error, 1)}
 	go func() {
 		err := cmd.Wait()
-		_ = log.Close()
 		if err == nil {
 			err = errors.New("without an error")
 		}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/lab"
+)
+
+// handOverVariable makes this test executable run "tenon lab" itself, because
+// handing over replaces the process.
+const handOverVariable = "TENON_TEST_LAB_ARGUMENTS"
+
+func TestLabHandsItsArgumentsOver(t *testing.T) {
+	if given, ok := os.LookupEnv(handOverVariable); ok {
+		cmd := newLabCommand()
+		cmd.SetArgs(strings.Fields(given))
+		t.Fatal("did not hand over: ", cmd.Execute())
+	}
+	echo := filepath.Join(t.TempDir(), "echo")
+	if err := os.WriteFile(echo, []byte("#!/bin/sh\necho \"$*\"\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{
+		"up":                                  "up --dir=.lab",
+		"up --detach --dir x":                 "up --dir=x --detach",
+		"down --dir=x":                        "down --dir=x",
+		"down --delete":                       "down --dir=.lab --delete",
+		"status":                              "status --dir=.lab",
+		"kubectl -- get nodes -o wide":        "kubectl --dir=.lab -- get nodes -o wide",
+		"kubectl --dir x get nodes --dir y":   "kubectl --dir=x -- get nodes --dir y",
+		"--dir x kubectl -- apply -f - --dir": "kubectl --dir=x -- apply -f - --dir",
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), handOverVariable+"="+given, lab.BinaryVariable+"="+echo)
+		output, err := cmd.CombinedOutput()
+		if got := strings.TrimSpace(string(output)); got != want {
+			t.Errorf("%s: handed over %q, want %q", given, got, want)
+		}
+		if code := cmd.ProcessState.ExitCode(); code != 3 {
+			t.Errorf("%s: exit code %d (%v), want the lab's own 3", given, code, err)
+		}
+	}
+}
+
+func TestLabRefusesStrayArguments(t *testing.T) {
+	for _, args := range [][]string{{"up", "now"}, {"down", "x"}, {"status", "x"}, {"build", "x"}, {"up", "--nope"}, {"sideways"}} {
+		cmd := newLabCommand()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(args)
+		if err := cmd.Execute(); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+}
