@@ -18,8 +18,7 @@ demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1
 .PHONY: test
 test: lint verify ## lint, check generated files, and run every test
 	go test ./...
-	cd lab && go test ./...
-	cd bench && go test ./...
+	@for m in $(MODULES); do echo "test $$m"; (cd $$m && go test ./...) || exit 1; done
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module
@@ -31,6 +30,7 @@ lint: ## gofmt, go vet and staticcheck, in every module
 .PHONY: generate
 generate: ## regenerate deep copies, CustomResourceDefinitions and the instance catalog
 	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... output:crd:dir=charts/karpenter-crd/templates
+	go generate ./cloudprovider/kwok/catalog
 
 .PHONY: verify
 verify: generate ## fail if a generated file differs from what its source gives

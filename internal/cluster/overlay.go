@@ -109,7 +109,7 @@ func (o *Overlay) Hosts() []Host {
 		hosts = append(hosts, o.hostOfNode(n, c))
 	}
 	for _, c := range o.Base.Claims {
-		if o.gone[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() || c.Condition(Launched).Status == False {
+		if o.gone[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() || c.Condition(Launched).Status == False || c.Is(Registered) {
 			continue
 		}
 		hosts = append(hosts, o.hostOfClaim(c))

@@ -143,8 +143,7 @@ const (
 	ClassNotReady        Reason = "NodeClassNotReady"
 	LaunchTimeout        Reason = "LaunchTimeout"
 	RegistrationTimeout  Reason = "RegistrationTimeout"
-	InstanceMissing      Reason = "InstanceMissing"
-	PoolDeleted          Reason = "NodePoolDeleted"
+	NodeMissing          Reason = "NodeMissing"
 )
 
 // Outcome is what became of a command. It goes back through ingest, which is the only way back.

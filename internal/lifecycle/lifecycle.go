@@ -48,8 +48,12 @@ func Next(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
 	case !c.Is(cluster.Registered):
 		return register(s, c, node, set)
 	}
+	if node == nil {
+		// The finalizer was taken off by hand: nobody will bring the node back, and its instance must not run on.
+		return do(deletion(c, nil, command.NodeMissing, fmt.Sprintf("its node %s was removed", c.NodeName)))
+	}
 	step := savePodEvent(s, c)
-	if !c.Is(cluster.Initialized) && node != nil && Initializable(c, node) {
+	if !c.Is(cluster.Initialized) && Initializable(c, node) {
 		step.Commands = append(step.Commands, command.Initialize{Claim: c.Name, Node: node.Name})
 	}
 	return step

@@ -11,9 +11,10 @@ import (
 // The API keeps times to the second. What was written comes back cut off, and must not look like old news.
 func TestPodEventIsWrittenOnce(t *testing.T) {
 	event := time.Date(2026, 11, 15, 12, 0, 0, 700_000_000, time.UTC)
-	c := &cluster.Claim{Name: "a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
+	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
-	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c}}).Seal()
+	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c},
+		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a"}}}).Seal()
 	step := Next(s, c, Settings{})
 	if len(step.Commands) != 1 || step.Commands[0].(command.SetClaim).LastPodEvent != event {
 		t.Fatalf("first: %+v, want the event written", step)
@@ -29,5 +30,22 @@ func TestPodEventIsWrittenOnce(t *testing.T) {
 	s.Now = event.Add(4 * time.Second)
 	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.SavedPodEvent.Add(podEventEvery)) {
 		t.Errorf("a new event soon after: %+v, want to wait for %s", step, podEventEvery)
+	}
+}
+
+// A node that was removed by force does not come back: its instance must not run on for nobody.
+func TestClaimWithoutItsNodeGoes(t *testing.T) {
+	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true, Conditions: []cluster.Condition{
+		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
+	s := (&cluster.Snapshot{Now: time.Unix(1000, 0), Claims: []*cluster.Claim{c}}).Seal()
+	step := Next(s, c, Settings{})
+	if len(step.Commands) != 1 {
+		t.Fatalf("%+v, want the claim deleted", step)
+	}
+	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" {
+		t.Errorf("%+v, want the claim deleted because its node is missing", step.Commands[0])
+	}
+	if hosts := s.Plain().Hosts(); len(hosts) != 0 {
+		t.Errorf("pods may still go to %+v", hosts)
 	}
 }
