@@ -134,14 +134,14 @@ func (s *show) run(ctx context.Context) error {
 
 // prepare brings everything up to the point where pods can come.
 func (s *show) prepare(ctx context.Context) (err error) {
-	s.screen.title("starting a Kubernetes control plane in %s", s.dir.lab())
+	s.screen.title("starting a Kubernetes control plane in %s", relative(s.dir.lab()))
 	if s.plane, err = startPlane(ctx, s.dir, s.Keep, s.screen.indented()); err != nil {
 		return err
 	}
 	if s.world, err = newWorld(s.plane.kubeconfig()); err != nil {
 		return err
 	}
-	s.screen.title("installing the CustomResourceDefinitions and starting the controller (log: %s)", s.dir.controllerLog())
+	s.screen.title("installing the CustomResourceDefinitions and starting the controller (log: %s)", relative(s.dir.controllerLog()))
 	if err := s.world.install(ctx); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s *show) watch(ctx context.Context, begin time.Time, wanted func(view) boo
 		case <-ctx.Done():
 			return v, took, context.Cause(ctx)
 		case <-deadline.C:
-			return v, took, fmt.Errorf("nothing more happened for %s; see %s", patience, s.dir.controllerLog())
+			return v, took, fmt.Errorf("gave up after %s; see %s", patience, relative(s.dir.controllerLog()))
 		case <-s.world.changed:
 			// What comes right after shares one look.
 			select {
@@ -213,7 +213,7 @@ func (s *show) trouble() error {
 	select {
 	case err := <-s.controller.ended:
 		s.controller.ended <- err // for the next who asks
-		return fmt.Errorf("the controller ended (%w); see %s", err, s.dir.controllerLog())
+		return fmt.Errorf("the controller ended (%w); see %s", err, relative(s.dir.controllerLog()))
 	case <-s.plane.done():
 		return fmt.Errorf("the lab ended; see %s", filepath.Join(s.dir.lab(), "logs"))
 	default:
@@ -228,7 +228,7 @@ func (s *show) countLeft(ctx context.Context) error {
 		return err
 	}
 	if left.any() {
-		return fmt.Errorf("%s are left; see %s", left, s.dir.controllerLog())
+		return fmt.Errorf("%s are left; see %s", left, relative(s.dir.controllerLog()))
 	}
 	return nil
 }
