@@ -1,22 +1,30 @@
 package ingest
 
 import (
-	"math"
-
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// amount reads a quantity in the unit of its dimension. Fractions round up, as kube-scheduler counts them.
+// most is more than anything has of anything, and small enough that sums over a cluster don't overflow.
+const most = 1 << 50
+
+// amount reads a quantity in the unit of its dimension. Fractions round up, as kube-scheduler counts them; absurd
+// amounts are cut off.
 func amount(dim int, q apiresource.Quantity) int64 {
+	scale := int64(1)
 	if dim == resource.CPU {
-		if q.Value() > math.MaxInt64/2000 {
-			return math.MaxInt64 / 2
-		}
+		scale = 1000
+	}
+	switch {
+	case q.CmpInt64(most/scale) >= 0:
+		return most
+	case q.CmpInt64(-most/scale) <= 0:
+		return -most
+	case dim == resource.CPU:
 		return q.MilliValue()
 	}
-	return min(q.Value(), math.MaxInt64/2)
+	return q.Value()
 }
 
 func oneSlot() *apiresource.Quantity { return apiresource.NewQuantity(1, apiresource.DecimalSI) }
