@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/tenon-sh/tenon/bench/internal/catalog"
+	"github.com/tenon-sh/tenon/bench/internal/cluster"
 	"github.com/tenon-sh/tenon/bench/internal/contestant"
 	"github.com/tenon-sh/tenon/bench/internal/process"
 	"github.com/tenon-sh/tenon/bench/internal/report"
@@ -38,7 +39,7 @@ func main() {
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && !errors.Is(err, cluster.ErrStillUp):
 		fmt.Fprintln(os.Stderr, "bench: interrupted; everything that was started has been ended")
 		os.Exit(130)
 	case err != nil:

@@ -85,7 +85,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err != nil {
 		return err
 	}
-	if err := addController(mgr, cloud, o); err != nil {
+	if err := addController(ctx, mgr, cloud, o); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", cloud.Name())
@@ -127,6 +127,7 @@ func newManager(config *rest.Config, o *options) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{DefaultTransform: ingest.Strip},
+		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see tolerantReader
 		Metrics:                       metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)},
 		HealthProbeBindAddress:        address(o.bindAddress, o.healthProbePort),
 		LeaderElection:                !o.disableElection,
@@ -201,27 +202,33 @@ func newKwok(config *rest.Config, mgr manager.Manager, o *options) (*kwok.Provid
 	return cloud, mgr.Add(cloud)
 }
 
-// addController adds the loop, and what feeds it, to the manager: both run on the elected replica only.
-func addController(mgr manager.Manager, cloud *kwok.Provider, o *options) error {
+// addController adds the loop, and what feeds it, to the manager: both run on the elected replica only. The caches are
+// filled on every replica.
+func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, o *options) error {
 	labels, err := providerLabels(cloud)
 	if err != nil {
 		return err
 	}
 	book := ingest.New(time.Now, labels, classKinds(cloud))
+	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses()); err != nil {
+		return err
+	}
 	ready := &readiness{}
 	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err
 	}
 	main := &loop.Loop{
-		World:    book,
-		Actor:    &actuate.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cloud: cloud, Now: time.Now, Names: book.Names},
+		World: book,
+		Actor: &actuate.Actor{
+			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: cloud, Now: time.Now, Names: book.Names,
+		},
 		Observer: observe.New(mgr.GetLogger().WithName("controller"), mgr.GetEventRecorder("karpenter"), metrics.Registry, time.Now),
 		Policy: plan.Policy{
 			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
 			Lifecycle: lifecycle.Settings{LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout},
 		},
 	}
-	if err := mgr.Add(ready.standby(mgr)); err != nil {
+	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

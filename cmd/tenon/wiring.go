@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -52,20 +53,21 @@ func providerLabels(p cloudprovider.Provider) (validate.Labels, error) {
 	return out, nil
 }
 
-// readiness is what /readyz tells: the caches are filled.
+// readiness is what /readyz tells: the first list of every watched kind has arrived. The informers must have been made
+// before, since a cache without any counts as filled.
 type readiness struct{ synced atomic.Bool }
 
 func (r *readiness) check(*http.Request) error {
 	if !r.synced.Load() {
-		return errors.New("caches are not filled yet")
+		return errors.New("the first list of some kind has not arrived yet")
 	}
 	return nil
 }
 
 // standby watches the caches on every replica, elected or not.
-func (r *readiness) standby(mgr manager.Manager) manager.Runnable {
+func (r *readiness) standby(informers cache.Cache) manager.Runnable {
 	return everywhere(func(ctx context.Context) error {
-		if mgr.GetCache().WaitForCacheSync(ctx) {
+		if informers.WaitForCacheSync(ctx) {
 			r.synced.Store(true)
 		}
 		return nil

@@ -33,6 +33,7 @@ type Actor struct {
 // result is what a command's file returns: the writes it made, and what else the outcome should say.
 type result struct {
 	writes    []command.Write
+	refused   bool
 	exhausted []command.Exhausted
 	gone      bool
 	again     time.Duration
@@ -42,7 +43,7 @@ type result struct {
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Exhausted: r.exhausted, Gone: r.gone, Again: r.again,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Exhausted: r.exhausted, Gone: r.gone, Again: r.again,
 	}
 }
 
@@ -83,7 +84,7 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 func (a *Actor) editNode(ctx context.Context, name string, edit func(*corev1.Node)) ([]command.Write, error) {
 	node := &corev1.Node{}
 	err := a.edit(ctx, name, node, func() { edit(node) }, func(base client.Object) error {
-		return a.Client.Patch(ctx, node, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return a.patchNode(ctx, base.(*corev1.Node), node)
 	})
 	if err != nil || node.Name == "" {
 		return nil, client.IgnoreNotFound(err)
@@ -93,22 +94,21 @@ func (a *Actor) editNode(ctx context.Context, name string, edit func(*corev1.Nod
 
 // editClaim changes a claim's metadata.
 func (a *Actor) editClaim(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
-	claim := &v1.NodeClaim{}
-	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
 		return a.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 	})
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return []command.Write{{Kind: command.KindClaim, Name: name, Version: claim.ResourceVersion}}, nil
 }
 
 // editClaimStatus changes a claim's status.
 func (a *Actor) editClaimStatus(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
-	claim := &v1.NodeClaim{}
-	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
 		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 	})
+}
+
+func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeClaim), patch func(claim *v1.NodeClaim, base client.Object) error) ([]command.Write, error) {
+	claim := &v1.NodeClaim{}
+	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error { return patch(claim, base) })
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}

@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -245,16 +246,80 @@ func TestTerminateFindsAnInstanceNobodyWroteDown(t *testing.T) {
 func TestReleaseLetsBothGo(t *testing.T) {
 	claim, now := ours("a"), metav1.Now()
 	claim.DeletionTimestamp = &now
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{v1.TerminationFinalizer}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n-1", Finalizers: []string{v1.TerminationFinalizer}}}
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	for range 2 { // the second finds nothing left to do
-		if out := s.do(command.Release{Claim: "a", Node: "a"}); out.Err != nil {
+		if out := s.do(command.Release{Claim: "a", UID: "uid-1", Node: "a", NodeUID: "n-1"}); out.Err != nil {
 			t.Fatal(out.Err)
 		}
 	}
 	for _, obj := range []client.Object{&v1.NodeClaim{}, &corev1.Node{}} {
 		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, obj); !apierrors.IsNotFound(err) {
 			t.Errorf("%T is still there: %v", obj, err)
+		}
+	}
+}
+
+func TestReleaseSparesANamesake(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "new", Finalizers: []string{v1.TerminationFinalizer}}}
+	s := newStage(t, interceptor.Funcs{}, ours("a"), node)
+	if out := s.do(command.Release{Claim: "a", UID: "old-claim", Node: "a", NodeUID: "old"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil || len(node.Finalizers) != 1 || node.DeletionTimestamp != nil {
+		t.Errorf("another machine of the same name was released: %v %+v", err, node.ObjectMeta)
+	}
+	if len(s.claim("a").Finalizers) != 1 {
+		t.Error("another claim of the same name was released")
+	}
+}
+
+// TestCreateWhoseAnswerIsLost creates the claim and loses the answer twice: the same claim is found, and nobody plans for
+// its pods meanwhile, since the command is still under way.
+func TestCreateWhoseAnswerIsLost(t *testing.T) {
+	lost := 2
+	s := newStage(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		err := c.Create(ctx, obj, opts...)
+		if lost > 0 {
+			lost--
+			return errors.New("the connection was reset")
+		}
+		return err
+	}})
+	out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}})
+	if out.Err != nil || len(out.Writes) != 1 {
+		t.Fatalf("outcome %+v", out)
+	}
+	var list v1.NodeClaimList
+	if err := s.api.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
+		t.Errorf("%d claims, %v", len(list.Items), err)
+	}
+}
+
+func TestCreateThatIsRefusedIsReported(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "default-x", nil)
+	}})
+	if out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}}); !apierrors.IsInvalid(out.Err) {
+		t.Errorf("outcome %v, want the refusal", out.Err)
+	}
+}
+
+// TestLaunchForAClaimThatIsGone is a claim removed by force in the middle of its launch: the instance goes too.
+func TestLaunchForAClaimThatIsGone(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "nodeclaims"}, "a")
+	}}, ours("a"))
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	list, err := s.actor.Cloud.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list {
+		if !i.Terminating {
+			t.Errorf("instance %s runs on for nobody", i.ProviderID)
 		}
 	}
 }
@@ -292,5 +357,62 @@ func TestUnfenceUndoesFence(t *testing.T) {
 	if len(node.Spec.Taints) != 0 || node.Labels[excludeFromBalancers] != "" ||
 		meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeDisruptionReason) != nil {
 		t.Errorf("opened node %+v, claim %+v", node, s.claim("a").Status)
+	}
+}
+
+// TestNodePatchSparesOthersWork changes the node between our reading and our writing: a label stays, and a taint that
+// somebody else put on is not overwritten.
+func TestNodePatchSparesOthersWork(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n", Labels: map[string]string{"mine": "1"}}}
+	meddled := false
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if !meddled {
+			meddled = true
+			other := &corev1.Node{}
+			if err := c.Get(ctx, client.ObjectKey{Name: "a"}, other); err != nil {
+				return err
+			}
+			other.Labels["theirs"] = "2"
+			other.Spec.Taints = []corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoExecute}}
+			if err := c.Update(ctx, other); err != nil {
+				return err
+			}
+			// What a real API server answers to a patch whose test fails.
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "a", nil)
+		}
+		return c.Patch(ctx, obj, p, opts...)
+	}}, ours("a"), node)
+	if out := s.do(command.Fence{Claim: "a", Node: "a", Reason: command.Requested}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil {
+		t.Fatal(err)
+	}
+	if len(node.Spec.Taints) != 2 || node.Labels["mine"] != "1" || node.Labels["theirs"] != "2" {
+		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
+	}
+}
+
+func TestNodePatchStepsAreGuarded(t *testing.T) {
+	before := []string{"a"}
+	for _, c := range []struct {
+		name  string
+		steps []operation
+		want  string
+	}{
+		{"same list", listSteps("/x", before, []string{"a"}), ""},
+		{"longer list", listSteps("/x", before, []string{"a", "b"}), "test /x [a];add /x [a b];"},
+		{"new list", listSteps("/x", nil, []string{"b"}), "test /x <nil>;add /x [b];"},
+		{"emptied list", listSteps("/x", before, nil), "test /x [a];remove /x <nil>;"},
+		{"map", mapSteps("/m", map[string]string{"k": "1", "gone": "2"}, map[string]string{"k": "1", "a/b~c": "3"}), "add /m/a~1b~0c 3;remove /m/gone <nil>;"},
+		{"new map", mapSteps("/m", nil, map[string]string{"k": "1"}), "test /m <nil>;add /m map[k:1];"},
+	} {
+		got := ""
+		for _, s := range c.steps {
+			got += fmt.Sprintf("%s %s %v;", s.Op, s.Path, s.Value)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
 	}
 }

@@ -2,8 +2,11 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,24 +23,56 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// createClaim creates the NodeClaim. One with the same name is the same claim: the name derives from the content.
+// createClaim creates the NodeClaim. One with the same name is the same claim: the name derives from the content. An
+// error that leaves open whether the claim was created (a lost answer, a timeout) is not reported: the same claim is asked
+// for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
 func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
 	claim, err := a.newClaim(c)
 	if err != nil {
 		return result{}, err
 	}
-	err = a.Client.Create(ctx, claim)
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		r, err := a.tryCreate(ctx, claim.DeepCopy())
+		if err == nil || isRefusal(err) {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return result{}, err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// isRefusal reports whether the API server has said no: then nothing was created.
+func isRefusal(err error) bool {
+	if errors.Is(err, errLeaving) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooManyRequests
+}
+
+// errLeaving says that the name is still taken by a claim on its way out.
+var errLeaving = errors.New("a claim of the same name is still being deleted")
+
+func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, error) {
+	err := a.Client.Create(ctx, claim)
 	if apierrors.IsAlreadyExists(err) {
-		if err := a.Live.Get(ctx, client.ObjectKey{Name: c.Name}, claim); err != nil {
-			return result{}, fmt.Errorf("reading NodeClaim %s: %w", c.Name, err)
+		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return result{}, fmt.Errorf("reading NodeClaim %s: %w", claim.Name, err)
 		}
 		if claim.DeletionTimestamp != nil {
-			return result{}, fmt.Errorf("NodeClaim %s of an earlier try is still being deleted", c.Name)
+			return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, errLeaving)
 		}
 	} else if err != nil {
-		return result{}, fmt.Errorf("creating NodeClaim %s: %w", c.Name, err)
+		return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, err)
 	}
-	return result{writes: []command.Write{{Kind: command.KindClaim, Name: c.Name, Version: claim.ResourceVersion, Created: true}}}, nil
+	return result{writes: []command.Write{{Kind: command.KindClaim, Name: claim.Name, Version: claim.ResourceVersion, Created: true}}}, nil
 }
 
 func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
@@ -154,13 +189,22 @@ func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error
 func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
 	put(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	ready := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeReady}
-	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-		if !meta.IsStatusConditionTrue(claim.Status.Conditions, kind) {
+	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeRegistered, v1.ConditionTypeLaunched} {
+		if !meta.IsStatusConditionTrue(claim.Status.Conditions, kind) && ready.Status != metav1.ConditionFalse {
 			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionUnknown, Reason: "ReconcilingDependents", Message: kind + " is not True"}
-			break
+		}
+		if meta.IsStatusConditionFalse(claim.Status.Conditions, kind) {
+			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: kind + " is False"}
 		}
 	}
 	put(claim, ready)
+}
+
+// putIfAbsent sets a condition that has not been judged yet: a repeated act must not take back what happened since.
+func putIfAbsent(claim *v1.NodeClaim, c metav1.Condition) {
+	if meta.FindStatusCondition(claim.Status.Conditions, c.Type) == nil {
+		put(claim, c)
+	}
 }
 
 func put(claim *v1.NodeClaim, c metav1.Condition) {

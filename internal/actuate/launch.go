@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,27 +27,53 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 	if err != nil {
 		return a.refused(ctx, c, err)
 	}
-	if _, err := a.editClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
-		if claim.Labels == nil {
-			claim.Labels = map[string]string{}
-		}
-		maps.Copy(claim.Labels, instance.Labels)
-	}); err != nil {
+	writes, err := a.writeDown(ctx, c.Claim, instance)
+	if err != nil {
 		return result{}, err
 	}
-	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
+	if len(writes) < 2 {
+		// The claim was removed by force while the instance was being launched: nobody else knows of the instance.
+		if err := a.Cloud.Delete(ctx, instance.ProviderID); err != nil && !cloudprovider.IsNotFound(err) {
+			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID, c.Claim, err)
+		}
+	}
+	return result{writes: writes}, nil
+}
+
+// writeDown puts the instance's labels and state on its claim, both at the same time: until they are there the node can't
+// be registered and its pods wait. Nobody else writes these fields now, so neither write needs a lock. A write is missing
+// from the answer if the claim was gone.
+func (a *Actor) writeDown(ctx context.Context, name string, instance *cloudprovider.Instance) ([]command.Write, error) {
+	var labels []command.Write
+	var labelsErr error
+	var both sync.WaitGroup
+	both.Go(func() {
+		labels, labelsErr = a.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
+			if claim.Labels == nil {
+				claim.Labels = map[string]string{}
+			}
+			maps.Copy(claim.Labels, instance.Labels)
+		}, func(claim *v1.NodeClaim, base client.Object) error {
+			return a.Client.Patch(ctx, claim, client.MergeFrom(base))
+		})
+	})
+	status, statusErr := a.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
 		claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
 		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
 		setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
-		put(claim, metav1.Condition{Type: v1.ConditionTypeRegistered, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
-		put(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
+			putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+		}
+	}, func(claim *v1.NodeClaim, base client.Object) error {
+		return a.Client.Status().Patch(ctx, claim, client.MergeFrom(base))
 	})
-	return result{writes: writes}, err
+	both.Wait()
+	return append(labels, status...), errors.Join(labelsErr, statusErr)
 }
 
 func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
 	cond := cluster.Condition{Type: v1.ConditionTypeLaunched, Status: cluster.False, Message: err.Error()}
-	var r result
+	r := result{refused: true}
 	switch {
 	case cloudprovider.IsNoCapacity(err):
 		cond.Reason = string(command.InsufficientCapacity)
@@ -59,7 +86,7 @@ func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error
 		cond.Reason = string(command.ClassNotReady)
 	default:
 		// Worth another try: shown as Unknown meanwhile, so that people see what holds the claim up.
-		cond.Status, cond.Reason = cluster.Unknown, "LaunchFailed"
+		r.refused, cond.Status, cond.Reason = false, cluster.Unknown, "LaunchFailed"
 		_, shown := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 		return r, fmt.Errorf("launching an instance for NodeClaim %s: %w", c.Claim, errors.Join(err, shown))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +32,9 @@ func (a *Actor) register(ctx context.Context, c command.Register) (result, error
 	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		claim.Status.NodeName = c.Node
 		setCondition(claim, isTrue(v1.ConditionTypeRegistered, v1.ConditionTypeRegistered))
-		put(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
+		if !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized) {
+			put(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
+		}
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
 }

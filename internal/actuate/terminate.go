@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -79,22 +80,42 @@ func (a *Actor) instancesOf(ctx context.Context, claim string) ([]string, error)
 func (a *Actor) release(ctx context.Context, c command.Release) (result, error) {
 	var writes []command.Write
 	if c.Node != "" {
-		if _, err := a.editNode(ctx, c.Node, func(n *corev1.Node) { n.Finalizers = without(n.Finalizers) }); err != nil {
+		if err := a.releaseNode(ctx, c.Node, types.UID(c.NodeUID)); err != nil {
 			return result{}, err
-		}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node}}
-		if err := a.Client.Delete(ctx, node); err != nil && !apierrors.IsNotFound(err) {
-			return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
 		}
 		writes = append(writes, command.Write{Kind: command.KindNode, Name: c.Node, Gone: true})
 	}
 	if c.Claim != "" {
-		if _, err := a.editClaim(ctx, c.Claim, func(n *v1.NodeClaim) { n.Finalizers = without(n.Finalizers) }); err != nil {
+		_, err := a.editClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+			if claim.UID == types.UID(c.UID) { // a namesake is another claim
+				claim.Finalizers = without(claim.Finalizers)
+			}
+		})
+		if err != nil {
 			return result{}, err
 		}
 		writes = append(writes, command.Write{Kind: command.KindClaim, Name: c.Claim, Gone: true})
 	}
 	return result{writes: writes}, nil
+}
+
+// releaseNode takes our finalizer off the node and deletes it, unless it is another machine of the same name.
+func (a *Actor) releaseNode(ctx context.Context, name string, uid types.UID) error {
+	same := false
+	_, err := a.editNode(ctx, name, func(n *corev1.Node) {
+		if same = n.UID == uid; same {
+			n.Finalizers = without(n.Finalizers)
+		}
+	})
+	if err != nil || !same {
+		return err
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err = a.Client.Delete(ctx, node, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting node %s: %w", name, err)
+	}
+	return nil
 }
 
 func without(finalizers []string) []string {

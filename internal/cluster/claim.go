@@ -38,6 +38,8 @@ type Claim struct {
 	TerminationGrace    time.Duration
 	// InstanceGone says that the cloud no longer knows the instance.
 	InstanceGone bool
+	// Foreign claims belong to a provider that is not ours: their nodes are there for pods, but nothing is done to them.
+	Foreign bool
 	// Expected marks a claim that we have asked for and the API server has not shown yet.
 	Expected bool
 }
@@ -82,6 +84,8 @@ type Node struct {
 	Finalized  bool
 	Labels     Labels
 	Taints     []Taint
+	// Ours says that the node was launched for a NodeClass of our provider.
+	Ours bool
 	// Cordoned nodes take no new pods.
 	Cordoned     bool
 	Ready        bool

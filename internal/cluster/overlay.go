@@ -135,7 +135,7 @@ func (o *Overlay) Hosts() []Host {
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true}
 	if c != nil {
-		if n.HasTaint(DisruptedTaint, NoSchedule) {
+		if n.HasTaint(DisruptedTaint, NoSchedule) && c.Is(DisruptionReason) {
 			h.Fenced, h.Taints = true, without(n.Taints, DisruptedTaint)
 		}
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats

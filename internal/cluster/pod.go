@@ -60,6 +60,8 @@ type Pod struct {
 	// Node is the name of the node it is bound to.
 	Node    string
 	Created time.Time
+	// Appeared is when we first saw it.
+	Appeared time.Time
 
 	// Unschedulable says that kube-scheduler has looked at the pod and found no place; Seen is when we learned it.
 	Unschedulable bool
@@ -89,6 +91,20 @@ func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
 // Pending reports whether the pod waits for a place that only a new or another node can give.
 func (p *Pod) Pending() bool {
 	return p.Unschedulable && p.Node == "" && p.Deleting.IsZero() && !p.Done && !p.Daemon && !p.Mirror
+}
+
+// Waiting reports whether kube-scheduler has yet to look at the pod.
+func (p *Pod) Waiting() bool {
+	return !p.Judged && p.Node == "" && p.Deleting.IsZero() && !p.Done && !p.Daemon && !p.Mirror
+}
+
+// NewAt is when the pod became something to plan for: when kube-scheduler gave up on it, or when it joined others of its
+// kind on which it had.
+func (p *Pod) NewAt() time.Time {
+	if p.Seen.IsZero() {
+		return p.Appeared
+	}
+	return p.Seen
 }
 
 // Holds reports whether the pod takes up resources of its node.

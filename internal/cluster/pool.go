@@ -30,13 +30,18 @@ type Pool struct {
 	Catalog      *Catalog
 	CatalogError string
 
+	// Held says that the cloud has refused the pool's last launches without saying what else to try: it is left alone
+	// until HeldUntil.
+	Held      bool
+	HeldUntil time.Time
+
 	// Status is what the pool's status says now, to tell what has to be written.
 	Status PoolStatus
 }
 
 // Usable reports whether new nodes may be made for the pool.
 func (p *Pool) Usable() bool {
-	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
+	return !p.Deleting && !p.Static && !p.Held && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
 }
 
 // Waiting reports whether the pool will be usable as soon as the cloud has said what it sells: planning without it could
@@ -50,14 +55,13 @@ type Template struct {
 	Labels      Labels
 	Annotations Labels
 	// Requirements of the pool, template labels not included.
-	Requirements         require.Set
-	Taints               []Taint
-	StartupTaints        []Taint
-	NodeClass            ClassRef
-	ExpireAfter          string // as the user wrote it: the text is copied, not interpreted
-	TerminationGrace     time.Duration
-	HasTerminationGrace  bool
-	TerminationGraceText string
+	Requirements        require.Set
+	Taints              []Taint
+	StartupTaints       []Taint
+	NodeClass           ClassRef
+	ExpireAfter         string // as the user wrote it: the text is copied, not interpreted
+	TerminationGrace    time.Duration
+	HasTerminationGrace bool
 }
 
 // ClassRef names a NodeClass.
@@ -101,16 +105,6 @@ type Limits struct {
 // Any reports whether anything is limited.
 func (l *Limits) Any() bool {
 	return l.HasNodes || l.Broken != "" || l.Set != [resource.Size]bool{}
-}
-
-// Over returns the first limited dimension in which used exceeds the limit.
-func (l *Limits) Over(used resource.Vector) (dim int, over bool) {
-	for dim, set := range l.Set {
-		if set && used[dim] > l.Amount[dim] {
-			return dim, true
-		}
-	}
-	return 0, false
 }
 
 // Budget bounds how many of a pool's nodes may be disrupted at once.

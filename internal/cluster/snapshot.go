@@ -79,11 +79,30 @@ func (s *Snapshot) Seal() *Snapshot {
 	for _, c := range s.Claims {
 		v.addClaim(c)
 	}
+	told := verdicts(s.Pods)
 	for _, p := range s.Pods {
-		v.addPod(p)
+		v.addPod(p, told)
 	}
 	s.view = v
 	return s
+}
+
+// kin are the pods of one owner and one class.
+type kin struct {
+	owner string
+	class *PodClass
+}
+
+// verdicts are the kin of whom kube-scheduler could not place one. What holds for one holds for all: asking after each by
+// itself would cost seconds, because kube-scheduler looks at one pod at a time.
+func verdicts(pods []*Pod) map[kin]bool {
+	told := make(map[kin]bool)
+	for _, p := range pods {
+		if p.Owner != "" && p.Pending() {
+			told[kin{p.Owner, p.Class}] = true
+		}
+	}
+	return told
 }
 
 func (v *view) addClaim(c *Claim) {
@@ -97,7 +116,7 @@ func (v *view) addClaim(c *Claim) {
 	}
 }
 
-func (v *view) addPod(p *Pod) {
+func (v *view) addPod(p *Pod, told map[kin]bool) {
 	if p.Holds() {
 		v.podsOn[p.Node] = append(v.podsOn[p.Node], p)
 	}
@@ -105,11 +124,11 @@ func (v *view) addPod(p *Pod) {
 		return
 	}
 	v.ownedPods[p.Owner]++
-	if p.Node == "" && !p.Judged {
-		v.undecided[p.Owner]++
-	}
-	if p.Pending() {
+	switch {
+	case p.Pending(), p.Waiting() && told[kin{p.Owner, p.Class}]:
 		v.pendingPods = append(v.pendingPods, p)
+	case p.Waiting():
+		v.undecided[p.Owner]++
 	}
 }
 
@@ -134,10 +153,11 @@ func (s *Snapshot) ClaimsOf(pool string) []*Claim { return s.view.claimsOf[pool]
 // PodsOn lists the pods that take up room on a node.
 func (s *Snapshot) PodsOn(node string) []*Pod { return s.view.podsOn[node] }
 
-// Pending lists the pods that kube-scheduler could not place.
+// Pending lists the pods that kube-scheduler could not place, and those of the same owner and class that it has not
+// looked at yet.
 func (s *Snapshot) Pending() []*Pod { return s.view.pendingPods }
 
-// Complete reports whether every pod that the owner wants has appeared and has been looked at by kube-scheduler; known
+// Complete reports whether every pod that the owner wants has appeared and its fate is known; known
 // is false if that can't be told.
 func (s *Snapshot) Complete(owner string) (complete, known bool) {
 	if owner == "" {

@@ -22,10 +22,12 @@ type Command interface {
 // CreateClaim asks for one new node by creating a NodeClaim.
 type CreateClaim struct {
 	// Name derives from the content, so that a second try after a crash is the same claim.
-	Name     string
-	Pool     string
-	PoolUID  string
-	Template cluster.Template
+	Name    string
+	Pool    string
+	PoolUID string
+	// Generation of the pool that the claim was planned from.
+	Generation int64
+	Template   cluster.Template
 	// Labels that the node will carry, template labels included; Requirements what it may be.
 	Labels       cluster.Labels
 	Requirements require.Set
@@ -74,12 +76,13 @@ type Evict struct {
 
 // Terminate has the cloud end the instance of a claim, or of a node whose claim is lost. Without a ProviderID the claim
 // was never seen launched; the cloud is asked whether it runs an instance for it all the same.
-type Terminate struct{ Claim, Node, ProviderID string }
+type Terminate struct{ Claim, UID, Node, ProviderID string }
 
 // Release lets go of what remains once the instance is gone: the node and the claim lose their finalizers.
 type Release struct {
-	Claim, Node string
-	Reason      Reason
+	Claim, UID    string
+	Node, NodeUID string
+	Reason        Reason
 }
 
 // Adopt puts our finalizer on a claim that somebody else created, before an instance is launched for it.
@@ -105,8 +108,13 @@ func (c Initialize) Key() string     { return "initialize/" + c.Claim }
 func (c Fence) Key() string          { return "fence/" + c.Node }
 func (c Unfence) Key() string        { return "unfence/" + c.Node }
 func (c DeleteClaim) Key() string    { return "delete/" + c.Claim }
-func (c Evict) Key() string          { return "evict/" + c.UID }
-func (c Terminate) Key() string      { return "terminate/" + c.Claim + "/" + c.ProviderID }
+func (c Evict) Key() string {
+	if c.Now { // a refused request must not hold up the last call
+		return "delete-pod/" + c.UID
+	}
+	return "evict/" + c.UID
+}
+func (c Terminate) Key() string { return "terminate/" + c.Claim + "/" + c.ProviderID + "/" + c.Node }
 func (c Release) Key() string {
 	if c.Claim != "" {
 		return "release/" + c.Claim
@@ -154,7 +162,8 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Exhausted are the offerings that the cloud refused to sell.
+	// Refused says that the cloud won't launch the instance; Exhausted are the offerings that it named.
+	Refused   bool
 	Exhausted []Exhausted
 	// Gone says that the cloud no longer knows the instance that a Terminate was about.
 	Gone bool

@@ -37,18 +37,18 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nom
 	allowed := allowance(s, p, string(command.Empty))
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
-		if n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) {
+		if n == nil || c.Foreign || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
-		fenced := n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule)
-		idle := IsEmpty(s, c, n) && !needed[n.Name]
+		idle := IsEmpty(s, c, n) && !needed[n.Name] && !p.ConsolidateAfter.Never
 		switch {
-		case fenced && !idle:
+		case Fenced(c, n) && (!idle || allowed < 0):
+			allowed++
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
-		case fenced:
+		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
-		case !idle || p.ConsolidateAfter.Never:
+		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
 		case s.Now.Before(quietAt(p, c, nomination)):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c, nomination))
 		case allowed > 0:
@@ -59,6 +59,19 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nom
 	for i := range p.Budgets {
 		out.WakeAt = cluster.Earlier(out.WakeAt, p.Budgets[i].Changes)
 	}
+}
+
+// Fenced reports whether the node was fenced for a reason that is written on its claim: a fence without one is not ours.
+func Fenced(c *cluster.Claim, n *cluster.Node) bool {
+	return tainted(n) && c.Is(cluster.DisruptionReason)
+}
+
+func tainted(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) }
+
+// underWay reports whether something is being done to the node whose effect the snapshot does not show yet.
+func underWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+	return s.Busy[command.Fence{Node: n.Name}.Key()] || s.Busy[command.Unfence{Node: n.Name}.Key()] ||
+		s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]
 }
 
 // IsEmpty reports whether nothing on the node is a reason to keep it.
@@ -96,7 +109,7 @@ func allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) int {
 		}
 		total++
 		n := s.NodeOf(c.Name)
-		if n == nil || !n.Ready || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+		if n == nil || !n.Ready || !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
 			out++
 		}
 	}

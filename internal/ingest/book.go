@@ -49,7 +49,8 @@ type Book struct {
 	podEvents map[string]time.Time // by node
 	flights   map[string]*flight
 	retries   map[string]cluster.Retry
-	gone      map[string]bool // by claim name and by provider id
+	gone      map[string]bool     // by claim UID and by provider id
+	refusals  map[string]*refusal // by pool
 	planned   time.Time
 }
 
@@ -64,6 +65,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		converted: make(map[*measured]*cluster.Catalog), exhausted: make(map[command.Exhausted]time.Time),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]bool),
+		refusals: make(map[string]*refusal),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -144,7 +146,7 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 		if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(c.LastPodEvent) {
 			c.LastPodEvent = at
 		}
-		c.InstanceGone = b.gone[c.Name]
+		c.InstanceGone = b.gone[c.UID]
 		if p := byName[c.Pool]; p != nil && p.Catalog != nil {
 			kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
 			zone, _ := c.Labels.Get(cluster.ZoneLabel)

@@ -117,11 +117,17 @@ func TestExpectedClaimCountsBeforeTheWatchShowsIt(t *testing.T) {
 func TestGoneInstanceIsRememberedUntilItsObjectsAreGone(t *testing.T) {
 	b, _ := newBook()
 	claim := claimObject("a", "1")
-	claim.Status.ProviderID = "kwok://a"
+	claim.Status.ProviderID, claim.UID = "kwok://a", "1"
 	b.SetClaim(claim)
-	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", ProviderID: "kwok://a"}, At: b.now(), Gone: true})
+	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", UID: "1", ProviderID: "kwok://a"}, At: b.now(), Gone: true})
 	if s := b.Snapshot(); !s.Claim("a").InstanceGone || !s.Gone["kwok://a"] {
 		t.Fatal("that the instance is gone was forgotten")
+	}
+	namesake := claimObject("a", "2")
+	namesake.UID = "2"
+	b.SetClaim(namesake)
+	if b.Snapshot().Claim("a").InstanceGone {
+		t.Error("a new claim of the same name inherits that its instance is gone")
 	}
 	b.DeleteClaim("a")
 	if s := b.Snapshot(); len(s.Gone) != 0 {
@@ -289,5 +295,65 @@ func TestAmounts(t *testing.T) {
 		if got := amount(c.dim, apiresource.MustParse(c.text)); got != c.want {
 			t.Errorf("%s of dimension %d is %d, want %d", c.text, c.dim, got, c.want)
 		}
+	}
+}
+
+func TestPoolIsHeldWhenRefusalsTeachNothing(t *testing.T) {
+	b, clock := newBook()
+	b.SetPool(pool("default"))
+	b.SetClaim(claimObject("a", "1"))
+	launch := command.LaunchInstance{Claim: "a"}
+	held := func() time.Duration {
+		p := b.Snapshot().Pool("default")
+		if !p.Held {
+			return 0
+		}
+		return p.HeldUntil.Sub(clock.at)
+	}
+	spot := command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot"}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot}})
+	if held() != 0 {
+		t.Error("the pool is held although the next plan can avoid what was refused")
+	}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot}})
+	if held() != firstHold {
+		t.Errorf("held for %s after a refusal that taught nothing, want %s", held(), firstHold)
+	}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
+	if held() != 2*firstHold {
+		t.Errorf("held for %s after the second, want %s", held(), 2*firstHold)
+	}
+	clock.tick(2 * firstHold)
+	if held() != 0 {
+		t.Error("the pool is held for longer than was said")
+	}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
+	b.Record(command.Outcome{Command: launch, At: b.now()})
+	if held() != 0 {
+		t.Error("a launch that went well did not free the pool")
+	}
+}
+
+func TestCreatedClaimOutlivesASlowWatch(t *testing.T) {
+	b, clock := newBook()
+	c := command.CreateClaim{Name: "default-x", Pool: "default"}
+	b.Begin(c)
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "default-x", Version: "3", Created: true}}})
+	clock.tick(time.Minute)
+	if b.Snapshot().Claim("default-x") == nil {
+		t.Error("a claim that was created is forgotten while the watch is slow: its pods would get a second node")
+	}
+}
+
+func TestClaimsOfOtherProvidersAreForeign(t *testing.T) {
+	b, _ := newBook()
+	claim := claimObject("a", "1")
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
+	b.SetClaim(claim)
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{"karpenter.k8s.aws/ec2nodeclass": "default"}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ours", Labels: map[string]string{"karpenter.kwok.sh/kwoknodeclass": "default"}}})
+	s := b.Snapshot()
+	if !s.Claim("a").Foreign || s.Node("theirs").Ours || !s.Node("ours").Ours {
+		t.Errorf("claim foreign %v, their node ours %v, our node ours %v", s.Claim("a").Foreign, s.Node("theirs").Ours, s.Node("ours").Ours)
 	}
 }

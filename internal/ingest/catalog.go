@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -15,14 +17,28 @@ const (
 	// refreshCatalog is how often the cloud is asked what it sells; retryCatalog after it could not say.
 	refreshCatalog = 5 * time.Minute
 	retryCatalog   = 5 * time.Second
+	// catalogTimeout bounds one answer; catalogsAtOnce is how many are waited for at the same time.
+	catalogTimeout = 30 * time.Second
+	catalogsAtOnce = 8
+	// catalogPatience is how long the other pools wait for a pool's first catalog.
+	catalogPatience = 5 * time.Second
+	lookForDue      = time.Second
+
+	notAnswered = "the cloud has not answered yet"
 )
 
 // shelfEntry is what a pool can buy.
 type shelfEntry struct {
-	stock   *measured
-	err     string
-	fetched int64 // generation of the pool that it was fetched for; −1 if it must be fetched anew
-	due     time.Time
+	stock *measured
+	err   string // why the latest fetch failed, even if an older stock is still sold
+	due   time.Time
+	// wished is the generation of the pool that was last asked for. Each wish counts in asked; begun is the count when
+	// the latest fetch began, so that a wish which arrives meanwhile is not lost.
+	wished       int64
+	asked, begun uint64
+	busy         bool
+	since        time.Time // of the first fetch; zero if there was none
+	late         bool      // the first answer has taken longer than others can wait
 	// catalog is stock as it is sold now; soldOut the offerings that were left out of it.
 	catalog *cluster.Catalog
 	base    *cluster.Catalog
@@ -32,17 +48,21 @@ type shelfEntry struct {
 // measured is a provider's list of types. Pools that get the same list share it and what is made of it.
 type measured struct{ types []*cloudprovider.InstanceType }
 
-// wantCatalog asks for a pool's catalog to be fetched unless it was for this generation. The lock is held.
+// wantCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
+// always a new wish. The lock is held.
 func (b *Book) wantCatalog(pool string, generation int64) {
 	e := b.shelf[pool]
 	if e == nil {
-		e = &shelfEntry{fetched: -1}
+		e = &shelfEntry{wished: -1}
 		b.shelf[pool] = e
 	}
-	if e.fetched != generation || generation < 0 {
-		e.fetched, e.due = -1, time.Time{}
-		b.fetchSoon()
+	if e.wished == generation && generation >= 0 {
+		return
 	}
+	e.wished = max(e.wished, generation)
+	e.asked++
+	e.due = time.Time{}
+	b.fetchSoon()
 }
 
 // fetchSoon wakes Catalogs.
@@ -55,37 +75,91 @@ func (b *Book) fetchSoon() {
 
 // Catalogs keeps every pool's catalog fresh until the context ends. It is the only part of ingest that asks the cloud.
 func (b *Book) Catalogs(ctx context.Context, provider cloudprovider.Catalog) error {
+	slots := make(chan struct{}, catalogsAtOnce)
 	for {
 		for _, e := range b.dueCatalogs() {
-			types, err := provider.InstanceTypes(ctx, e.object)
-			if ctx.Err() != nil {
-				return nil
-			}
-			b.setCatalog(e.pool.Name, e.object.Generation, types, err)
+			go b.fetchCatalog(ctx, provider, e.object, slots)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-b.fetch:
-		case <-time.After(retryCatalog):
+		case <-time.After(lookForDue):
 		}
 	}
 }
 
-// dueCatalogs lists the pools whose catalog is to be fetched. Only pools whose NodeClass is there are asked about.
+// fetchCatalog asks for one pool's catalog. A provider that does not answer in time holds up neither other pools nor,
+// since its slot is given back, more than its own next fetch.
+func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool, slots chan struct{}) {
+	defer b.fetchDone(pool.Name)
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	answered := make(chan struct{})
+	var types []*cloudprovider.InstanceType
+	var err error
+	go func() {
+		defer close(answered)
+		types, err = provider.InstanceTypes(limited, pool)
+	}()
+	select {
+	case <-answered:
+		<-slots
+		if ctx.Err() == nil {
+			b.setCatalog(pool.Name, pool.Generation, types, err)
+		}
+	case <-limited.Done():
+		<-slots
+		if ctx.Err() != nil {
+			return
+		}
+		b.setCatalog(pool.Name, pool.Generation, nil, fmt.Errorf("the cloud did not answer within %s", catalogTimeout))
+		<-answered
+	}
+}
+
+func (b *Book) fetchDone(pool string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.shelf[pool]; e != nil {
+		e.busy = false
+		b.fetchSoon()
+	}
+}
+
+// dueCatalogs lists the pools whose catalog is to be fetched, and marks them as being fetched. Only pools whose
+// NodeClass is there are asked about.
 func (b *Book) dueCatalogs() []*poolEntry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.dropUnusedStock()
 	now := b.now()
 	var out []*poolEntry
 	for _, name := range slices.Sorted(maps.Keys(b.shelf)) {
 		e, p := b.shelf[name], b.pools[name]
-		if p == nil || now.Before(e.due) || !b.classState(p.pool.Template.NodeClass).Ready {
+		if b.isLate(e) && !e.late {
+			e.late = true
+			b.touch() // the others wait no longer
+		}
+		if p == nil || e.busy || now.Before(e.due) || !b.classState(p.pool.Template.NodeClass).Ready {
 			continue
+		}
+		e.busy, e.begun = true, e.asked
+		if e.since.IsZero() {
+			e.since = now
 		}
 		out = append(out, p)
 	}
 	return out
+}
+
+func (b *Book) isLate(e *shelfEntry) bool {
+	return e.stock == nil && !e.since.IsZero() && b.now().Sub(e.since) >= catalogPatience
 }
 
 func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.InstanceType, err error) {
@@ -96,12 +170,41 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 		return
 	}
 	defer b.touch()
+	wait := refreshCatalog
 	if err != nil {
-		e.err, e.due = err.Error(), b.now().Add(retryCatalog)
-		return
+		e.err, wait = err.Error(), retryCatalog
+	} else {
+		e.err = ""
+		e.stock, e.catalog, e.base = b.share(types), nil, nil
+		b.dropUnusedStock()
 	}
-	e.err, e.fetched, e.due = "", generation, b.now().Add(refreshCatalog)
-	e.stock, e.catalog, e.base = b.share(types), nil, nil
+	e.due = b.now().Add(wait)
+	if e.asked != e.begun || generation < e.wished {
+		e.due = time.Time{}
+		b.fetchSoon()
+	}
+}
+
+// catalogTrouble says why a pool's catalog could not be fetched last time, even if an older one is still in use; empty
+// if all is well. The lock is held.
+func (b *Book) catalogTrouble(pool string) string {
+	e := b.shelf[pool]
+	if e == nil {
+		return ""
+	}
+	if e.err == "" && b.isLate(e) {
+		return notAnswered
+	}
+	return e.err
+}
+
+// dropUnusedStock forgets lists that no pool buys from any more. The lock is held.
+func (b *Book) dropUnusedStock() {
+	used := make(map[*measured]bool, len(b.shelf))
+	for _, e := range b.shelf {
+		used[e.stock] = true
+	}
+	maps.DeleteFunc(b.converted, func(m *measured, _ *cluster.Catalog) bool { return !used[m] })
 }
 
 // share finds the stock of another pool that has the same list. The lock is held.
@@ -118,10 +221,7 @@ func (b *Book) share(types []*cloudprovider.InstanceType) *measured {
 func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 	e := b.shelf[pool]
 	if e == nil || e.stock == nil {
-		if e != nil && e.err != "" {
-			return nil, e.err
-		}
-		return nil, ""
+		return nil, b.catalogTrouble(pool)
 	}
 	base := b.converted[e.stock]
 	if base == nil {

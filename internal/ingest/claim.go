@@ -36,6 +36,9 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
 		DoNotDisrupt: claim.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
 	}
+	if ref := claim.Spec.NodeClassRef; ref != nil {
+		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
+	}
 	c.Requests, _ = b.demand(claim.Spec.Resources.Requests, nil)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
 		if c.Requests[dim] > 0 {
@@ -56,11 +59,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 func (b *Book) DeleteClaim(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.claims[name]
 	delete(b.claims, name)
-	if e != nil {
-		b.forgetGone(name, e.claim.ProviderID)
-	}
 	b.settle(command.KindClaim, name)
 	b.touch()
 }

@@ -10,12 +10,28 @@ import (
 const (
 	// settleFor is how long the watch may take to show a write before the command is planned again if need be.
 	settleFor = 10 * time.Second
+	// createSettleFor is the same for a claim that was created. It is long: were it forgotten while it is there, its pods
+	// would be given a second node.
+	createSettleFor = 5 * time.Minute
 	// exhaustedFor is how long an offering that the cloud refused is left alone.
 	exhaustedFor = 3 * time.Minute
 
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
+	// lastEviction bounds the wait of an eviction: a disruption budget may allow it at any moment.
+	lastEviction = 10 * time.Second
+
+	// A pool whose launches are refused for no reason that the next plan could avoid is left alone for a while that
+	// grows from firstHold to lastHold.
+	firstHold = time.Second
+	lastHold  = 5 * time.Minute
 )
+
+// refusal is what is remembered of a pool whose launches are refused.
+type refusal struct {
+	count int
+	until time.Time
+}
 
 // flight is a command under way: begun and not done, or done and not shown by the watch.
 type flight struct {
@@ -38,13 +54,7 @@ func (b *Book) Record(o command.Outcome) {
 	defer b.mu.Unlock()
 	defer b.touch()
 	key := o.Command.Key()
-	for _, e := range o.Exhausted {
-		b.exhausted[e] = o.At.Add(exhaustedFor)
-	}
-	if t, ok := o.Command.(command.Terminate); ok && o.Gone {
-		b.gone[t.Claim], b.gone[t.ProviderID] = true, true
-		delete(b.gone, "")
-	}
+	b.learn(o)
 	if o.Err != nil {
 		delete(b.flights, key)
 		b.retries[key] = nextRetry(b.retries[key], o)
@@ -55,6 +65,9 @@ func (b *Book) Record(o command.Outcome) {
 		b.retries[key] = cluster.Retry{NotBefore: o.At.Add(o.Again)}
 	}
 	f := &flight{command: o.Command, until: o.At.Add(settleFor)}
+	if _, create := o.Command.(command.CreateClaim); create {
+		f.until = o.At.Add(createSettleFor)
+	}
 	for _, w := range o.Writes {
 		if !b.shown(w) {
 			f.waiting = append(f.waiting, w)
@@ -67,10 +80,55 @@ func (b *Book) Record(o command.Outcome) {
 	b.flights[key] = f
 }
 
+// learn takes in what an outcome says about the cloud. The lock is held.
+func (b *Book) learn(o command.Outcome) {
+	news := false
+	for _, e := range o.Exhausted {
+		if _, known := b.exhausted[e]; !known {
+			news = true
+		}
+		b.exhausted[e] = o.At.Add(exhaustedFor)
+	}
+	switch c := o.Command.(type) {
+	case command.Terminate:
+		if o.Gone {
+			b.gone[c.UID], b.gone[c.ProviderID] = true, true
+			delete(b.gone, "")
+		}
+	case command.LaunchInstance:
+		if e := b.claims[c.Claim]; e != nil && o.Err == nil {
+			b.judgeLaunch(e.claim.Pool, o, news)
+		}
+	}
+}
+
+// judgeLaunch holds a pool whose launch was refused without a hint what to try instead, and lets go of it after a launch
+// that went well. The lock is held.
+func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) {
+	if !o.Refused {
+		delete(b.refusals, pool)
+		return
+	}
+	if news {
+		return
+	}
+	r := b.refusals[pool]
+	if r == nil {
+		r = &refusal{}
+		b.refusals[pool] = r
+	}
+	r.count++
+	r.until = o.At.Add(min(firstHold<<min(r.count-1, 20), lastHold))
+}
+
 // nextRetry doubles the wait with each failure.
 func nextRetry(r cluster.Retry, o command.Outcome) cluster.Retry {
 	r.Attempts++
-	wait := min(firstRetry<<min(r.Attempts-1, 20), lastRetry)
+	last := lastRetry
+	if _, evict := o.Command.(command.Evict); evict {
+		last = lastEviction
+	}
+	wait := min(firstRetry<<min(r.Attempts-1, 20), last)
 	return cluster.Retry{Attempts: r.Attempts, NotBefore: o.At.Add(wait), Message: o.Err.Error()}
 }
 
@@ -138,6 +196,7 @@ func (b *Book) shown(w command.Write) bool {
 
 // expire forgets what time has settled. The lock is held.
 func (b *Book) expire(now time.Time) {
+	b.forgetGone()
 	for key, f := range b.flights {
 		if !f.until.IsZero() && now.After(f.until) {
 			delete(b.flights, key)
@@ -156,20 +215,21 @@ func (b *Book) expire(now time.Time) {
 	}
 }
 
-// forgetGone drops what was noted about an instance once neither claim nor node is left. The lock is held.
-func (b *Book) forgetGone(claim, providerID string) {
-	if claim != "" && b.claims[claim] == nil {
-		delete(b.gone, claim)
+// forgetGone drops what was noted about instances of which neither claim nor node is left. The lock is held.
+func (b *Book) forgetGone() {
+	if len(b.gone) == 0 {
+		return
+	}
+	left := make(map[string]bool, len(b.gone))
+	for _, e := range b.claims {
+		left[e.claim.UID], left[e.claim.ProviderID] = true, true
 	}
 	for _, e := range b.nodes {
-		if e.node.ProviderID == providerID {
-			return
+		left[e.node.ProviderID] = true
+	}
+	for key := range b.gone {
+		if !left[key] {
+			delete(b.gone, key)
 		}
 	}
-	for _, e := range b.claims {
-		if e.claim.ProviderID == providerID {
-			return
-		}
-	}
-	delete(b.gone, providerID)
 }

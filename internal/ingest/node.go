@@ -33,6 +33,11 @@ func (b *Book) SetNode(node *corev1.Node) {
 	for _, t := range node.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
+	for kind := range b.kinds {
+		if _, ok := node.Labels[v1.NodeClassLabelKey(kind.Group, kind.Kind)]; ok {
+			n.Ours = true
+		}
+	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.Ready = c.Status == corev1.ConditionTrue
@@ -47,12 +52,8 @@ func (b *Book) SetNode(node *corev1.Node) {
 func (b *Book) DeleteNode(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.nodes[name]
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
-	if e != nil {
-		b.forgetGone("", e.node.ProviderID)
-	}
 	b.settle(command.KindNode, name)
 	b.touch()
 }

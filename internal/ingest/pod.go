@@ -21,7 +21,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	old := b.pods[string(pod.UID)]
 	p := b.pod(pod, old)
 	b.pods[p.UID] = p
-	b.notePodEvent(old, p)
+	b.notePodEvent(old, p, cameAt(pod))
 	b.settle(command.KindPod, p.UID)
 	b.touch()
 }
@@ -35,22 +35,43 @@ func (b *Book) DeletePod(pod *corev1.Pod) {
 		return
 	}
 	delete(b.pods, old.UID)
-	b.notePodEvent(old, nil)
+	b.notePodEvent(old, nil, time.Time{})
 	b.settle(command.KindPod, old.UID)
 	b.touch()
 }
 
-// notePodEvent remembers when a workload pod last came to a node, finished there or left it.
-func (b *Book) notePodEvent(old, now *cluster.Pod) {
+// notePodEvent remembers when a workload pod last came to a node, finished there or left it. came is when the pod was
+// bound: a pod that is new to us may have been there for long, if it is we who are new. The lock is held.
+func (b *Book) notePodEvent(old, now *cluster.Pod, came time.Time) {
 	before, after := old != nil && old.Workload(), now != nil && now.Workload()
 	if before == after {
 		return
 	}
-	p := now
-	if p == nil || p.Node == "" {
-		p = old
+	if after {
+		if old != nil {
+			came = b.now()
+		}
+		// The node may not be known yet: the order of the watches is not defined.
+		if came.After(b.podEvents[now.Node]) {
+			b.podEvents[now.Node] = came
+		}
+		return
 	}
-	b.podEvents[p.Node] = b.now()
+	if b.nodes[old.Node] == nil {
+		delete(b.podEvents, old.Node) // the node is gone, and names come back
+		return
+	}
+	b.podEvents[old.Node] = b.now()
+}
+
+// cameAt is when a pod came to its node: when it was bound or, if nobody bound it, when it was created there.
+func cameAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
 }
 
 func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
@@ -59,6 +80,10 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		Created: pod.CreationTimestamp.Time, Class: b.classOf(&pod.Spec, &pod.Status),
 		Done:     pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
+	}
+	p.Appeared = b.now()
+	if old != nil {
+		p.Appeared = old.Appeared
 	}
 	p.DoNotDisrupt = pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]

@@ -83,6 +83,7 @@ func (b *Book) DeletePool(name string) {
 	defer b.mu.Unlock()
 	delete(b.pools, name)
 	delete(b.shelf, name)
+	delete(b.refusals, name)
 	b.settle(command.KindPool, name)
 	b.touch()
 }
@@ -133,6 +134,9 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	p := *e.pool
 	p.NodeClass = b.classState(p.Template.NodeClass)
 	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
+	if r := b.refusals[p.Name]; r != nil && now.Before(r.until) {
+		p.Held, p.HeldUntil = true, r.until
+	}
 	p.Status.Resources = b.measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {

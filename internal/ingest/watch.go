@@ -19,12 +19,34 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
+// owners are the kinds that want a number of pods.
+func owners() []client.Object {
+	return []client.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &batchv1.Job{}, &corev1.ReplicationController{}}
+}
+
+// Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
+// elected fills its cache too, takes over at once, and is not ready before.
+func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
+	kinds := append(owners(), &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
+	for _, gvk := range classes {
+		class := &unstructured.Unstructured{}
+		class.SetGroupVersionKind(gvk)
+		kinds = append(kinds, class)
+	}
+	for _, obj := range kinds {
+		if _, err := informers.GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watching %s: %w", kindOf(obj), explainMissing(err))
+		}
+	}
+	return nil
+}
+
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
 // the provider's kinds of NodeClass.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
 	w := watcher{ctx: ctx, informers: informers}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
-	for _, obj := range []client.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &batchv1.Job{}, &corev1.ReplicationController{}} {
+	for _, obj := range owners() {
 		w.watch(obj, func(obj any) {
 			if o, ok := ownerOf(obj); ok {
 				b.SetOwner(o)
@@ -36,9 +58,9 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 	for _, gvk := range classes {
 		b.watchClass(&w, gvk)
 	}
-	w.watch(&v1.NodePool{}, func(obj any) { b.SetPool(obj.(*v1.NodePool)) },
+	w.watch(stored("NodePool"), func(obj any) { b.takePool(obj.(*unstructured.Unstructured)) },
 		func(obj client.Object) { b.DeletePool(obj.GetName()) })
-	w.watch(&v1.NodeClaim{}, func(obj any) { b.SetClaim(obj.(*v1.NodeClaim)) },
+	w.watch(stored("NodeClaim"), func(obj any) { b.takeClaim(obj.(*unstructured.Unstructured)) },
 		func(obj client.Object) { b.DeleteClaim(obj.GetName()) })
 	w.watch(&corev1.Node{}, func(obj any) { b.SetNode(obj.(*corev1.Node)) },
 		func(obj client.Object) { b.DeleteNode(obj.GetName()) })
@@ -102,7 +124,7 @@ func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Obj
 	}
 	informer, err := w.informers.GetInformer(w.ctx, obj)
 	if err != nil {
-		w.err = fmt.Errorf("watching %T: %w", obj, explainMissing(err))
+		w.err = fmt.Errorf("watching %s: %w", kindOf(obj), explainMissing(err))
 		return
 	}
 	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -118,10 +140,18 @@ func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Obj
 		},
 	})
 	if err != nil {
-		w.err = fmt.Errorf("watching %T: %w", obj, err)
+		w.err = fmt.Errorf("watching %s: %w", kindOf(obj), err)
 		return
 	}
 	w.synced = append(w.synced, handle.HasSynced)
+}
+
+// kindOf names a kind for people.
+func kindOf(obj client.Object) string {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.GetKind()
+	}
+	return fmt.Sprintf("%T", obj)
 }
 
 func explainMissing(err error) error {

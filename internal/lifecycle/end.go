@@ -30,25 +30,25 @@ func end(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) Step {
 	if s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
 		return Step{} // a launch under way would leak if the claim went first
 	}
-	nodeName := ""
+	nodeName, nodeUID := "", ""
 	if n != nil {
-		nodeName = n.Name
+		nodeName, nodeUID = n.Name, n.UID
 	}
 	if !c.InstanceGone {
-		return do(command.Terminate{Claim: c.Name, Node: nodeName, ProviderID: c.ProviderID})
+		return do(command.Terminate{Claim: c.Name, UID: c.UID, Node: nodeName, ProviderID: c.ProviderID})
 	}
-	return do(command.Release{Claim: c.Name, Node: nodeName, Reason: command.Reason(c.Condition(cluster.DisruptionReason).Reason)})
+	return do(command.Release{Claim: c.Name, UID: c.UID, Node: nodeName, NodeUID: nodeUID, Reason: command.Reason(c.Condition(cluster.DisruptionReason).Reason)})
 }
 
 // EndNode finishes a node of ours that is being deleted and has lost its claim.
 func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
-	if n.Deleting.IsZero() || !n.Finalized || s.ClaimOf(n.Name) != nil {
+	if n.Deleting.IsZero() || !n.Finalized || !n.Ours || s.ClaimOf(n.Name) != nil {
 		return Step{}
 	}
-	if !gone {
+	if !gone && n.ProviderID != "" {
 		return do(command.Terminate{Node: n.Name, ProviderID: n.ProviderID})
 	}
-	return do(command.Release{Node: n.Name})
+	return do(command.Release{Node: n.Name, NodeUID: n.UID})
 }
 
 // drain evicts tier by tier: a tier is begun when the one before is empty. drained is true once nothing is left to wait

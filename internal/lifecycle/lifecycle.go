@@ -35,7 +35,7 @@ func do(c ...command.Command) Step { return Step{Commands: c} }
 func Next(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
 	node := s.NodeOf(c.Name)
 	switch {
-	case c.Expected:
+	case c.Expected, c.Foreign:
 		return Step{}
 	case !c.Deleting.IsZero():
 		return end(s, c, node)
@@ -82,14 +82,15 @@ func launch(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
 }
 
 func register(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, set Settings) Step {
-	if n != nil {
-		return do(command.Register{Claim: c.Name, Node: n.Name})
-	}
 	deadline := c.Condition(cluster.Launched).Since.Add(set.RegistrationTimeout)
 	if s.Now.Before(deadline) {
-		return Step{WakeAt: deadline}
+		step := Step{WakeAt: deadline}
+		if n != nil {
+			step.Commands = []command.Command{command.Register{Claim: c.Name, Node: n.Name}}
+		}
+		return step
 	}
-	return do(deletion(c, nil, command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", set.RegistrationTimeout)))
+	return do(deletion(c, n, command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", set.RegistrationTimeout)))
 }
 
 // Initializable reports whether nothing stands between the node and its pods any more.

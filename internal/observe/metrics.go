@@ -1,14 +1,12 @@
 package observe
 
 import (
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -22,7 +20,7 @@ type metrics struct {
 	claimsCreated, claimsTerminated, claimsDisrupted *prometheus.CounterVec
 	nodesCreated, nodesTerminated                    *prometheus.CounterVec
 	limit, usage, price                              *prometheus.GaugeVec
-	scheduling, planning                             prometheus.Histogram
+	scheduling, planning                             prometheus.Observer
 	queue, unschedulable, ignored, nodes             prometheus.Gauge
 	evictions, commands                              *prometheus.CounterVec
 
@@ -40,31 +38,46 @@ func newMetrics(r Registerer) *metrics {
 		r.MustRegister(g)
 		return g
 	}
-	gauge := func(name, help string) prometheus.Gauge { return gauges(name, help).WithLabelValues() }
-	histogram := func(name, help string) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)})
+	gauge := func(name, help string, labels ...string) prometheus.Gauge {
+		return gauges(name, help, labels...).WithLabelValues(values(labels)...)
+	}
+	histogram := func(name, help string, labels ...string) prometheus.Observer {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)}, labels)
 		r.MustRegister(h)
-		return h
+		return h.WithLabelValues(values(labels)...)
 	}
 	return &metrics{
 		known:            make(map[string]bool),
 		claimsCreated:    counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
-		claimsTerminated: counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type"),
-		claimsDisrupted:  counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of their pool's.", "reason", "nodepool", "capacity_type"),
-		nodesCreated:     counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool"),
-		nodesTerminated:  counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool"),
-		limit:            gauges("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
-		usage:            gauges("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
-		price:            gauges("tenon_nodepools_price_per_hour", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
-		scheduling:       histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods."),
-		planning:         histogram("tenon_plan_duration_seconds", "Time to make a plan."),
-		queue:            gauge("karpenter_scheduler_queue_depth", "Pods that wait for a place."),
-		unschedulable:    gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found."),
-		ignored:          gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for."),
-		nodes:            gauge("karpenter_cluster_state_node_count", "Nodes that are known."),
-		evictions:        counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by result.", "code"),
-		commands:         counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
+		claimsTerminated: counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone"),
+		claimsDisrupted: counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of their pool's.",
+			"reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+		nodesCreated:    counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool", "zone"),
+		nodesTerminated: counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool", "zone"),
+		limit:           gauges("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
+		usage:           gauges("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
+		price:           gauges("tenon_nodepools_price_per_hour", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
+		scheduling:      histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods.", "controller"),
+		planning:        histogram("tenon_plan_duration_seconds", "Time to make a plan."),
+		queue:           gauge("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
+		unschedulable:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found.", "controller"),
+		ignored:         gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for."),
+		nodes:           gauge("karpenter_cluster_state_node_count", "Nodes that are known."),
+		evictions:       counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the API server's answer.", "code"),
+		commands:        counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
 	}
+}
+
+// values are what the labels of the metrics with one series say. There is one planner, under the name that the contract
+// has for it; scheduling_id, which would make a new series for each plan, stays empty.
+func values(labels []string) []string {
+	out := make([]string, len(labels))
+	for i, name := range labels {
+		if name == "controller" {
+			out[i] = "provisioner"
+		}
+	}
+	return out
 }
 
 func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
@@ -103,13 +116,26 @@ func (m *metrics) pools(s *cluster.Snapshot) {
 		}
 		m.price.WithLabelValues(p.Name).Set(price)
 		for dim := range s.Names.Len() {
-			m.usage.WithLabelValues(p.Name, s.Names.Name(dim)).Set(inUnits(dim, used[dim]))
-			if p.Limits.Set[dim] {
-				m.limit.WithLabelValues(p.Name, s.Names.Name(dim)).Set(inUnits(dim, p.Limits.Amount[dim]))
-			}
+			kind := resourceType(s.Names.Name(dim))
+			m.usage.WithLabelValues(p.Name, kind).Set(inUnits(dim, used[dim]))
+			m.setLimit(p.Name, kind, p.Limits.Set[dim], inUnits(dim, p.Limits.Amount[dim]))
 		}
+		m.usage.WithLabelValues(p.Name, "nodes").Set(float64(len(s.ClaimsOf(p.Name))))
+		m.setLimit(p.Name, "nodes", p.Limits.HasNodes, float64(p.Limits.Nodes))
 	}
 }
+
+// setLimit shows a limit, or stops showing one that was taken away.
+func (m *metrics) setLimit(pool, kind string, set bool, amount float64) {
+	if !set {
+		m.limit.DeleteLabelValues(pool, kind)
+		return
+	}
+	m.limit.WithLabelValues(pool, kind).Set(amount)
+}
+
+// resourceType is how the contract writes a resource in a label.
+func resourceType(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // forget drops the series of a pool that is gone.
 func (m *metrics) forget(pool string) {
@@ -125,43 +151,4 @@ func inUnits(dim int, amount int64) float64 {
 		return float64(amount) / 1000
 	}
 	return float64(amount)
-}
-
-func (m *metrics) done(s *cluster.Snapshot, out command.Outcome) {
-	result := "ok"
-	if out.Err != nil {
-		result = "error"
-	}
-	m.commands.WithLabelValues(strings.ToLower(reflect.TypeOf(out.Command).Name()), result).Inc()
-	if _, ok := out.Command.(command.Evict); ok {
-		m.evictions.WithLabelValues(map[string]string{"ok": "201", "error": "429"}[result]).Inc()
-	}
-	if out.Err != nil {
-		return
-	}
-	switch c := out.Command.(type) {
-	case command.CreateClaim:
-		m.claimsCreated.WithLabelValues(string(c.Reason), c.Pool, "false").Inc()
-	case command.DeleteClaim:
-		pool, terms := ofClaim(s, c.Claim)
-		m.claimsDisrupted.WithLabelValues(strings.ToLower(string(c.Reason)), pool, terms).Inc()
-	case command.Register:
-		pool, _ := ofClaim(s, c.Claim)
-		m.nodesCreated.WithLabelValues(pool).Inc()
-	case command.Release:
-		pool, terms := ofClaim(s, c.Claim)
-		m.claimsTerminated.WithLabelValues(pool, terms).Inc()
-		if c.Node != "" {
-			m.nodesTerminated.WithLabelValues(pool).Inc()
-		}
-	}
-}
-
-func ofClaim(s *cluster.Snapshot, name string) (pool, capacityType string) {
-	c := s.Claim(name)
-	if c == nil {
-		return "", ""
-	}
-	capacityType, _ = c.Labels.Get(cluster.CapacityTypeLabel)
-	return c.Pool, capacityType
 }

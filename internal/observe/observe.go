@@ -30,13 +30,14 @@ func New(log logr.Logger, recorder Recorder, registry Registerer, now func() tim
 func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	o.metrics.planned(s, p, took)
 	if p.Provisioned {
-		o.logPlacement(p, took)
-		o.events.placement(p)
+		misfits := o.events.explain(p.Placement.Unplaced)
+		o.logPlacement(p, misfits, took)
+		o.events.unplaced(misfits)
+		o.events.placed(p)
 	}
 }
 
-func (o *Observer) logPlacement(p *plan.Plan, took time.Duration) {
-	pl := &p.Placement
+func (o *Observer) logPlacement(p *plan.Plan, misfits []misfit, took time.Duration) {
 	nodes, pods, price := 0, 0, 0.0
 	for _, c := range p.Commands {
 		if create, ok := c.(command.CreateClaim); ok {
@@ -46,10 +47,8 @@ func (o *Observer) logPlacement(p *plan.Plan, took time.Duration) {
 	if nodes > 0 {
 		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "duration", took.String())
 	}
-	for i := range pl.Unplaced {
-		if u := &pl.Unplaced[i]; o.events.news(u.Pod.UID, u.String()) {
-			o.log.Info("could not place pod", "Pod", u.Pod.ID(), "reason", u.String())
-		}
+	for _, g := range o.events.groups(misfits) {
+		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.why)
 	}
 }
 
@@ -72,8 +71,8 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 		o.log.Info("created nodeclaim", "NodeClaim", c.Name, "NodePool", c.Pool, "reason", c.Reason, "pods", len(c.Pods),
 			"requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
-		if len(out.Exhausted) > 0 {
-			o.log.Info("the cloud has no capacity", "NodeClaim", c.Claim, "offerings", out.Exhausted)
+		if out.Refused || len(out.Exhausted) > 0 {
+			o.log.Info("the cloud refused to launch an instance", "NodeClaim", c.Claim, "offerings", out.Exhausted)
 			return
 		}
 		o.log.Info("launched nodeclaim", "NodeClaim", c.Claim, "duration", took.String())

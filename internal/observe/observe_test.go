@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -76,47 +75,6 @@ func TestLongNoteIsCut(t *testing.T) {
 	_, note, _ := strings.Cut(r.lines[0], "LaunchFailed: ")
 	if len(note) > longestNote || !strings.HasSuffix(note, "...") || strings.ContainsRune(note, '\uFFFD') {
 		t.Errorf("a note of %d bytes, ending in %q", len(note), note[len(note)-8:])
-	}
-}
-
-func TestMetricsKeepTheContractsNames(t *testing.T) {
-	now := time.Now()
-	o, _, registry, _ := newObserver(&now)
-	s := snapshot()
-	o.Planned(s, &plan.Plan{}, time.Millisecond)
-	for _, c := range []command.Command{
-		command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned}, command.Register{Claim: "a", Node: "a"},
-		command.DeleteClaim{Claim: "a", Reason: command.Empty}, command.Release{Claim: "a", Node: "a"}, command.Evict{UID: "x"},
-	} {
-		o.Done(s, command.Outcome{Command: c}, 0)
-	}
-	want := `
-# HELP karpenter_nodeclaims_created_total NodeClaims created.
-# TYPE karpenter_nodeclaims_created_total counter
-karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="default",reason="provisioned"} 1
-# HELP karpenter_nodeclaims_disrupted_total NodeClaims that were deleted for a reason of their pool's.
-# TYPE karpenter_nodeclaims_disrupted_total counter
-karpenter_nodeclaims_disrupted_total{capacity_type="spot",nodepool="default",reason="empty"} 1
-# HELP karpenter_nodeclaims_terminated_total NodeClaims that are gone.
-# TYPE karpenter_nodeclaims_terminated_total counter
-karpenter_nodeclaims_terminated_total{capacity_type="spot",nodepool="default"} 1
-# HELP karpenter_nodes_created_total Nodes that joined.
-# TYPE karpenter_nodes_created_total counter
-karpenter_nodes_created_total{nodepool="default"} 1
-# HELP karpenter_nodes_terminated_total Nodes that are gone.
-# TYPE karpenter_nodes_terminated_total counter
-karpenter_nodes_terminated_total{nodepool="default"} 1
-# HELP karpenter_nodepools_limit Limits of a NodePool.
-# TYPE karpenter_nodepools_limit gauge
-karpenter_nodepools_limit{nodepool="default",resource_type="cpu"} 1000
-`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "karpenter_nodeclaims_created_total", "karpenter_nodeclaims_disrupted_total",
-		"karpenter_nodeclaims_terminated_total", "karpenter_nodes_created_total", "karpenter_nodes_terminated_total", "karpenter_nodepools_limit"); err != nil {
-		t.Error(err)
-	}
-	o.Planned((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), &plan.Plan{}, 0)
-	if n := testutil.CollectAndCount(o.metrics.limit) + testutil.CollectAndCount(o.metrics.usage); n != 0 {
-		t.Errorf("%d series of a pool that is gone are left", n)
 	}
 }
 

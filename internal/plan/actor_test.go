@@ -104,7 +104,10 @@ func (w *world) launch(c *cluster.Claim) {
 	}
 	var choice []*cluster.Offering
 	for i := range catalog.Index().MatchAll(known).And(catalog.Available()).All {
-		choice = append(choice, &catalog.Offerings[i])
+		// A real cloud launches nothing that does not hold what the claim asks for.
+		if o := &catalog.Offerings[i]; c.Requests.Fits(catalog.Types[o.Type].Allocatable) {
+			choice = append(choice, o)
+		}
 	}
 	slices.SortStableFunc(choice, func(a, b *cluster.Offering) int { return cmp.Compare(a.Price, b.Price) })
 	for _, o := range choice {
@@ -128,7 +131,7 @@ func (w *world) launch(c *cluster.Claim) {
 // join is the kubelet's part: the node appears.
 func (w *world) join(c *cluster.Claim) {
 	w.nodes[c.Name] = &cluster.Node{
-		Name: c.Name, UID: "node-" + c.Name, ProviderID: c.ProviderID, Created: w.now, Ready: true,
+		Name: c.Name, UID: "node-" + c.Name, ProviderID: c.ProviderID, Created: w.now, Ready: true, Ours: true,
 		Capacity: c.Capacity, Allocatable: c.Allocatable,
 		Taints: []cluster.Taint{{Key: cluster.UnregisteredTaint, Effect: cluster.NoExecute}},
 	}

@@ -11,24 +11,25 @@ import (
 const settle = 50 * time.Millisecond
 
 // batch decides whether to plan now or to wait for more pods. The window is closed early once every pod that the new
-// pods' owners want has appeared and kube-scheduler has looked at it; otherwise it closes after BatchIdle without a
+// pods' owners want has appeared and kube-scheduler has looked at one of each kind; otherwise it closes after BatchIdle without a
 // new pod, and after BatchMax in any case.
 func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	var first, last, lastLoose time.Time
 	complete := true
 	asked := make(map[string]bool)
 	for _, p := range s.Pending() {
-		if !p.Seen.After(s.Planned) {
+		at := p.NewAt()
+		if !at.After(s.Planned) {
 			continue
 		}
-		if first.IsZero() || p.Seen.Before(first) {
-			first = p.Seen
+		if first.IsZero() || at.Before(first) {
+			first = at
 		}
-		if p.Seen.After(last) {
-			last = p.Seen
+		if at.After(last) {
+			last = at
 		}
-		if p.Owner == "" && p.Seen.After(lastLoose) {
-			lastLoose = p.Seen
+		if p.Owner == "" && at.After(lastLoose) {
+			lastLoose = at
 		}
 		if complete && !asked[p.Owner] {
 			asked[p.Owner] = true

@@ -21,7 +21,7 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	switch c := c.(type) {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
-		return pool != nil && pool.UID == c.PoolUID && pool.Usable() && s.Claim(c.Name) == nil && anyNeedy(c.Pods, s)
+		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && pool.Usable() && s.Claim(c.Name) == nil && anyNeedy(c.Pods, s)
 	case command.LaunchInstance:
 		claim := alive(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
@@ -74,7 +74,7 @@ func anyNeedy(pods []*cluster.Pod, s *cluster.Snapshot) bool {
 			}
 			return 0
 		})
-		if found && (s.Pods[i].Pending() || s.Pods[i].Reschedulable()) {
+		if found && (s.Pods[i].Pending() || s.Pods[i].Waiting() || s.Pods[i].Reschedulable()) {
 			return true
 		}
 	}

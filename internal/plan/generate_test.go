@@ -163,7 +163,7 @@ func (w *world) drawNode(t *rapid.T, i int) {
 	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
 		w.setCondition(c, condition, cluster.True, "", "")
 	}
-	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true,
+	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true, Ours: true,
 		Ready: rapid.IntRange(0, 9).Draw(t, "ready") > 0, Capacity: kind.Capacity, Allocatable: kind.Allocatable, Taints: pool.Template.Taints,
 		Labels: labels.With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")}
 	w.runDaemons()

@@ -59,6 +59,11 @@ func Make(s *cluster.Snapshot, policy Policy) Plan {
 		p.Provisioned = true
 		p.Placement = schedule.Place(overlay)
 		p.createClaims(s)
+		for _, pool := range s.Pools {
+			if pool.Held {
+				p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
+			}
+		}
 	}
 
 	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.

@@ -344,6 +344,7 @@ func (n *narrator) addNode(name string, words []string) {
 		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable,
 		DoNotDisrupt: at["do-not-disrupt"] == "true"}
 	if pool := n.w.pools[at["pool"]]; pool != nil {
+		n.w.nodes[name].Ours = true
 		n.adoptNode(name, pool, labels, t)
 	}
 }

@@ -222,10 +222,17 @@ func (c *candidate) bin(groups []*group, fill *filling, choice choice, content r
 		}
 	}
 	var daemons resource.Vector
+	first := true
 	zones, terms := map[string]bool{}, map[string]bool{}
 	for i := range choice.rows.All {
 		o := &catalog.Offerings[i]
-		daemons = daemons.Max(catalog.Types[o.Type].Allocatable.Sub(m.room[i]))
+		// The least that daemonsets take on any of them: what the claim asks for must fit each, and each was chosen so
+		// that it holds the content beside its own daemons.
+		share := catalog.Types[o.Type].Allocatable.Sub(m.room[i])
+		if first {
+			daemons, first = share, false
+		}
+		daemons = daemons.Min(share)
 		zones[o.Zone], terms[o.CapacityType] = true, true
 		b.Price = min(b.Price, o.Price)
 	}

@@ -37,6 +37,8 @@ func unusable(p *cluster.Pool) string {
 		return "it is not valid: " + p.Problems[0].Field + ": " + p.Problems[0].Text
 	case !p.NodeClass.Ready:
 		return "its NodeClass is not ready: " + p.NodeClass.Message
+	case p.Held:
+		return "the cloud has refused its launches; the next try is at " + p.HeldUntil.UTC().Format("15:04:05") + " UTC"
 	case p.CatalogError != "":
 		return "its instance types are not known: " + p.CatalogError
 	}

@@ -12,6 +12,9 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
+// mostAnnotations is how many bytes the keys and values of an object's annotations may have.
+const mostAnnotations = 256 << 10
+
 // Labels is what a cloud provider adds to the labels of the contract. The zero value adds nothing.
 type Labels struct {
 	// WellKnown are labels that the provider sets from the instance type, so that pools may require them even if they
@@ -89,6 +92,42 @@ func templateLabels(field string, set map[string]string, labels Labels) []Proble
 		for _, why := range validation.IsValidLabelValue(set[key]) {
 			problems = append(problems, badLabelValue(at, set[key], why))
 		}
+	}
+	return problems
+}
+
+// annotations checks what the API server would refuse on each NodeClaim of the pool. It reads keys without regard to
+// case.
+func annotations(field string, set map[string]string) []Problem {
+	var problems []Problem
+	size := 0
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		size += len(key) + len(set[key])
+		for _, why := range validation.IsQualifiedName(strings.ToLower(key)) {
+			problems = append(problems, Problem{
+				Field: fmt.Sprintf("%s[%s]", field, key),
+				Value: key,
+				Why:   "is not the name of an annotation: " + why,
+				Fix:   "correct the name",
+			})
+		}
+	}
+	if size > mostAnnotations {
+		problems = append(problems, Problem{
+			Field: field, Why: fmt.Sprintf("holds %d bytes", size), Fix: fmt.Sprintf("keep it to %d", mostAnnotations),
+		})
+	}
+	return problems
+}
+
+// labelled checks a name that each node of the pool carries as the value of a label. The name of an object may be
+// longer than such a value.
+func labelled(field, name, fix string) []Problem {
+	var problems []Problem
+	for _, why := range validation.IsValidLabelValue(name) {
+		problems = append(problems, Problem{
+			Field: field, Value: name, Why: "is the value of a label on each node and can't be one: " + why, Fix: fix,
+		})
 	}
 	return problems
 }

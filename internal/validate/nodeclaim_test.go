@@ -33,6 +33,7 @@ func TestNodeClaim(t *testing.T) {
 			c.Spec.StartupTaints = c.Spec.Taints
 		}, "spec.startupTaints[0]"},
 		{"no NodeClass", func(c *v1.NodeClaim) { c.Spec.NodeClassRef = nil }, "spec.nodeClassRef is missing"},
+		{"long NodeClass", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Name = strings.Repeat("a", 64) }, "spec.nodeClassRef.name"},
 		{"negative age", func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.DurationOf(-1) }, "spec.expireAfter"},
 	}
 	for _, c := range cases {
@@ -40,7 +41,7 @@ func TestNodeClaim(t *testing.T) {
 			claim := &v1.NodeClaim{}
 			claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
 			c.change(claim)
-			got := Join(NodeClaim(claim, Labels{}))
+			got := lines(NodeClaim(claim, Labels{}))
 			if c.want == "" && got != "" {
 				t.Errorf("got %q, want nothing", got)
 			}
@@ -84,7 +85,7 @@ func TestProblemString(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	bare := Problem{Field: "spec.x", Why: "is missing", Fix: "set it"}
-	if got, want := Join([]Problem{bare, bare}), "spec.x is missing; set it. spec.x is missing; set it"; got != want {
+	if got, want := bare.String(), "spec.x is missing; set it"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -34,21 +34,14 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s %s; %s", where, p.Why, p.Fix)
 }
 
-// Join returns all problems in one line, for a condition's message or an event; empty if there are none.
-func Join(problems []Problem) string {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, ". ")
-}
-
 // NodePool returns what is wrong with a pool, in the order of its fields.
 func NodePool(pool *v1.NodePool, labels Labels) []Problem {
 	const spec = "spec.template.spec"
 	template := &pool.Spec.Template
 
-	problems := templateLabels("spec.template.metadata.labels", template.Labels, labels)
+	problems := labelled("metadata.name", pool.Name, "use a name of at most 63 characters")
+	problems = append(problems, templateLabels("spec.template.metadata.labels", template.Labels, labels)...)
+	problems = append(problems, annotations("spec.template.metadata.annotations", template.Annotations)...)
 	problems = append(problems, taints(spec, template.Spec.Taints, template.Spec.StartupTaints)...)
 	problems = append(problems, requirements(spec+".requirements", template.Spec.Requirements, labels)...)
 	for i, r := range template.Spec.Requirements {
@@ -90,6 +83,7 @@ func nodeClassRef(field string, ref *v1.NodeClassReference) []Problem {
 			})
 		}
 	}
+	problems = append(problems, labelled(field+".name", ref.Name, "refer to a NodeClass whose name has at most 63 characters")...)
 	if strings.Contains(ref.Group, "/") {
 		problems = append(problems, Problem{
 			Field: field + ".group",

@@ -51,7 +51,7 @@ func runPoolCases(t *testing.T, cases []poolCase) {
 			c.change(pool)
 			got := NodePool(pool, providerLabels())
 			if len(got) != len(c.want) {
-				t.Fatalf("got %d problems, want %d: %s", len(got), len(c.want), Join(got))
+				t.Fatalf("got %d problems, want %d: %s", len(got), len(c.want), lines(got))
 			}
 			for i, want := range c.want {
 				if !strings.Contains(got[i].String(), want) {
@@ -63,6 +63,15 @@ func runPoolCases(t *testing.T, cases []poolCase) {
 			}
 		})
 	}
+}
+
+// lines puts problems into one text.
+func lines(problems []Problem) string {
+	var b strings.Builder
+	for _, p := range problems {
+		b.WriteString(p.String() + "\n")
+	}
+	return b.String()
 }
 
 func label(key, value string) func(*v1.NodePool) {
@@ -89,6 +98,35 @@ func TestTemplateLabels(t *testing.T) {
 		{"two problems, by key", func(p *v1.NodePool) {
 			p.Spec.Template.Labels = map[string]string{"b": "//", "a": "//"}
 		}, []string{"labels[a]", "labels[b]"}},
+	})
+}
+
+func annotation(key, value string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) { p.Spec.Template.Annotations = map[string]string{key: value} }
+}
+
+func TestTemplateAnnotations(t *testing.T) {
+	runPoolCases(t, []poolCase{
+		{"simple", annotation("team", "any text: even this!"), nil},
+		{"qualified", annotation("example.com/Owner", ""), nil},
+		{"capital letters in the domain", annotation("Example.com/owner", "x"), nil},
+		{"bad key", annotation("not a name", "x"), []string{`spec.template.metadata.annotations[not a name] "not a name" is not the name of an annotation`}},
+		{"two slashes", annotation("a/b/c", "x"), []string{"is not the name of an annotation"}},
+		{"as large as can be", annotation("a", strings.Repeat("x", 256<<10-1)), nil},
+		{"too large", annotation("a", strings.Repeat("x", 256<<10)), []string{"annotations holds 262145 bytes; keep it to 262144"}},
+	})
+}
+
+func TestNamesThatBecomeLabels(t *testing.T) {
+	named := func(pool, class string) func(*v1.NodePool) {
+		return func(p *v1.NodePool) { p.Name, p.Spec.Template.Spec.NodeClassRef.Name = pool, class }
+	}
+	long := strings.Repeat("a", 64)
+	runPoolCases(t, []poolCase{
+		{"subdomain", named("a.b-c", "d.e-f"), nil},
+		{"longest", named(long[1:], long[1:]), nil},
+		{"long pool", named(long, "default"), []string{"metadata.name \"" + long + "\" is the value of a label on each node"}},
+		{"long class", named("default", long), []string{"spec.template.spec.nodeClassRef.name \"" + long + "\" is the value of a label on each node"}},
 	})
 }
 

@@ -24,6 +24,9 @@ const (
 	downPatience = time.Minute
 )
 
+// ErrStillUp says that a lab could not be ended.
+var ErrStillUp = errors.New("the lab may still run")
+
 // Lab is a fresh control plane with simulated kubelets.
 type Lab struct {
 	tenon, dir string
@@ -45,7 +48,7 @@ func (l *Lab) Down() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), downPatience, fmt.Errorf("not down after %s", downPatience))
 	defer cancel()
 	if err := l.run(ctx, "down", "--delete"); err != nil {
-		return fmt.Errorf("end the lab in %s: %w", l.dir, err)
+		return fmt.Errorf("end the lab in %s: %w: %w", l.dir, ErrStillUp, err)
 	}
 	return nil
 }

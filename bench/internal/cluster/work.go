@@ -13,6 +13,8 @@ import (
 const (
 	namespace = metav1.NamespaceDefault
 	workName  = "inflate"
+	// simulated is the label of nodes whose kubelet the lab plays.
+	simulated = "kwok.x-k8s.io/node"
 )
 
 // HandOver creates a Deployment of pods that do nothing and ask for one CPU each.
@@ -57,9 +59,9 @@ func (c *Client) CreateNodes(ctx context.Context, count, cpus int) error {
 		name := fmt.Sprintf("ready-made-%d", i)
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
-				Name:        name,
-				Labels:      map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"},
-				Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+				Name: name,
+				Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+					simulated: "fake"},
 			},
 			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 		}

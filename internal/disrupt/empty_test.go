@@ -1,0 +1,91 @@
+package disrupt
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// quiet is a pool of n empty nodes that have been left alone for long, under a budget of one.
+func quiet(n int) *cluster.Snapshot {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	s := &cluster.Snapshot{Now: now, Busy: map[string]bool{}, Pools: []*cluster.Pool{{
+		Name: "default", Budgets: []cluster.Budget{{Nodes: 1, Active: true}}}}}
+	for i := range n {
+		name := fmt.Sprintf("n%d", i)
+		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
+		s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: "default", ProviderID: "cloud://" + name,
+			LastPodEvent: now.Add(-time.Hour), Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True, Since: now.Add(-2 * time.Hour)}}})
+	}
+	return s
+}
+
+func keys(r Result) string {
+	out := ""
+	for _, c := range r.Commands {
+		out += c.Key() + " "
+	}
+	return out
+}
+
+func taint(s *cluster.Snapshot, i int) {
+	s.Nodes[i].Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+}
+
+func mark(s *cluster.Snapshot, i int, reason command.Reason) {
+	s.Claims[i].Conditions = append(s.Claims[i].Conditions, cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(reason)})
+}
+
+func TestBudgetCountsFencesUnderWay(t *testing.T) {
+	s := quiet(3)
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "fence/n0 " {
+		t.Fatalf("first: %s, want one fence", got)
+	}
+	s.Busy[command.Fence{Node: "n2"}.Key()] = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("while n2 is being fenced: %s, want nothing: the budget is one", got)
+	}
+	delete(s.Busy, command.Fence{Node: "n2"}.Key())
+	s.Busy[command.DeleteClaim{Claim: "n1"}.Key()] = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("while n1 is being deleted: %s, want nothing", got)
+	}
+}
+
+func TestOnlyOurFencesAreFollowed(t *testing.T) {
+	s := quiet(2)
+	taint(s, 1)
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("a node that somebody else tainted: %s, want it left alone and counted", got)
+	}
+	mark(s, 1, command.Empty)
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "delete/n1 " {
+		t.Errorf("a node that we fenced: %s, want it deleted", got)
+	}
+	s.Pools[0].ConsolidateAfter.Never = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n1 " {
+		t.Errorf("after the pool said Never: %s, want the node opened again", got)
+	}
+}
+
+func TestFencesBeyondTheBudgetAreTakenDown(t *testing.T) {
+	s := quiet(3)
+	for i := range 2 {
+		taint(s, i)
+		mark(s, i, command.Empty)
+	}
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n0 delete/n1 " {
+		t.Errorf("two fences under a budget of one: %s, want one taken down and one followed", got)
+	}
+}
+
+func TestForeignClaimsAreLeftAlone(t *testing.T) {
+	s := quiet(1)
+	s.Claims[0].Foreign = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("a node of another provider: %s", got)
+	}
+}

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// TestUnreadablePoolStopsNobodyElse stores a time that the API server takes and Go clients can't read. Only that pool is
+// out of use, and its status says why; after it is corrected, it works.
+func TestUnreadablePoolStopsNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	w.create(nodeClass("default"), w.unreadable("bad"), nodePool("good"))
+	port := freePort(t)
+	w.run("--health-probe-port", port)
+	w.create(w.deployment("fine", 3, "1"))
+	w.eventually(w.allRunning(3))
+	w.eventually(func() string {
+		return w.storedCondition("bad", v1.ConditionTypeValidationSucceeded, "spec.template.spec.taints[0].timeAdded")
+	})
+	w.eventually(func() string {
+		response, err := http.Get("http://127.0.0.1:" + port + "/readyz")
+		if err != nil {
+			return err.Error()
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			return "/readyz says " + response.Status
+		}
+		return ""
+	})
+	fix := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/template/spec/taints/0/timeAdded"}]`))
+	bad := &unstructured.Unstructured{}
+	bad.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+	bad.SetName("bad")
+	w.must(w.c.Patch(w.ctx, bad, fix))
+	w.eventually(func() string {
+		var p v1.NodePool
+		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "bad"}, &p); err != nil {
+			return err.Error()
+		}
+		if !meta.IsStatusConditionTrue(p.Status.Conditions, v1.ConditionTypeValidationSucceeded) {
+			return "the corrected pool is still not valid"
+		}
+		return ""
+	})
+}
+
+// unreadable is a pool with a taint whose time is written in small letters.
+func (w *world) unreadable(name string) *unstructured.Unstructured {
+	w.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(nodePool(name))
+	w.must(err)
+	taints := []any{map[string]any{"key": "k", "effect": "NoSchedule", "timeAdded": "2024-01-01t00:00:00z"}}
+	w.must(unstructured.SetNestedSlice(object, taints, "spec", "template", "spec", "taints"))
+	u := &unstructured.Unstructured{Object: object}
+	u.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+	return u
+}
+
+// storedCondition is condition for a pool that can't be read into its Go type.
+func (w *world) storedCondition(pool, kind, cause string) string {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: pool}, u))
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range list {
+		var c metav1.Condition
+		w.must(runtime.DefaultUnstructuredConverter.FromUnstructured(item.(map[string]any), &c))
+		if c.Type == kind && c.Status == "False" && strings.Contains(c.Message, cause) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("conditions %v of %s do not say %s", list, pool, cause)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

@@ -1,0 +1,160 @@
+package ingest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// A list of a Go type fails as a whole if one object does not fit, and nothing of that kind is known any more. So what
+// users and other programs write is watched as it is stored and read here, object by object.
+
+// Unreadable is a value in an object that does not fit its Go type.
+type Unreadable struct {
+	Path string
+	Err  error
+}
+
+// ReadPool reads a NodePool. What can't be read is left out and reported.
+func ReadPool(u *unstructured.Unstructured) (*v1.NodePool, []Unreadable) {
+	return read[v1.NodePool](u.Object)
+}
+
+// ReadClaim reads a NodeClaim. What can't be read is left out and reported.
+func ReadClaim(u *unstructured.Unstructured) (*v1.NodeClaim, []Unreadable) {
+	return read[v1.NodeClaim](u.Object)
+}
+
+func read[T any](object map[string]any) (*T, []Unreadable) {
+	out := new(T)
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, out) == nil {
+		return out, nil
+	}
+	s := salvage{try: func(object map[string]any) error {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(object, new(T))
+	}}
+	whole := func(v any) map[string]any { return v.(map[string]any) }
+	rest, _ := s.keep(object, "", whole)
+	out = new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole(rest), out); err != nil {
+		s.lost = append(s.lost, Unreadable{Path: "the object", Err: err})
+	}
+	return out, s.lost
+}
+
+// salvage finds the smallest parts of an object that can't be read.
+type salvage struct {
+	try  func(map[string]any) error
+	lost []Unreadable
+}
+
+// keep returns what can be read of a part; around makes an object that has nothing but the part.
+func (s *salvage) keep(part any, path string, around func(any) map[string]any) (rest any, ok bool) {
+	err := s.try(around(part))
+	if err == nil {
+		return part, true
+	}
+	switch p := part.(type) {
+	case map[string]any:
+		if s.try(around(map[string]any{})) == nil {
+			return s.keepFields(p, path, around), true
+		}
+	case []any:
+		if s.try(around([]any{})) == nil {
+			return s.keepItems(p, path, around), true
+		}
+	}
+	s.lost = append(s.lost, Unreadable{Path: path, Err: err})
+	return nil, false
+}
+
+func (s *salvage) keepFields(in map[string]any, path string, around func(any) map[string]any) map[string]any {
+	out := make(map[string]any, len(in))
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		rest, ok := s.keep(in[key], fieldPath(path, key), func(v any) map[string]any { return around(map[string]any{key: v}) })
+		if ok {
+			out[key] = rest
+		}
+	}
+	return out
+}
+
+func (s *salvage) keepItems(in []any, path string, around func(any) map[string]any) []any {
+	out := make([]any, 0, len(in))
+	for i, item := range in {
+		rest, ok := s.keep(item, fmt.Sprintf("%s[%d]", path, i), func(v any) map[string]any { return around([]any{v}) })
+		if ok {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func fieldPath(path, key string) string {
+	switch {
+	case path == "":
+		return key
+	case strings.ContainsAny(key, "./"):
+		return fmt.Sprintf("%s[%q]", path, key)
+	}
+	return path + "." + key
+}
+
+// takePool takes in a NodePool as it is stored.
+func (b *Book) takePool(u *unstructured.Unstructured) {
+	pool, lost := ReadPool(u)
+	if len(lost) == 0 {
+		b.SetPool(pool)
+		return
+	}
+	b.setBrokenPool(pool, lost)
+}
+
+// setBrokenPool takes in a NodePool of which parts can't be read. No node is made for it and none is taken from it to
+// save money, since what was left out may have been the reason not to; its status tells what to correct.
+func (b *Book) setBrokenPool(pool *v1.NodePool, lost []Unreadable) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := &cluster.Pool{
+		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
+		Static: pool.Spec.Replicas != nil, ConsolidateAfter: cluster.Wait{Never: true},
+		Budgets: []cluster.Budget{{Broken: true}},
+		Status: cluster.PoolStatus{
+			Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+			ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
+		},
+	}
+	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
+		p.Template.NodeClass = cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
+	}
+	for _, l := range lost {
+		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; correct or remove it", l.Err)})
+	}
+	b.pools[p.Name] = &poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion), windows: make([]window, 1)}
+	b.settle(command.KindPool, p.Name)
+	b.wantCatalog(p.Name, pool.Generation)
+	b.touch()
+}
+
+// takeClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds pods,
+// counts against limits and has to be ended some day: it is known by the rest. Whoever launches it reads it strictly.
+func (b *Book) takeClaim(u *unstructured.Unstructured) {
+	claim, _ := ReadClaim(u)
+	b.SetClaim(claim)
+}
+
+// stored is the kind as it is stored, to be watched or read without a Go type.
+func stored(kind string) client.Object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1.GroupVersion().WithKind(kind))
+	return u
+}

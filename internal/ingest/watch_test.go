@@ -1,0 +1,240 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// apiServer answers lists with what it is given and holds watches open. Lists of NodePools wait for release.
+type apiServer struct {
+	items   map[string][]any // by plural
+	release chan struct{}
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	plural := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	q := r.URL.Query()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case q.Get("sendInitialEvents") != "":
+		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`, http.StatusUnprocessableEntity)
+		return
+	case q.Get("watch") != "":
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return
+	case plural == "nodepools":
+		select {
+		case <-s.release:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	items := s.items[plural]
+	if items == nil {
+		items = []any{}
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": apiVersionOf(r.URL.Path), "kind": kindNames()[plural] + "List",
+		"metadata": map[string]any{"resourceVersion": "7"}, "items": items,
+	})
+}
+
+func apiVersionOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if parts[0] == "api" {
+		return "v1"
+	}
+	return parts[1] + "/" + parts[2]
+}
+
+func kindNames() map[string]string {
+	return map[string]string{
+		"replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet", "jobs": "Job",
+		"replicationcontrollers": "ReplicationController", "nodes": "Node", "pods": "Pod",
+		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
+	}
+}
+
+func classGVK() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}
+}
+
+// startCache runs a cache against the server until the test ends.
+func startCache(t *testing.T, s *apiServer) cache.Cache {
+	t.Helper()
+	server := httptest.NewServer(s)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet"} {
+		mapper.Add(appsv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ReplicationController"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(v1.GroupVersion().WithKind("NodePool"), meta.RESTScopeRoot)
+	mapper.Add(v1.GroupVersion().WithKind("NodeClaim"), meta.RESTScopeRoot)
+	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"), classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
+	c, err := cache.New(&rest.Config{Host: server.URL}, cache.Options{
+		Scheme: clientgoscheme.Scheme, Mapper: mapper, DefaultTransform: Strip, HTTPClient: server.Client(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+	})
+	if err := Prepare(ctx, c, []schema.GroupVersionKind{classGVK()}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- c.Start(ctx) }()
+	return c
+}
+
+func storedPool(name string, change ...func(map[string]any)) map[string]any {
+	spec := map[string]any{
+		"nodeClassRef": map[string]any{"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
+		"requirements": []any{},
+	}
+	for _, f := range change {
+		f(spec)
+	}
+	return map[string]any{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+		"metadata": map[string]any{"name": name, "uid": name + "-uid", "generation": int64(3), "resourceVersion": "5"},
+		"spec":     map[string]any{"template": map[string]any{"spec": spec}},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": v1.ConditionTypeReady, "status": "False", "reason": "Because", "message": "why", "lastTransitionTime": "2026-01-01T00:00:00Z",
+		}}},
+	}
+}
+
+func storedClaim(name string, taints ...any) map[string]any {
+	return map[string]any{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+		"metadata": map[string]any{"name": name, "resourceVersion": "6", "labels": map[string]any{v1.NodePoolLabelKey: "good"}},
+		"spec":     map[string]any{"taints": taints, "requirements": []any{}},
+	}
+}
+
+func lowerCaseTaint() map[string]any {
+	return map[string]any{"key": "k", "effect": "NoSchedule", "timeAdded": "2024-01-01t00:00:00z"}
+}
+
+func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
+	server := &apiServer{release: make(chan struct{}), items: map[string][]any{
+		"nodepools":  {storedPool("bad", func(s map[string]any) { s["taints"] = []any{lowerCaseTaint()} }), storedPool("good")},
+		"nodeclaims": {storedClaim("odd", lowerCaseTaint()), storedClaim("fine")},
+	}}
+	informers := startCache(t, server)
+	early, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if informers.WaitForCacheSync(early) {
+		t.Error("the cache counts as filled although the NodePools have not been listed")
+	}
+	close(server.release)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if !informers.WaitForCacheSync(ctx) {
+		t.Fatal("the cache was never filled")
+	}
+	b, _ := newBook()
+	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.Snapshot()
+	good, bad := s.Pool("good"), s.Pool("bad")
+	if good == nil || len(good.Problems) != 0 {
+		t.Errorf("the good pool: %+v", good)
+	}
+	if bad == nil || len(bad.Problems) != 1 || bad.Problems[0].Field != "spec.template.spec.taints[0].timeAdded" {
+		t.Fatalf("the bad pool: %+v", bad)
+	}
+	if text := bad.Problems[0].Text; !strings.Contains(text, "2024-01-01t00:00:00z") || !strings.Contains(text, "correct or remove it") {
+		t.Errorf("the problem says %q", text)
+	}
+	if s.Claim("fine") == nil || s.Claim("odd") == nil || s.Claim("odd").Pool != "good" {
+		t.Errorf("claims %v: want both", s.Claims)
+	}
+}
+
+func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
+	b, _ := newBook()
+	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}, cluster.NodeClassState{Ready: true})
+	object := storedPool("bad", func(s map[string]any) { s["taints"] = []any{lowerCaseTaint()} })
+	object["spec"].(map[string]any)["limits"] = map[string]any{"cpu": "lots", "memory": "1Gi"}
+	b.takePool(&unstructured.Unstructured{Object: object})
+	b.setCatalog("bad", 3, nil, nil)
+	p := b.Snapshot().Pool("bad")
+	if p.UID != "bad-uid" || p.Generation != 3 || p.Usable() || p.Waiting() {
+		t.Errorf("the pool is %+v", p)
+	}
+	if len(p.Problems) != 2 || p.Problems[0].Field != "spec.limits.cpu" {
+		t.Errorf("problems %+v: want the limit and the taint", p.Problems)
+	}
+	if !p.NodeClass.Ready || len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Message != "why" {
+		t.Errorf("class %+v, status %+v: what can be read was lost", p.NodeClass, p.Status)
+	}
+	if !p.ConsolidateAfter.Never || len(p.Budgets) != 1 || !p.Budgets[0].Covers("Empty") || p.Budgets[0].Allows(10) != 0 {
+		t.Errorf("nodes may be taken from a pool whose rules can't be read: %+v", p)
+	}
+	b.takePool(&unstructured.Unstructured{Object: storedPool("bad")})
+	if p := b.Snapshot().Pool("bad"); len(p.Problems) != 0 {
+		t.Errorf("a corrected pool still has problems %+v", p.Problems)
+	}
+}
+
+func TestUnreadableShapesAreNamed(t *testing.T) {
+	for want, change := range map[string]func(spec map[string]any){
+		"spec.template.spec.taints":                     func(s map[string]any) { s["taints"] = "none" },
+		"spec.template.spec.expireAfter":                func(s map[string]any) { s["expireAfter"] = "soon" },
+		"spec.template.spec.requirements[1].values":     func(s map[string]any) { s["requirements"] = []any{map[string]any{}, map[string]any{"values": "x"}} },
+		"spec.template.spec.nodeClassRef.name":          func(s map[string]any) { s["nodeClassRef"].(map[string]any)["name"] = map[string]any{} },
+		`spec.template.spec.startupTaints[0].timeAdded`: func(s map[string]any) { s["startupTaints"] = []any{lowerCaseTaint()} },
+		"spec.template.spec.terminationGracePeriod":     func(s map[string]any) { s["terminationGracePeriod"] = "a while" },
+	} {
+		_, lost := ReadPool(&unstructured.Unstructured{Object: storedPool("p", change)})
+		if len(lost) != 1 || lost[0].Path != want || lost[0].Err == nil {
+			t.Errorf("lost %+v, want %s", lost, want)
+		}
+	}
+	object := storedPool("p")
+	object["spec"].(map[string]any)["limits"] = map[string]any{"nvidia.com/gpu": "some"}
+	if _, lost := ReadPool(&unstructured.Unstructured{Object: object}); len(lost) != 1 || lost[0].Path != `spec.limits["nvidia.com/gpu"]` {
+		t.Errorf("lost %+v", lost)
+	}
+}
+
+func TestStripWorksWithoutAGoType(t *testing.T) {
+	u := &unstructured.Unstructured{Object: storedPool("p")}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
+	if _, err := Strip(u); err != nil || u.GetManagedFields() != nil {
+		t.Errorf("managed fields %v, %v", u.GetManagedFields(), err)
+	}
+}

@@ -1,0 +1,55 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// pool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums up
+// the others, so it is a cause of its own only if none of them is False.
+func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
+	p := s.Pool(c.Pool)
+	if p == nil {
+		return
+	}
+	explained := slices.ContainsFunc(c.Status.Conditions, func(cond cluster.Condition) bool {
+		return cond.Type != cluster.Ready && cond.Status == cluster.False
+	})
+	for _, cond := range c.Status.Conditions {
+		if !changed(cond, p.Status.Conditions) {
+			continue
+		}
+		switch {
+		case cond.Status == cluster.False && (cond.Type != cluster.Ready || !explained):
+			e.condition(p, cond, warning, cond.Type+" is False")
+		case cond.Status == cluster.True && cond.Type == cluster.Ready:
+			e.condition(p, cond, corev1.EventTypeNormal, "NodePool is ready")
+		}
+	}
+}
+
+// condition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of the
+// pool is told again.
+func (e *events) condition(p *cluster.Pool, cond cluster.Condition, kind, otherwise string) {
+	note, reason := cond.Message, cond.Reason
+	if note == "" {
+		note = otherwise
+	}
+	if reason == "" {
+		reason = cond.Type
+	}
+	if e.told.learn(p.UID, e.told.hash(fmt.Sprint(cond.Generation, cond.Type, reason, note))) {
+		e.write(poolRef(p.Name, p.UID), kind, reason, "Checking", note)
+	}
+}
+
+func changed(cond cluster.Condition, before []cluster.Condition) bool {
+	return !slices.ContainsFunc(before, func(b cluster.Condition) bool {
+		return b.Type == cond.Type && b.Status == cond.Status && b.Reason == cond.Reason && b.Message == cond.Message
+	})
+}
