@@ -22,6 +22,10 @@ test: lint verify lab ## lint, check generated files, and run every test
 	go test ./...
 	$(call each_module,test,go test $$pkgs)
 
+.PHONY: race
+race: ## run the tests that need no lab under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance
+
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }

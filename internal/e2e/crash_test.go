@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,9 +35,9 @@ func launchWithCrashes(t *testing.T, pods int, lives []time.Duration) int {
 	w.create(nodeClass("default"), nodePool("default"), w.deployment("inflate", int32(pods), "1"))
 	for _, life := range lives {
 		c := w.run()
-		// The clock starts when the controller has seen the pods: before that there is nothing to interrupt.
+		// The clock starts when this controller has filled its caches: before that there is nothing to interrupt.
 		w.eventually(func() string {
-			if len(w.claims()) == 0 && len(c.log.String()) < 400 {
+			if !strings.Contains(c.log.String(), "Starting workers") {
 				return "the controller has not begun"
 			}
 			return ""
