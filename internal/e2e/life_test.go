@@ -161,7 +161,7 @@ func TestNoCapacityFallsBackToTheNextPool(t *testing.T) {
 			t.Errorf("node %s is of pool %s although that has no capacity", n.Name, n.Labels[v1.NodePoolLabelKey])
 		}
 	}
-	if !strings.Contains(c.log.String(), "the cloud has no capacity") {
+	if !strings.Contains(c.log.String(), "the cloud refused to launch") {
 		t.Error("the log does not tell that the first pool was tried")
 	}
 	w.eventually(w.tally)

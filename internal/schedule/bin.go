@@ -204,6 +204,16 @@ func (m *market) shortOfValues(rows require.Bits) string {
 	return ""
 }
 
+// choosy names the first key of which the pool asks for a choice of values.
+func (m *market) choosy() string {
+	for _, e := range m.pool.Template.Requirements {
+		if e.MinValues > 0 {
+			return e.Key
+		}
+	}
+	return ""
+}
+
 func (c *candidate) bin(groups []*group, fill *filling, choice choice, content resource.Vector) Bin {
 	m, catalog := c.m, c.m.pool.Catalog
 	b := Bin{

@@ -82,6 +82,9 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 			out.MinValues = m.shortOfValues(rows)
 		}
 	}
+	if out.MinValues == "" && out.ByLimit == 0 && sold.Any() {
+		out.MinValues = m.choosy() // nothing else can have kept the pod out
+	}
 	return out
 }
 
