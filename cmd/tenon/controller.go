@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -171,8 +172,12 @@ func electionNamespace(o *options) string {
 // checkCRDs fails early, and with the fix, if the cluster does not know our kinds.
 func checkCRDs(mgr manager.Manager) error {
 	for _, gvk := range requiredKinds() {
-		if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
 			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first (kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
+		}
+		if err != nil {
+			return fmt.Errorf("asking the cluster at %s what it serves (check --kubeconfig): %w", mgr.GetConfig().Host, err)
 		}
 	}
 	return nil
@@ -217,12 +222,16 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err
 	}
+	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
+	if err := mgr.Add(events); err != nil {
+		return err
+	}
 	main := &loop.Loop{
 		World: book,
 		Actor: &actuate.Actor{
 			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: cloud, Now: time.Now, Names: book.Names,
 		},
-		Observer: observe.New(mgr.GetLogger().WithName("controller"), mgr.GetEventRecorder("karpenter"), metrics.Registry, time.Now),
+		Observer: observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now),
 		Policy: plan.Policy{
 			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
 			Lifecycle: lifecycle.Settings{LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout},

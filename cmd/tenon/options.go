@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -117,6 +118,12 @@ func (o *options) validate() error {
 		if p.port < 0 || p.port > 65535 {
 			return fmt.Errorf("--%s: %d is not a port; use 1 to 65535, or 0 for none", p.flag, p.port)
 		}
+	}
+	if o.metricsPort != 0 && o.metricsPort == o.healthProbePort {
+		return fmt.Errorf("--metrics-port and --health-probe-port are both %d; give one of them another port", o.metricsPort)
+	}
+	if o.bindAddress != "" && net.ParseIP(o.bindAddress) == nil {
+		return fmt.Errorf("--bind-address: %q is not an IP address; use for instance 127.0.0.1", o.bindAddress)
 	}
 	if o.kubeClientQPS <= 0 || o.kubeClientBurst < o.kubeClientQPS {
 		return fmt.Errorf("--kube-client-qps (%d) must be more than 0 and at most --kube-client-burst (%d)", o.kubeClientQPS, o.kubeClientBurst)

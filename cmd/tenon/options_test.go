@@ -45,6 +45,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--batch-idle-duration", "20s"}, "--batch-max-duration (10s)"},
 		{[]string{"--batch-idle-duration", "0s"}, "--batch-idle-duration"},
 		{[]string{"--metrics-port", "70000"}, "--metrics-port: 70000 is not a port"},
+		{[]string{"--metrics-port", "8081"}, "--metrics-port and --health-probe-port are both 8081"},
+		{[]string{"--bind-address", "300.1.1.1"}, "--bind-address"},
 		{[]string{"--kube-client-qps", "0"}, "--kube-client-qps"},
 		{[]string{"--feature-gates", "NodeRepair"}, "--feature-gates"},
 		{[]string{"--feature-gates", "NodeRepair=maybe"}, "--feature-gates"},

@@ -25,4 +25,8 @@ const (
 
 	ValidationSucceeded = "ValidationSucceeded"
 	NodeClassReady      = "NodeClassReady"
+
+	// CanLaunch is an addition to the contract: whether the pool could make a node now, and why not. It does not feed
+	// Ready.
+	CanLaunch = "tenon.sh/CanLaunch"
 )

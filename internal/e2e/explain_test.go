@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,10 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		nodePool("no-such-day", func(p *v1.NodePool) {
 			p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: &never, Duration: &metav1.Duration{Duration: time.Hour}}}
 		}))
+	w.create(nodePool("no-such-arch", func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
+			Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"x86_64"}})
+	}))
 	w.run()
 	w.create(w.pod("huge", "5000"), w.pod("lost", "1", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"team": "red"} }),
 		w.deployment("fine", 3, "1"))
@@ -47,7 +53,23 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	w.eventually(func() string {
 		return w.condition("no-such-day", v1.ConditionTypeValidationSucceeded, "spec.disruption.budgets[0].schedule")
 	})
+	w.eventually(func() string {
+		return w.condition("no-such-arch", "tenon.sh/CanLaunch", "kubernetes.io/arch In [x86_64]")
+	})
 	w.eventually(func() string { return w.told("huge", "cpu: the pod needs 5000") })
+	// Another cause with the same reason is another event.
+	var bad v1.NodePool
+	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "no-such-arch"}, &bad))
+	bad.Spec.Template.Spec.Requirements[2].Values = []string{"riscv"}
+	w.must(w.c.Update(w.ctx, &bad))
+	for _, cause := range []string{"x86_64", "riscv"} {
+		w.eventually(func() string {
+			if !slices.ContainsFunc(w.messages("NoCompatibleInstanceTypes", "no-such-arch"), func(m string) bool { return strings.Contains(m, cause) }) {
+				return "no event of the pool names " + cause
+			}
+			return ""
+		})
+	}
 	w.eventually(func() string { return w.told("lost", "label team In [red]") })
 	w.eventually(w.allRunning(3))
 }
@@ -65,8 +87,9 @@ func (w *world) condition(pool, kind, cause string) string {
 
 // told says what is missing: an event on the pod names the cause.
 func (w *world) told(pod, cause string) string {
-	if text := w.message("FailedScheduling", pod); !strings.Contains(text, cause) {
-		return "the event of pod " + pod + " says " + text + ", not " + cause
+	texts := w.messages("FailedScheduling", pod)
+	if !slices.ContainsFunc(texts, func(m string) bool { return strings.Contains(m, cause) }) {
+		return fmt.Sprintf("the events of pod %s say %q, not %s", pod, texts, cause)
 	}
 	return ""
 }

@@ -223,16 +223,17 @@ func (w *world) tally() string {
 	return ""
 }
 
-// message finds the text of an event about an object.
-func (w *world) message(reason, name string) string {
+// messages are the texts of our events about an object.
+func (w *world) messages(reason, name string) []string {
 	var list corev1.EventList
 	w.must(w.c.List(w.ctx, &list))
+	var out []string
 	for _, e := range list.Items {
 		if e.Reason == reason && e.InvolvedObject.Name == name && e.ReportingController == "karpenter" {
-			return e.Message
+			out = append(out, e.Message)
 		}
 	}
-	return ""
+	return out
 }
 
 func nodeClass(name string) *kwokv1alpha1.KWOKNodeClass {

@@ -60,7 +60,7 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		p.Template.HasTerminationGrace, p.Template.TerminationGrace = true, grace.Duration
 	}
 	for _, problem := range validate.NodePool(pool, b.labels) {
-		p.Problems = append(p.Problems, cluster.Problem{Field: problem.Field, Text: strings.TrimPrefix(problem.String(), problem.Field+": ")})
+		p.Problems = append(p.Problems, cluster.Problem{Field: problem.Field, Text: strings.TrimPrefix(problem.String(), problem.Field+" ")})
 	}
 	p.Status = cluster.PoolStatus{
 		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),

@@ -53,10 +53,33 @@ func Next(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
 		return do(deletion(c, nil, command.NodeMissing, fmt.Sprintf("its node %s was removed", c.NodeName)))
 	}
 	step := savePodEvent(s, c)
-	if !c.Is(cluster.Initialized) && Initializable(c, node) {
-		step.Commands = append(step.Commands, command.Initialize{Claim: c.Name, Node: node.Name})
+	if !c.Is(cluster.Initialized) {
+		initialize(s, c, node, &step)
 	}
 	return step
+}
+
+// tellAfter is how long a node may take to become ready for pods before its claim says what it is waiting for: most take
+// less, and a write for each would only be in the way.
+const tellAfter = 2 * time.Second
+
+// initialize marks the node as soon as nothing stands between it and its pods; what does is told on the claim.
+func initialize(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, step *Step) {
+	reason, message := hurdle(s, c, n)
+	if reason == "" {
+		step.Commands = append(step.Commands, command.Initialize{Claim: c.Name, Node: n.Name})
+		return
+	}
+	told := c.Condition(cluster.Initialized)
+	if told.Reason == reason && told.Message == message {
+		return
+	}
+	if due := c.Condition(cluster.Registered).Since.Add(tellAfter); s.Now.Before(due) {
+		step.WakeAt = cluster.Earlier(step.WakeAt, due)
+		return
+	}
+	step.Commands = append(step.Commands, command.SetClaim{Claim: c.Name, Conditions: []cluster.Condition{
+		{Type: cluster.Initialized, Status: cluster.Unknown, Reason: reason, Message: message}}})
 }
 
 func deletion(c *cluster.Claim, n *cluster.Node, why command.Reason, message string) command.DeleteClaim {
@@ -93,22 +116,25 @@ func register(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, set Settin
 	return do(deletion(c, n, command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", set.RegistrationTimeout)))
 }
 
-// Initializable reports whether nothing stands between the node and its pods any more.
-func Initializable(c *cluster.Claim, n *cluster.Node) bool {
+// hurdle is what stands between the node and its pods; empty if nothing does.
+func hurdle(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, message string) {
 	if !n.Ready {
-		return false
+		return "NodeNotReady", fmt.Sprintf("node %s is not Ready", n.Name)
 	}
 	for _, taint := range n.Taints {
-		if ephemeral(taint) || slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
-			return false
+		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
+			return "StartupTaintsExist", fmt.Sprintf("startup taint %s is still on node %s", taint, n.Name)
+		}
+		if ephemeral(taint) {
+			return "KnownEphemeralTaintsExist", fmt.Sprintf("taint %s is still on node %s", taint, n.Name)
 		}
 	}
 	for _, dim := range c.Wants {
 		if n.Allocatable[dim] <= 0 {
-			return false
+			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name, s.Names.Name(dim))
 		}
 	}
-	return true
+	return "", ""
 }
 
 // ephemeral taints are put on by Kubernetes while a node starts and go away by themselves.

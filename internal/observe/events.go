@@ -27,7 +27,7 @@ const (
 	failedScheduling = "FailedScheduling"
 )
 
-// Recorder writes events; controller-runtime's manager has one.
+// Recorder writes events: EventWriter, or a test's own.
 type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }

@@ -75,16 +75,41 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool) cluster.PoolStatus {
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready}
+	status.Conditions = []cluster.Condition{valid, class, ready, canLaunch(p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}
 	return status
 }
 
+// canLaunch says whether the pool could make a node now; a pool that is Ready may still ask for what nobody sells.
+func canLaunch(p *cluster.Pool) cluster.Condition {
+	no := func(reason, message string) cluster.Condition {
+		return condition(cluster.CanLaunch, false, reason, message)
+	}
+	switch {
+	case p.Deleting:
+		return no("NodePoolDeleting", "the NodePool is being deleted")
+	case p.Static:
+		return no("StaticCapacityNotSupported", "spec.replicas makes the pool static, which this version does not serve; remove it to let pods decide")
+	case len(p.Problems) > 0 || !p.NodeClass.Ready:
+		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
+	case p.Held:
+		return no("LaunchesRefused", "the cloud has refused the pool's launches; see the events of its NodeClaims")
+	case p.Catalog == nil && p.CatalogError != "":
+		return no("InstanceTypesUnknown", p.CatalogError)
+	case p.Catalog == nil:
+		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "InstanceTypesUnknown", Message: "the cloud has not said yet what it sells"}
+	}
+	if why := schedule.NothingFor(p); why != "" {
+		return no("NoCompatibleInstanceTypes", why)
+	}
+	return condition(cluster.CanLaunch, true, "", "")
+}
+
 func condition(kind string, ok bool, reason, message string) cluster.Condition {
 	if ok {
-		return cluster.Condition{Type: kind, Status: cluster.True, Reason: kind}
+		return cluster.Condition{Type: kind, Status: cluster.True, Reason: strings.TrimPrefix(kind, "tenon.sh/")}
 	}
 	return cluster.Condition{Type: kind, Status: cluster.False, Reason: reason, Message: message}
 }

@@ -49,3 +49,33 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 		t.Errorf("pods may still go to %+v", hosts)
 	}
 }
+
+// A node that is held up says by what, once, on its claim.
+func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
+	registered := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	boot := cluster.Taint{Key: "boot", Value: "x", Effect: cluster.NoSchedule}
+	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
+		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
+	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Ready: true, Taints: []cluster.Taint{boot}}
+	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
+	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellAfter)) {
+		t.Fatalf("soon: %+v, want to wait", step)
+	}
+	s.Now = registered.Add(tellAfter)
+	step := Next(s, c, Settings{})
+	if len(step.Commands) != 1 {
+		t.Fatalf("later: %+v, want it told", step)
+	}
+	told := step.Commands[0].(command.SetClaim).Conditions[0]
+	if told.Reason != "StartupTaintsExist" || told.Message != "startup taint boot=x:NoSchedule is still on node a" {
+		t.Errorf("told %+v", told)
+	}
+	c.Conditions = append(c.Conditions, told)
+	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
+		t.Errorf("told again: %+v", step)
+	}
+	n.Taints = nil
+	if step := Next(s, c, Settings{}); len(step.Commands) != 1 || step.Commands[0].Key() != "initialize/a" {
+		t.Errorf("without the taint: %+v, want it initialized", step)
+	}
+}

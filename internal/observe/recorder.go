@@ -1,0 +1,97 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// reporter is who our events are from, in the words of the contract.
+	reporter = "karpenter"
+	// waitingEvents bounds how many events may wait to be written; more are dropped, since they are only news.
+	waitingEvents = 1000
+	writeTimeout  = 10 * time.Second
+)
+
+// Creator creates objects.
+type Creator interface {
+	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
+}
+
+// EventWriter writes each event as an object of its own. The client library's recorder would fold events of the same
+// reason into the first one and lose the later texts, and it is in the texts that the cause is named. Repetition is kept
+// down before events come here.
+type EventWriter struct {
+	api     Creator
+	log     logr.Logger
+	now     func() time.Time
+	host    string
+	queue   chan *eventsv1.Event
+	dropped atomic.Int64
+	number  atomic.Int64
+}
+
+// NewEventWriter returns a writer. It writes while Start runs.
+func NewEventWriter(api Creator, log logr.Logger, now func() time.Time) *EventWriter {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &EventWriter{api: api, log: log, now: now, host: host, queue: make(chan *eventsv1.Event, waitingEvents)}
+}
+
+// Eventf puts an event in the queue; it never waits.
+func (w *EventWriter) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	ref, ok := regarding.(*corev1.ObjectReference)
+	if !ok {
+		return
+	}
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	at := w.now()
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name, at.UnixNano(), w.number.Add(1))},
+		EventTime:  metav1.NewMicroTime(at), ReportingController: reporter, ReportingInstance: w.host,
+		Action: action, Reason: reason, Regarding: *ref, Note: fmt.Sprintf(note, args...), Type: kind,
+	}
+	select {
+	case w.queue <- event:
+	default:
+		w.dropped.Add(1)
+	}
+}
+
+// Start writes events until the context ends. An event that can't be written is lost: it is news, not state.
+func (w *EventWriter) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event := <-w.queue:
+			w.write(ctx, event)
+		}
+		if n := w.dropped.Swap(0); n > 0 {
+			w.log.Info("dropped events because too many were waiting", "events", n)
+		}
+	}
+}
+
+func (w *EventWriter) write(ctx context.Context, event *eventsv1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := w.api.Create(ctx, event); err != nil {
+		w.log.V(1).Info("could not write an event", "reason", event.Reason, "object", event.Regarding.Name, "error", err.Error())
+	}
+}

@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// api hands what is created to the test, or fails.
+type api struct {
+	created chan *eventsv1.Event
+	fail    int
+}
+
+func (a *api) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	if a.fail > 0 {
+		a.fail--
+		return errors.New("the server is away")
+	}
+	a.created <- obj.(*eventsv1.Event)
+	return nil
+}
+
+// TestEveryTextIsAnEventOfItsOwn is why there is a writer at all: two causes with the same reason must both be read.
+func TestEveryTextIsAnEventOfItsOwn(t *testing.T) {
+	a := &api{created: make(chan *eventsv1.Event, 10), fail: 1}
+	w := NewEventWriter(a, logr.Discard(), time.Now)
+	go func() { _ = w.Start(t.Context()) }()
+	pod := &corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: strings.Repeat("p", 253), UID: "u"}
+	for _, note := range []string{"lost: the server is away", "first cause", "second cause, 100%"} {
+		w.Eventf(pod, nil, "Warning", "FailedScheduling", "Scheduling", "%s", note)
+	}
+	w.Eventf(&corev1.ObjectReference{Kind: "NodePool", Name: "default"}, nil, "Normal", "Ready", "Checking", "fine")
+	names := map[string]bool{}
+	for _, want := range []string{"first cause", "second cause, 100%", "fine"} {
+		select {
+		case e := <-a.created:
+			if e.Note != want || e.ReportingController != "karpenter" || e.EventTime.IsZero() || len(e.Name) > 253 || names[e.Name] {
+				t.Errorf("event %+v, want %q under a name of its own", e, want)
+			}
+			names[e.Name] = true
+			if e.Regarding.Kind == "NodePool" && e.Namespace != "default" {
+				t.Errorf("an event about a cluster-wide object is in namespace %q", e.Namespace)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("no event %q", want)
+		}
+	}
+}
+
+func TestEventsNeverHoldUpTheLoop(t *testing.T) {
+	w := NewEventWriter(&api{}, logr.Discard(), time.Now) // nobody writes
+	for range waitingEvents + 5 {
+		w.Eventf(&corev1.ObjectReference{Name: "p"}, nil, "Normal", "R", "A", "n")
+	}
+	if n := w.dropped.Load(); n != 5 {
+		t.Errorf("%d events were dropped, want 5", n)
+	}
+}
