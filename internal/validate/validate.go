@@ -7,8 +7,12 @@ package validate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
@@ -56,7 +60,20 @@ func NodePool(pool *v1.NodePool, labels Labels) []Problem {
 	}
 	problems = append(problems, nodeClassRef(spec+".nodeClassRef", template.Spec.NodeClassRef)...)
 	problems = append(problems, lifetimes(spec, template.Spec.TerminationGracePeriod, template.Spec.ExpireAfter)...)
+	problems = append(problems, limits("spec.limits", pool.Spec.Limits)...)
 	return append(problems, disruption("spec.disruption", pool.Spec.Disruption)...)
+}
+
+// limits of less than nothing are a slip of the pen: nobody means them.
+func limits(field string, list corev1.ResourceList) []Problem {
+	var problems []Problem
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if q := list[name]; q.Sign() < 0 {
+			problems = append(problems, Problem{
+				Field: field + "." + string(name), Value: q.String(), Why: "is negative", Fix: "use 0 or more, or remove the limit"})
+		}
+	}
+	return problems
 }
 
 // NodeClaim returns what is wrong with a claim, in the order of its fields. A claim, unlike a pool, may require

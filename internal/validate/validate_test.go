@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -262,6 +263,12 @@ func TestTemplateSpec(t *testing.T) {
 		{"no NodeClass", func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = nil }, []string{"nodeClassRef is missing"}},
 		{"empty reference", ref("", "", ""), []string{"group is empty", "kind is empty", "name is empty"}},
 		{"group with version", ref("example.com/v1", "Class", "a"), []string{"holds a slash"}},
+		{"a limit of nothing", func(p *v1.NodePool) {
+			p.Spec.Limits = corev1.ResourceList{"cpu": apiresource.MustParse("0")}
+		}, nil},
+		{"a limit of less than nothing", func(p *v1.NodePool) {
+			p.Spec.Limits = corev1.ResourceList{"cpu": apiresource.MustParse("-1"), "nodes": apiresource.MustParse("-2")}
+		}, []string{"spec.limits.cpu \"-1\" is negative", "spec.limits.nodes \"-2\" is negative"}},
 		{"never expires", func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NeverDuration() }, nil},
 		{"expired before it began", func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(-time.Hour) }, []string{"expireAfter \"-1h0m0s\" is negative"}},
 		{"no grace", func(p *v1.NodePool) { p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{} }, nil},
