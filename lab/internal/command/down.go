@@ -13,6 +13,7 @@ import (
 
 const (
 	downPatience = 30 * time.Second
+	exitPatience = 3 * time.Second
 	downPoll     = 20 * time.Millisecond
 )
 
@@ -62,11 +63,23 @@ func end(dir labdir.Dir) (int, error) {
 			return 0, err
 		}
 		if holder != pid {
+			awaitExit(pid)
 			return pid, nil
 		}
 		time.Sleep(downPoll)
 	}
 	return 0, fmt.Errorf("the supervisor (pid %d) did not end in %s: see %s", pid, downPatience, dir.Log("supervisor"))
+}
+
+// awaitExit waits for a process that has let go of its lock, and so of
+// everything else, to be gone. A moment is enough; longer than that only a
+// process stays whose parent never asks after it.
+func awaitExit(pid int) {
+	for deadline := time.Now().Add(exitPatience); time.Now().Before(deadline); time.Sleep(downPoll) {
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			return
+		}
+	}
 }
 
 // deleteLab removes a lab that nobody runs, under its lock.
