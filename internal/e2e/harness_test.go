@@ -121,6 +121,17 @@ func (w *world) run(flags ...string) *controller {
 	return c
 }
 
+// logged asks whether the controller's log holds the words. What it writes of a step comes after the step, so a test that
+// saw the step waits for the words.
+func (c *controller) logged(words string) func() string {
+	return func() string {
+		if !strings.Contains(c.log.String(), words) {
+			return fmt.Sprintf("the controller's log does not say %q", words)
+		}
+		return ""
+	}
+}
+
 func tail(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
