@@ -24,6 +24,10 @@ type Offering struct {
 	Zone, CapacityType string
 	Price              float64 // dollars per hour
 	Available          bool
+	// Reservation names the capacity that was paid for in advance, of which Left instances are still free; empty for
+	// offerings without bound.
+	Reservation string
+	Left        int
 }
 
 // Catalog is what can be bought, numbered. It is immutable and may be shared by pools and by snapshots.

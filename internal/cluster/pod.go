@@ -20,6 +20,12 @@ type PodClass struct {
 	Tolerations []Toleration
 	// Priority of the pod: the higher comes first where limits bind.
 	Priority int32
+	// Rules tie the pod to other pods; all must hold. They are sorted by key.
+	Rules []*Rule
+	// Wishes are what the pod would like, in the order in which it names them.
+	Wishes []Wish
+	// Ports of the host that the pod occupies.
+	Ports []Port
 	// Unsupported names what the pod asks for and the planner can't honour. Such a pod is never given a node, since
 	// the node might not help it.
 	Unsupported []string
@@ -55,6 +61,12 @@ type Owner struct {
 type Pod struct {
 	UID, Namespace, Name string
 	Class                *PodClass
+	// Labels by which other pods' rules select it. Pods with equal labels share one value.
+	Labels Labels
+	// Volumes that it attaches; Exclusive are the handles of those that only one pod in the cluster may use
+	// (ReadWriteOncePod).
+	Volumes   []Volume
+	Exclusive []string
 	// Owner is the UID of its controller, if it has one.
 	Owner string
 	// Node is the name of the node it is bound to.

@@ -16,6 +16,10 @@ type Snapshot struct {
 	// Rev grows with every change; Now is the only clock that decisions know.
 	Rev uint64
 	Now time.Time
+	// Demand and Supply are the Rev of the last change to pods that need a place, and to anything else that a
+	// placement depends on; Help is that of the last change that may give room to a pod that found none. Two snapshots
+	// with the same Demand and Supply have the same placement.
+	Demand, Supply, Help uint64
 
 	Names   *resource.Names
 	Pools   []*Pool
@@ -24,6 +28,8 @@ type Snapshot struct {
 	Pods    []*Pod
 	Daemons []*Daemon
 	Owners  map[string]Owner // by UID
+	// Namespaces holds the labels of each namespace.
+	Namespaces map[string]Labels
 
 	// Planned is when pods were last planned for: pods seen since then have not been in any plan.
 	Planned time.Time

@@ -1,0 +1,102 @@
+// Package pack finds the cheapest nodes for stacks of pods, and a price that no choice of nodes can undercut.
+//
+// It is arithmetic: it knows vectors, prices and sets of offers, but neither pods nor pools. What rules between pods mean
+// for who may share a node has been turned into marks before; in which zone a pod goes has been decided before.
+//
+// Floor 1: pure; it imports only the ground floor. The same problem gives the same answer, byte for byte: searches are
+// bounded by steps, never by time.
+package pack
+
+import (
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// Problem is what has to be packed and what can be bought.
+type Problem struct {
+	Stacks []Stack
+	Offers []Offer
+	// Sites are sets of offers. A stack refers to one of them, because many stacks have the same.
+	Sites []require.Bits
+	// Likes are, for stacks with wishes, how far each offer meets them: 0 not at all, 1 completely.
+	Likes [][]float32
+	// Shelves bound what may be bought; Stocks how often.
+	Shelves []Shelf
+	Stocks  []int
+	// Suits, if it is set, has the last word on whether a node with the content may be bought as the offer. If it says
+	// no, less content is tried; content of one pod that does not suit is left over. It must be pure, and what suits
+	// must still suit with less in it.
+	Suits func(offer int, content []Part) bool
+}
+
+// Stack is a number of pods that packing can't tell apart.
+type Stack struct {
+	Need  resource.Vector
+	Count int
+	// Site is the place in Problem.Sites of the offers that will do; Loose is the same before any choice was made for
+	// the stack that could have been made otherwise (a zone, say): the lower bound counts with it.
+	Site, Loose int
+	// Like is the place in Problem.Likes, −1 for no wishes. Wishes choose among offers of nearly the same price; they
+	// never add a node.
+	Like int
+	// Rank decides who comes first where shelves or stocks run short: the higher.
+	Rank int32
+	Marks
+}
+
+// Marks say with whom a stack's pods can share a node. All lists are sorted; most are empty.
+type Marks struct {
+	// Shuns and Shunned: no pod that shuns an id shares a node with another pod that is shunned under it. A stack with
+	// both sends at most one pod to a node.
+	Shuns, Shunned []int32
+	// Caps and Counts: where a pod with a cap is, there are at most Most pods in all whose stacks count for its id.
+	Caps   []Cap
+	Counts []int32
+}
+
+// Cap bounds how many pods that count for an id share a node.
+type Cap struct {
+	ID   int32
+	Most int32
+}
+
+// Offer is a kind of node that can be bought.
+type Offer struct {
+	Price float64
+	// Room is what a node has for pods, daemons' share taken off. Negative room holds nothing.
+	Room resource.Vector
+	// Shelf is what the node counts against, by Charge; Stock is the place in Problem.Stocks, −1 for no bound.
+	Shelf  int
+	Charge resource.Vector
+	Stock  int
+}
+
+// Shelf is what may still be bought together.
+type Shelf struct {
+	// Left bounds the sum of charges in the dimensions that are Bound.
+	Bound [resource.Size]bool
+	Left  resource.Vector
+	// Nodes bounds their number; negative for no bound.
+	Nodes int64
+}
+
+// Part is some pods of a stack.
+type Part struct {
+	Stack, Count int
+}
+
+// Bin is a number of nodes with the same content.
+type Bin struct {
+	Offer int
+	Parts []Part // sorted by stack
+	Times int
+}
+
+// Solution is what to buy.
+type Solution struct {
+	Bins []Bin
+	// Left is, for each stack, how many of its pods found no place.
+	Left []int
+	// Price of all bins.
+	Price float64
+}
