@@ -11,7 +11,7 @@ each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$$
 
 .PHONY: help
 help: ## list the tasks
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1 leaves it running)
@@ -59,7 +59,13 @@ build: ## build bin/tenon
 .PHONY: bench
 bench: ## run the engine's benchmarks, in the form that benchstat reads
 	go test -run '^$$' -bench . -benchmem ./internal/...
+	cd bench && go test -run '^$$' -bench . -benchmem ./internal/ours
 
+# The peer asks for a newer compiler than the rest of the repository; the go command fetches it.
 .PHONY: bench-peer
-bench-peer: build ## give the same work to Tenon and to its peer, on the same lab, and compare
-	cd bench && go run . -tenon ../$(BIN)
+bench-peer: ## give the same work to Tenon's engine and to its peer's, in one process, and compare (ARGS='-only fleet')
+	cd bench/versus && export GOTOOLCHAIN=auto GOWORK=off && go vet ./... && go test ./... && go run . $(ARGS)
+
+.PHONY: bench-peer-lab
+bench-peer-lab: build ## run Tenon and its peer as programs, on the same lab, and compare (ARGS='-count 1')
+	cd bench && go run . -tenon ../$(BIN) $(ARGS)

@@ -115,7 +115,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err := r.all(ctx, contestants, work); err != nil {
 		return err
 	}
-	if err := report.WriteJSON(filepath.Join(outputFolder, "peer.json"), work); err != nil {
+	if err := report.WriteJSON(filepath.Join(outputFolder, "peer-lab.json"), work); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, work.Line())

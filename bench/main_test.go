@@ -5,6 +5,9 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -56,5 +59,26 @@ func TestRunNeedsTenon(t *testing.T) {
 	err := run(t.Context(), []string{"-tenon", t.TempDir()}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "-tenon: ") || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The peer is pinned twice: as a program for the lab and as a library. Figures of the two are only comparable if both are
+// the same release.
+func TestBothPinsOfThePeerAgree(t *testing.T) {
+	pin := regexp.MustCompile(`sigs\.k8s\.io/karpenter (v\S+)`)
+	var found []string
+	for _, folder := range []string{peerPin, "versus"} {
+		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		match := pin.FindSubmatch(content)
+		if match == nil {
+			t.Fatalf("%s/go.mod names no version of the peer", folder)
+		}
+		found = append(found, string(match[1]))
+	}
+	if found[0] != found[1] {
+		t.Errorf("peer/go.mod has %s and versus/go.mod has %s", found[0], found[1])
 	}
 }

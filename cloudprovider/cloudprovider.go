@@ -67,6 +67,10 @@ type InstanceType struct {
 	// Capacity is what the machine has; Overhead is what the kubelet, the system and eviction keep of it.
 	Capacity corev1.ResourceList
 	Overhead corev1.ResourceList
+	// VolumeLimits is how many volumes a node of this type can attach, by the name of the CSI driver, as the driver will
+	// report it in the node's CSINode. A driver that is not listed has no limit. Nil is fine: a node then shows its limits
+	// only once it has joined.
+	VolumeLimits map[string]int32
 	// Offerings are the places and terms at which the type is sold.
 	Offerings []Offering
 }
@@ -96,6 +100,9 @@ type Offering struct {
 	Available bool
 	// ReservationCapacity is how many instances of a reserved offering are left; unused for others.
 	ReservationCapacity int
+	// ReservationID names the capacity that was paid for in advance; empty for offerings without bound. It must also be the
+	// value of one of Labels, so that a claim can be pinned to it. Offerings that share a reservation share what is left.
+	ReservationID string
 }
 
 // Instance is a machine that the cloud runs for a claim.

@@ -33,6 +33,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 func newControllerCommand() *cobra.Command {
@@ -235,6 +236,7 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		Policy: plan.Policy{
 			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
 			Lifecycle: lifecycle.Settings{LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout},
+			Schedule:  schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
 		},
 	}
 	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {

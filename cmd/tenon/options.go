@@ -157,9 +157,6 @@ func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 			out = append(out, "--"+name)
 		}
 	}
-	if o.minValuesPolicy == "BestEffort" {
-		out = append(out, "--min-values-policy=BestEffort")
-	}
 	if !o.ignoreDRA {
 		out = append(out, "--ignore-dra-requests=false")
 	}

@@ -95,6 +95,9 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	delete(claim.Labels, v1.NodeRegisteredLabelKey)
 	delete(claim.Labels, v1.NodeInitializedLabelKey)
 	claim.Annotations[cluster.SeatsAnnotation] = cluster.FormatSeats(c.Seats)
+	if c.Relaxed {
+		claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = "true"
+	}
 	expire, err := v1.ParseNillableDuration(t.ExpireAfter)
 	if err != nil {
 		return nil, fmt.Errorf("creating NodeClaim %s: %w", c.Name, err)
@@ -134,7 +137,7 @@ func requirements(set require.Set) []v1.NodeSelectorRequirementWithMinValues {
 func quantities(names *resource.Names, v resource.Vector) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for dim, amount := range v {
-		if amount == 0 {
+		if amount == 0 || names.Attaches(dim) { // no node reports attachments as a resource
 			continue
 		}
 		var q *apiresource.Quantity

@@ -55,8 +55,56 @@ type Host struct {
 	Fenced bool
 	// Undecided hosts are claims without an instance: their labels are not all known, but whoever has a seat fits.
 	Undecided bool
-	// open says, of an undecided host, which labels the launch will decide.
-	open func(key string) bool
+	// Closed hosts take no more pods, but those that they have count where pods look at each other.
+	Closed bool
+	// Pods that are there, daemons' included; Ports that they and the daemons to come occupy.
+	Pods  []*Pod
+	Ports []Port
+	// Handles are the volumes attached already: another pod may share one without using up an attachment. Sorted.
+	Handles []string
+	// open says, of an undecided host, what a label may still become, and whether the launch will decide about it.
+	open func(key string) (may require.Values, open bool)
+}
+
+// NameField is the key under which a node's own name is asked for, as a field and not as a label.
+const NameField = "metadata.name"
+
+// Label finds the value of a label, or of the node's name.
+func (h *Host) Label(key string) (value string, present bool) {
+	if key == NameField {
+		return h.Name, !h.Undecided
+	}
+	return h.Labels.Get(key)
+}
+
+// Open reports whether the launch has yet to decide about the label.
+func (h *Host) Open(key string) bool {
+	if !h.Undecided {
+		return false
+	}
+	_, open := h.open(key)
+	return open
+}
+
+// Meets reports whether the host's labels satisfy one of the terms. What a launch has yet to decide must satisfy it
+// however it is decided.
+func (h *Host) Meets(terms []require.Set) bool {
+	return slices.ContainsFunc(terms, func(term require.Set) bool {
+		for _, e := range term {
+			if h.Undecided {
+				if may, open := h.open(e.Key); open {
+					if !may.Within(e.Values) {
+						return false
+					}
+					continue
+				}
+			}
+			if value, present := h.Label(e.Key); !e.Values.Matches(value, present) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // Takes reports whether a pod of the class may run on the host, room aside. What a launch has yet to decide is held
@@ -65,29 +113,28 @@ func (h *Host) Takes(c *PodClass) bool {
 	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
 		return false
 	}
-	return slices.ContainsFunc(c.Terms, func(term require.Set) bool {
-		if h.Undecided && slices.ContainsFunc(term, func(e require.Entry) bool { return h.open(e.Key) }) {
-			return false
-		}
-		_, ok := term.Miss(h.Labels.Get)
-		return ok
-	})
+	return h.Meets(c.Terms)
 }
 
 // mayTake is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
 func (h *Host) mayTake(c *PodClass) bool {
-	if !h.Undecided {
-		return Lands(c, h.Labels, h.Taints)
-	}
-	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
-		return false
-	}
-	return slices.ContainsFunc(c.Terms, func(term require.Set) bool {
+	_, tainted := Untolerated(c.Tolerations, h.Taints)
+	return !tainted && h.MayMeet(c.Terms)
+}
+
+// MayMeet is Meets with what is undecided counted in the pod's favour.
+func (h *Host) MayMeet(terms []require.Set) bool {
+	return slices.ContainsFunc(terms, func(term require.Set) bool {
 		return !slices.ContainsFunc(term, func(e require.Entry) bool {
-			value, present := h.Labels.Get(e.Key)
-			return !h.open(e.Key) && !e.Values.Matches(value, present)
+			value, present := h.Label(e.Key)
+			return !h.Open(e.Key) && !e.Values.Matches(value, present)
 		})
 	})
+}
+
+// Future is a node that is to come: open says which of its labels the launch will decide, and what they may become.
+func Future(name string, labels Labels, taints []Taint, open func(key string) (may require.Values, open bool)) Host {
+	return Host{Name: name, Labels: labels, Taints: taints, Undecided: true, open: open}
 }
 
 // HostName is the name under which a claim's host goes.
@@ -103,7 +150,7 @@ func (o *Overlay) Hosts() []Host {
 	var hosts []Host
 	for _, n := range o.Base.Nodes {
 		c := o.Base.ClaimOf(n.Name)
-		if o.gone[n.Name] || n.Cordoned {
+		if o.gone[n.Name] {
 			continue
 		}
 		hosts = append(hosts, o.hostOfNode(n, c))
@@ -132,8 +179,28 @@ func (o *Overlay) Hosts() []Host {
 	return hosts
 }
 
+// Leaving lists the nodes that are on their way out, with the pods that stay to the end: until a node is gone, it and they
+// count where pods look at each other.
+func (o *Overlay) Leaving() []Host {
+	var hosts []Host
+	for _, n := range o.Base.Nodes {
+		if !o.gone[n.Name] {
+			continue
+		}
+		h := Host{Name: n.Name, Labels: n.Labels, Initialized: true, Closed: true,
+			Taints: append(without(n.Taints, DisruptedTaint), Taint{Key: DisruptedTaint, Effect: NoSchedule})}
+		for _, p := range o.Base.PodsOn(n.Name) {
+			if !p.Moves() {
+				h.Pods = append(h.Pods, p)
+			}
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
-	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true}
+	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true, Closed: n.Cordoned, Pods: o.Base.PodsOn(n.Name)}
 	if c != nil {
 		if n.HasTaint(DisruptedTaint, NoSchedule) && c.Is(DisruptionReason) {
 			h.Fenced, h.Taints = true, without(n.Taints, DisruptedTaint)
@@ -146,11 +213,27 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			h.Free = n.Allocatable.Max(c.Allocatable)
 		}
 	}
-	h.Free = h.Free.Sub(daemonRoom(o.Base, n, &h))
-	for _, p := range o.Base.PodsOn(n.Name) {
+	h.awaitDaemons(o.Base)
+	for _, p := range h.Pods {
 		h.Free = h.Free.Sub(p.Class.Requests)
+		h.Ports = append(h.Ports, p.Class.Ports...)
 	}
+	h.attach()
 	return h
+}
+
+// attach counts volumes that several pods share only once.
+func (h *Host) attach() {
+	for _, p := range h.Pods {
+		for _, v := range p.Volumes {
+			i, there := slices.BinarySearch(h.Handles, v.Handle)
+			if there {
+				h.Free[v.Dim]++
+				continue
+			}
+			h.Handles = slices.Insert(h.Handles, i, v.Handle)
+		}
+	}
 }
 
 func without(taints []Taint, key string) []Taint {
@@ -160,19 +243,16 @@ func without(taints []Taint, key string) []Taint {
 // lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
 func lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
-// daemonRoom is what DaemonSets will still take of a node: those that match it and have no pod there yet.
-func daemonRoom(s *Snapshot, n *Node, h *Host) resource.Vector {
-	var room resource.Vector
+// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet.
+func (h *Host) awaitDaemons(s *Snapshot) {
 	for _, d := range s.Daemons {
-		if !h.mayTake(d.Class) {
+		there := slices.ContainsFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID })
+		if there || !h.mayTake(d.Class) {
 			continue
 		}
-		there := n != nil && slices.ContainsFunc(s.PodsOn(n.Name), func(p *Pod) bool { return p.Owner == d.UID })
-		if !there {
-			room = room.Add(d.Class.Requests)
-		}
+		h.Free = h.Free.Sub(d.Class.Requests)
+		h.Ports = append(h.Ports, d.Class.Ports...)
 	}
-	return room
 }
 
 // Lands reports whether a pod of the class may run on a node with these labels and taints, room aside.
@@ -192,7 +272,7 @@ func (o *Overlay) hostOfClaim(c *Claim) Host {
 		h.Free, h.Undecided = o.smallest(c), true
 		o.decide(c, &h)
 	}
-	h.Free = h.Free.Sub(daemonRoom(o.Base, nil, &h))
+	h.awaitDaemons(o.Base)
 	return h
 }
 
@@ -204,9 +284,10 @@ func (o *Overlay) decide(c *Claim, h *Host) {
 		}
 	}
 	pool := o.Base.Pool(c.Pool)
-	h.open = func(key string) bool {
+	h.open = func(key string) (require.Values, bool) {
 		_, decided := h.Labels.Get(key)
-		return !decided && (pool == nil || pool.Catalog == nil || pool.Catalog.Index().Knows(key))
+		may, _ := c.Requirements.Get(key)
+		return may, !decided && (pool == nil || pool.Catalog == nil || pool.Catalog.Index().Knows(key))
 	}
 }
 
@@ -243,7 +324,7 @@ func (o *Overlay) Pending() []*Pod {
 			continue
 		}
 		for _, p := range o.Base.PodsOn(n.Name) {
-			if p.Reschedulable() && !p.DoNotDisrupt {
+			if p.Moves() {
 				pods = append(pods, p)
 			}
 		}

@@ -16,7 +16,10 @@ type PodClass struct {
 	Requests resource.Vector
 	// Terms are the alternatives of its node selector and required node affinity; one must hold. Never empty: a pod
 	// without wishes has one empty term.
-	Terms       []require.Set
+	Terms []require.Set
+	// OwnTerms are Terms without what the pod's volumes add, if they add anything: topology spread counts the nodes that
+	// the pod itself allows, wherever its volumes are.
+	OwnTerms    []require.Set
 	Tolerations []Toleration
 	// Priority of the pod: the higher comes first where limits bind.
 	Priority int32
@@ -26,9 +29,17 @@ type PodClass struct {
 	Wishes []Wish
 	// Ports of the host that the pod occupies.
 	Ports []Port
-	// Unsupported names what the pod asks for and the planner can't honour. Such a pod is never given a node, since
-	// the node might not help it.
+	// Unsupported names what keeps the pod from being planned for: what the planner can't honour, or a volume that is not
+	// to be had. Such a pod is never given a node, since the node might not help it.
 	Unsupported []string
+}
+
+// Own is what the pod itself asks of a node, whatever its volumes add.
+func (c *PodClass) Own() []require.Set {
+	if c.OwnTerms != nil {
+		return c.OwnTerms
+	}
+	return c.Terms
 }
 
 // MatchesLabels reports whether some term of the class holds on the labels; key is a key that stood in the way of the
@@ -67,6 +78,9 @@ type Pod struct {
 	// (ReadWriteOncePod).
 	Volumes   []Volume
 	Exclusive []string
+	// Unbound are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods goes, and
+	// the others must follow.
+	Unbound []string
 	// Owner is the UID of its controller, if it has one.
 	Owner string
 	// Node is the name of the node it is bound to.
@@ -127,6 +141,9 @@ func (p *Pod) Reschedulable() bool {
 	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != "" && !p.StaysThroughDrain
 }
 
+// Moves reports whether the pod will be evicted, and needs another place, when its node is drained.
+func (p *Pod) Moves() bool { return p.Reschedulable() && !p.DoNotDisrupt }
+
 // Workload reports whether the pod is a reason to keep a node: neither a daemon's nor the kubelet's own, not finished
 // and not on its way out.
 func (p *Pod) Workload() bool {
@@ -137,4 +154,6 @@ func (p *Pod) Workload() bool {
 type Daemon struct {
 	UID, Namespace, Name string
 	Class                *PodClass
+	// Labels that its pods will carry: other pods' rules may select them.
+	Labels Labels
 }

@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -55,23 +56,37 @@ type view struct {
 	pool        map[string]*Pool
 	claim       map[string]*Claim
 	node        map[string]*Node
-	podsOn      map[string][]*Pod
+	podsOn      map[string]*tenants
 	nodeOf      map[string]*Node  // by claim name
 	claimOf     map[string]*Claim // by node name
 	byProvider  map[string]*Node
 	claimsOf    map[string][]*Claim // by pool
-	ownedPods   map[string]int      // by owner UID: pods that are there
-	undecided   map[string]int      // by owner UID: pods that kube-scheduler has not looked at
+	kin         map[string]*kin     // by owner UID
 	pendingPods []*Pod
+}
+
+// tenants are the pods that take up room on one node.
+type tenants struct {
+	count int
+	pods  []*Pod
+}
+
+// kin are the pods of one owner.
+type kin struct {
+	there     int // that are there
+	undecided int // that kube-scheduler has not looked at
+	// told are the classes of which kube-scheduler could not place one. What holds for one holds for all: asking after
+	// each by itself would cost seconds, because kube-scheduler looks at one pod at a time.
+	told []*PodClass
 }
 
 // Seal derives the lookups. It is called once by whoever builds the snapshot; from then on the snapshot is immutable.
 func (s *Snapshot) Seal() *Snapshot {
 	v := &view{
 		pool: make(map[string]*Pool, len(s.Pools)), claim: make(map[string]*Claim, len(s.Claims)),
-		node: make(map[string]*Node, len(s.Nodes)), podsOn: make(map[string][]*Pod, len(s.Nodes)),
+		node: make(map[string]*Node, len(s.Nodes)), podsOn: make(map[string]*tenants, len(s.Nodes)),
 		nodeOf: make(map[string]*Node), claimOf: make(map[string]*Claim), byProvider: make(map[string]*Node),
-		claimsOf: make(map[string][]*Claim), ownedPods: make(map[string]int), undecided: make(map[string]int),
+		claimsOf: make(map[string][]*Claim), kin: make(map[string]*kin, len(s.Owners)),
 	}
 	for _, p := range s.Pools {
 		v.pool[p.Name] = p
@@ -85,30 +100,9 @@ func (s *Snapshot) Seal() *Snapshot {
 	for _, c := range s.Claims {
 		v.addClaim(c)
 	}
-	told := verdicts(s.Pods)
-	for _, p := range s.Pods {
-		v.addPod(p, told)
-	}
+	v.addPods(s.Pods)
 	s.view = v
 	return s
-}
-
-// kin are the pods of one owner and one class.
-type kin struct {
-	owner string
-	class *PodClass
-}
-
-// verdicts are the kin of whom kube-scheduler could not place one. What holds for one holds for all: asking after each by
-// itself would cost seconds, because kube-scheduler looks at one pod at a time.
-func verdicts(pods []*Pod) map[kin]bool {
-	told := make(map[kin]bool)
-	for _, p := range pods {
-		if p.Owner != "" && p.Pending() {
-			told[kin{p.Owner, p.Class}] = true
-		}
-	}
-	return told
 }
 
 func (v *view) addClaim(c *Claim) {
@@ -122,20 +116,52 @@ func (v *view) addClaim(c *Claim) {
 	}
 }
 
-func (v *view) addPod(p *Pod, told map[kin]bool) {
-	if p.Holds() {
-		v.podsOn[p.Node] = append(v.podsOn[p.Node], p)
+// addPods sorts the pods by node and by owner. There may be a hundred thousand of them, so each name is looked up once.
+func (v *view) addPods(pods []*Pod) {
+	hosts, families := make([]*tenants, len(pods)), make([]*kin, len(pods))
+	held := 0
+	for i, p := range pods {
+		if p.Holds() {
+			hosts[i] = entry(v.podsOn, p.Node)
+			hosts[i].count++
+			held++
+		}
+		if p.Done || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
+			continue
+		}
+		family := entry(v.kin, p.Owner)
+		families[i] = family
+		family.there++
+		if p.Owner != "" && p.Pending() && !slices.Contains(family.told, p.Class) {
+			family.told = append(family.told, p.Class)
+		}
 	}
-	if p.Done || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
-		return
+	room := make([]*Pod, held)
+	for i, p := range pods {
+		if host := hosts[i]; host != nil {
+			if host.pods == nil {
+				host.pods, room = room[:0:host.count], room[host.count:]
+			}
+			host.pods = append(host.pods, p)
+		}
+		switch family := families[i]; {
+		case family == nil:
+		case p.Pending(), p.Waiting() && slices.Contains(family.told, p.Class):
+			v.pendingPods = append(v.pendingPods, p)
+		case p.Waiting():
+			family.undecided++
+		}
 	}
-	v.ownedPods[p.Owner]++
-	switch {
-	case p.Pending(), p.Waiting() && told[kin{p.Owner, p.Class}]:
-		v.pendingPods = append(v.pendingPods, p)
-	case p.Waiting():
-		v.undecided[p.Owner]++
+}
+
+// entry finds the value of a key, or puts a new one there.
+func entry[V any](m map[string]*V, key string) *V {
+	v := m[key]
+	if v == nil {
+		v = new(V)
+		m[key] = v
 	}
+	return v
 }
 
 // Pool finds a pool by name, or nil.
@@ -157,7 +183,12 @@ func (s *Snapshot) ClaimOf(node string) *Claim { return s.view.claimOf[node] }
 func (s *Snapshot) ClaimsOf(pool string) []*Claim { return s.view.claimsOf[pool] }
 
 // PodsOn lists the pods that take up room on a node.
-func (s *Snapshot) PodsOn(node string) []*Pod { return s.view.podsOn[node] }
+func (s *Snapshot) PodsOn(node string) []*Pod {
+	if t := s.view.podsOn[node]; t != nil {
+		return t.pods
+	}
+	return nil
+}
 
 // Pending lists the pods that kube-scheduler could not place, and those of the same owner and class that it has not
 // looked at yet.
@@ -166,12 +197,16 @@ func (s *Snapshot) Pending() []*Pod { return s.view.pendingPods }
 // Complete reports whether every pod that the owner wants has appeared and its fate is known; known
 // is false if that can't be told.
 func (s *Snapshot) Complete(owner string) (complete, known bool) {
+	family := s.view.kin[owner]
+	if family == nil {
+		family = &kin{}
+	}
 	if owner == "" {
-		return s.view.undecided[""] == 0, true
+		return family.undecided == 0, true
 	}
 	o, ok := s.Owners[owner]
 	if !ok || !o.Known {
 		return false, false
 	}
-	return s.view.undecided[owner] == 0 && s.view.ownedPods[owner] >= o.Desired, true
+	return family.undecided == 0 && family.there >= o.Desired, true
 }

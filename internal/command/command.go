@@ -36,6 +36,8 @@ type CreateClaim struct {
 	// Pods that the node is made for.
 	Pods   []*cluster.Pod
 	Reason Reason
+	// Relaxed says that the pool's minValues were lowered to what there is.
+	Relaxed bool
 	// Price of the cheapest offering that meets the requirements: what the planner expects to pay per hour.
 	Price float64
 }

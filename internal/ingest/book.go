@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -25,22 +28,45 @@ import (
 type Book struct {
 	mu      sync.Mutex
 	rev     uint64
+	revs    struct{ demand, supply, help uint64 } // the rev of the last change of each kind
 	changed chan struct{}
 	now     func() time.Time
 	labels  validate.Labels
 	kinds   map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
 
-	names   *resource.Names
-	counted int // names.Len() when nodes, claims and catalogs were last measured
+	names      *resource.Names
+	unmeasured bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number
+	crowded    bool                     // somebody found no dimension left
+	idle       [resource.Size]time.Time // since when nobody counts by a dimension, while it is crowded
 
-	classes map[string]*cluster.PodClass
-	pods    map[string]*cluster.Pod
+	scribe  scribe
+	shapes  map[string]*recipe // by the bytes of the shape
+	classes map[string]*recipe // by the key of the class
+	rules   map[string]*cluster.Rule
+	worn    map[string]cluster.Labels // labels of pods, by their bytes
+	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes.
+	mounts         map[string]*mount
+	users          map[string]map[string]bool
+	mountedRecipes map[mountKey]*recipe
+	sweepAt        int // how much may be remembered before what is unused is dropped
+
+	pods    *roster[*cluster.Pod] // by UID
 	nodes   map[string]*nodeEntry
 	claims  map[string]*claimEntry
 	pools   map[string]*poolEntry
 	daemons map[string]*cluster.Daemon
-	owners  map[string]cluster.Owner
+	owners  *ledger[cluster.Owner]
 	class   map[cluster.ClassRef]cluster.NodeClassState
+
+	namespaces     *ledger[cluster.Labels]
+	volumeClaims   map[string]*corev1.PersistentVolumeClaim // by namespace/name
+	claimOf        map[string]string                        // the claim that is bound to a volume
+	volumes        map[string]*corev1.PersistentVolume
+	volumesOf      map[string]map[string]*corev1.PersistentVolume // by storage class and name
+	storageClasses map[string]*storagev1.StorageClass
+	csiLimits      map[string]map[string]int32 // by node and driver
+	typeLimits     map[string]map[string]int32 // by instance type and driver
+	limited        map[string]bool             // drivers of which some limit has been heard
 
 	fetch     chan struct{}          // wakes Catalogs
 	shelf     map[string]*shelfEntry // what each pool can buy
@@ -58,9 +84,15 @@ type Book struct {
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
 		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), fetch: make(chan struct{}, 1),
-		names: &resource.Names{}, classes: make(map[string]*cluster.PodClass), pods: make(map[string]*cluster.Pod),
+		names: &resource.Names{}, shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
+		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), pods: newRoster[*cluster.Pod](),
+		mounts: make(map[string]*mount), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),
+		namespaces: newLedger[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
+		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume), volumesOf: make(map[string]map[string]*corev1.PersistentVolume),
+		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
+		typeLimits: make(map[string]map[string]int32), limited: make(map[string]bool),
 		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
-		daemons: make(map[string]*cluster.Daemon), owners: make(map[string]cluster.Owner),
+		daemons: make(map[string]*cluster.Daemon), owners: newLedger[cluster.Owner](),
 		class: make(map[cluster.ClassRef]cluster.NodeClassState), shelf: make(map[string]*shelfEntry),
 		converted: make(map[*measured]*cluster.Catalog), exhausted: make(map[command.Exhausted]time.Time),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
@@ -75,15 +107,6 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 
 // Changed delivers a value after something has changed; several changes may share one.
 func (b *Book) Changed() <-chan struct{} { return b.changed }
-
-// touch notes a change. The lock is held.
-func (b *Book) touch() {
-	b.rev++
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
 
 // Rev is the number of the latest change.
 func (b *Book) Rev() uint64 {
@@ -105,12 +128,14 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	defer b.mu.Unlock()
 	now := b.now()
 	b.expire(now)
+	b.reclaim(now)
 	b.measureAgain()
-	b.dropUnusedClasses()
+	b.sweep()
 	s := &cluster.Snapshot{
-		Rev: b.rev, Now: now, Names: b.names.Clone(), Planned: b.planned,
-		Pods: inOrder(b.pods), Daemons: inOrder(b.daemons), Owners: maps.Clone(b.owners),
-		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
+		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned,
+		Pods: b.pods.all(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
+		Namespaces: b.namespaces.share(),
+		Busy:       make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
 	}
 	for _, e := range inOrder(b.nodes) {
 		s.Nodes = append(s.Nodes, e.node)
@@ -176,36 +201,22 @@ func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
 // measureAgain converts resource lists anew after a resource has been named that nobody had asked for before. The lock
 // is held.
 func (b *Book) measureAgain() {
-	if b.counted == b.names.Len() {
+	if !b.unmeasured {
 		return
 	}
-	b.counted = b.names.Len()
+	b.unmeasured = false
+	b.note(supply)
 	for _, e := range b.nodes {
 		n := *e.node
-		n.Capacity, n.Allocatable = b.measure(e.capacity), b.measure(e.allocatable)
+		n.Capacity, n.Allocatable = b.measure(e.capacity), b.allocatableOf(&n, e.allocatable)
 		e.node = &n
 	}
 	for _, e := range b.claims {
 		c := *e.claim
-		c.Capacity, c.Allocatable = b.measure(e.capacity), b.measure(e.allocatable)
+		c.Capacity, c.Allocatable = b.measure(e.capacity), b.claimAllocatable(&c, e.allocatable)
 		e.claim = &c
 	}
 	clear(b.converted)
-}
-
-// dropUnusedClasses keeps the classes of pods that are long gone from piling up. The lock is held.
-func (b *Book) dropUnusedClasses() {
-	if len(b.classes) <= 2*(len(b.pods)+len(b.daemons))+1024 {
-		return
-	}
-	used := make(map[string]*cluster.PodClass)
-	for _, p := range b.pods {
-		used[p.Class.Key] = p.Class
-	}
-	for _, d := range b.daemons {
-		used[d.Class.Key] = d.Class
-	}
-	b.classes = used
 }
 
 // version reads a resource version; Kubernetes defines them as rising integers.

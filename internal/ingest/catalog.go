@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -43,10 +45,16 @@ type shelfEntry struct {
 	catalog *cluster.Catalog
 	base    *cluster.Catalog
 	soldOut map[command.Exhausted]bool
+	// told is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
+	told   time.Time
+	pinned map[string]int
 }
 
 // measured is a provider's list of types. Pools that get the same list share it and what is made of it.
-type measured struct{ types []*cloudprovider.InstanceType }
+type measured struct {
+	types        []*cloudprovider.InstanceType
+	reservations map[string]string // the label of each reservation
+}
 
 // wantCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
 // always a new wish. The lock is held.
@@ -144,7 +152,7 @@ func (b *Book) dueCatalogs() []*poolEntry {
 		e, p := b.shelf[name], b.pools[name]
 		if b.isLate(e) && !e.late {
 			e.late = true
-			b.touch() // the others wait no longer
+			b.touch(room) // the others wait no longer
 		}
 		if p == nil || e.busy || now.Before(e.due) || !b.classState(p.pool.Template.NodeClass).Ready {
 			continue
@@ -169,14 +177,20 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 	if e == nil {
 		return
 	}
-	defer b.touch()
-	wait := refreshCatalog
+	wait, before := refreshCatalog, e.err
 	if err != nil {
 		e.err, wait = err.Error(), retryCatalog
 	} else {
-		e.err = ""
+		e.err, e.told = "", b.now()
+	}
+	switch {
+	case err == nil && (e.stock == nil || !sameTypes(e.stock.types, types)):
 		e.stock, e.catalog, e.base = b.share(types), nil, nil
 		b.dropUnusedStock()
+		b.readTypeLimits()
+		b.touch(room)
+	case e.err != before:
+		b.touch(room)
 	}
 	e.due = b.now().Add(wait)
 	if e.asked != e.begun || generation < e.wished {
@@ -210,11 +224,26 @@ func (b *Book) dropUnusedStock() {
 // share finds the stock of another pool that has the same list. The lock is held.
 func (b *Book) share(types []*cloudprovider.InstanceType) *measured {
 	for _, e := range b.shelf {
-		if e.stock != nil && slices.Equal(e.stock.types, types) {
+		if e.stock != nil && sameTypes(e.stock.types, types) {
 			return e.stock
 		}
 	}
-	return &measured{types: types}
+	return &measured{types: types, reservations: reservationsOf(types)}
+}
+
+// sameTypes reports whether two lists sell the same. Providers that have nothing new to say hand out the same values, so
+// most of the time only pointers are compared.
+func sameTypes(a, b []*cloudprovider.InstanceType) bool {
+	return slices.EqualFunc(a, b, func(x, y *cloudprovider.InstanceType) bool { return x == y || sameType(x, y) })
+}
+
+func sameType(x, y *cloudprovider.InstanceType) bool {
+	return x.Name == y.Name && maps.EqualFunc(x.Labels, y.Labels, slices.Equal) && maps.Equal(x.VolumeLimits, y.VolumeLimits) &&
+		maps.EqualFunc(x.Capacity, y.Capacity, apiresource.Quantity.Equal) && maps.EqualFunc(x.Overhead, y.Overhead, apiresource.Quantity.Equal) &&
+		slices.EqualFunc(x.Offerings, y.Offerings, func(o, p cloudprovider.Offering) bool {
+			return o.Price == p.Price && o.Available == p.Available && o.ReservationID == p.ReservationID &&
+				o.ReservationCapacity == p.ReservationCapacity && maps.Equal(o.Labels, p.Labels)
+		})
 }
 
 // catalogNow is what the pool can buy now; nil with a reason if that is not known. The lock is held.
@@ -228,11 +257,17 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 		base = b.convert(e.stock.types)
 		b.converted[e.stock] = base
 	}
-	if e.catalog == nil || e.base != base || !b.sameSoldOut(e.soldOut) {
-		e.base, e.soldOut = base, b.soldOutNow()
+	pinned := b.pinned(e.stock.reservations, e.told)
+	if e.catalog == nil || e.base != base || !b.sameSoldOut(e.soldOut) || !maps.Equal(e.pinned, pinned) {
+		e.base, e.soldOut, e.pinned = base, b.soldOutNow(), pinned
 		e.catalog = base.Without(func(o *cluster.Offering) bool {
-			return e.soldOut[command.Exhausted{Type: base.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}]
+			return o.Reservation != "" && o.Left <= pinned[o.Reservation] ||
+				e.soldOut[command.Exhausted{Type: base.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}]
 		})
+		for i := range e.catalog.Offerings {
+			o := &e.catalog.Offerings[i] // Without has made a list of its own
+			o.Left = max(0, o.Left-pinned[o.Reservation])
+		}
 	}
 	return e.catalog, ""
 }
@@ -262,13 +297,15 @@ func (b *Book) convert(in []*cloudprovider.InstanceType) *cluster.Catalog {
 	var types []cluster.Type
 	var offerings []cluster.Offering
 	for i, t := range in {
-		types = append(types, cluster.Type{Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.measure(t.Allocatable())})
+		types = append(types, cluster.Type{
+			Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.attachable(b.measure(t.Allocatable()), t.VolumeLimits),
+		})
 		for _, variant := range variants(t.Labels) {
 			for _, o := range t.Offerings {
 				labels := variant.Merge(cluster.LabelsOf(o.Labels)).With(cluster.InstanceTypeLabel, t.Name)
 				offerings = append(offerings, cluster.Offering{
 					Type: i, Labels: labels, Zone: o.Labels[cluster.ZoneLabel], CapacityType: o.Labels[cluster.CapacityTypeLabel],
-					Price: o.Price, Available: o.Available,
+					Price: o.Price, Available: o.Available, Reservation: o.ReservationID, Left: o.ReservationCapacity,
 				})
 			}
 		}

@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +33,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Status.NodeName,
 		Labels: cluster.LabelsOf(claim.Labels), Requirements: requirementsOf(claim.Spec.Requirements),
 		Taints: taintsOf(claim.Spec.Taints), StartupTaints: taintsOf(claim.Spec.StartupTaints),
-		Capacity: b.measure(claim.Status.Capacity), Allocatable: b.measure(claim.Status.Allocatable),
+		Capacity:     b.measure(claim.Status.Capacity),
 		Conditions:   conditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
 		DoNotDisrupt: claim.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
@@ -40,8 +42,9 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
 	}
 	c.Requests, _ = b.demand(claim.Spec.Resources.Requests, nil)
+	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
-		if c.Requests[dim] > 0 {
+		if c.Requests[dim] > 0 && !b.names.Attaches(dim) {
 			c.Wants = append(c.Wants, dim)
 		}
 	}
@@ -50,9 +53,12 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	}
 	// Seats that can't be read reserve nothing; the pods then find the node's room like any other pod.
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
+	old := b.claims[c.Name]
 	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
-	b.settle(command.KindClaim, c.Name)
-	b.touch()
+	settled := b.settle(command.KindClaim, c.Name)
+	if what, changed := claimChange(old, c); changed || settled {
+		b.touch(what)
+	}
 }
 
 // DeleteClaim takes in that a claim is gone.
@@ -61,7 +67,50 @@ func (b *Book) DeleteClaim(name string) {
 	defer b.mu.Unlock()
 	delete(b.claims, name)
 	b.settle(command.KindClaim, name)
-	b.touch()
+	b.touch(room)
+}
+
+// claimAllocatable is what pods may use of a claim's node, with what its type can attach. The lock is held.
+func (b *Book) claimAllocatable(c *cluster.Claim, list corev1.ResourceList) resource.Vector {
+	v := b.measure(list)
+	if v.IsZero() {
+		return v // not launched yet
+	}
+	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
+	return b.attachable(v, b.typeLimits[kind])
+}
+
+// claimChange says what it means that a claim looks like this now; changed is false if only its version differs.
+func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool) {
+	if old == nil {
+		return supply, true // it may become a node, and counts against limits
+	}
+	x, y := *old.claim, *now
+	x.Version, y.Version = "", ""
+	if reflect.DeepEqual(x, y) {
+		return nothing, false
+	}
+	for _, c := range []*cluster.Claim{&x, &y} {
+		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
+		c.HasTerminationGrace, c.TerminationGrace = false, 0
+		c.Conditions = states(c.Conditions)
+	}
+	if reflect.DeepEqual(x, y) {
+		return nothing, true
+	}
+	return room, true
+}
+
+// states are the conditions that say how far a claim has come, without the words around them.
+func states(list []cluster.Condition) []cluster.Condition {
+	var out []cluster.Condition
+	for _, c := range list {
+		switch c.Type {
+		case cluster.Launched, cluster.Registered, cluster.Initialized, cluster.DisruptionReason:
+			out = append(out, cluster.Condition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return out
 }
 
 // requirementsOf intersects the items of an API list, key by key.

@@ -9,44 +9,110 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// classOf finds or makes the class of a pod. The key is a hash over text, not over numbers that depend on what else is
-// in the cluster, so it survives a restart. The lock is held.
-func (b *Book) classOf(spec *corev1.PodSpec, status *corev1.PodStatus) *cluster.PodClass {
-	requests := podRequests(spec, status)
-	terms, unsupported := termsOf(spec)
-	unsupported = append(unsupported, unsupportedOf(spec)...)
-	tolerations := tolerationsOf(spec.Tolerations)
-	priority := int32(0)
-	if spec.Priority != nil {
-		priority = *spec.Priority
-	}
+// recipe is what a class is made from: everything that matters to placement, before resources are numbered. Pods of one
+// shape share a recipe; recipes with the same content share a class.
+type recipe struct {
+	requests    corev1.ResourceList
+	terms       []require.Set
+	own         []require.Set // terms without what volumes add, if that differs
+	tolerations []cluster.Toleration
+	priority    int32
+	rules       []*cluster.Rule
+	wishes      []cluster.Wish
+	ports       []cluster.Port
+	unsupported []string
 
+	class *cluster.PodClass
+}
+
+// shapeOf finds or makes the recipe of a pod, its volumes left aside. The lock is held.
+func (b *Book) shapeOf(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *recipe {
+	shape := b.scribe.shape(meta, spec, status)
+	if r := b.shapes[string(shape)]; r != nil {
+		return r
+	}
+	key := string(shape)
+	r := b.read(meta, spec, status)
+	b.shapes[key] = r
+	return r
+}
+
+// read makes the recipe of a pod. The lock is held.
+func (b *Book) read(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *recipe {
+	r := &recipe{requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations), ports: portsOf(spec)}
+	r.terms, r.unsupported = termsOf(spec)
+	ties := b.readRules(meta, spec)
+	r.rules, r.wishes = ties.rules, ties.wishes
+	r.unsupported = append(r.unsupported, ties.bad...)
+	if len(spec.ResourceClaims) > 0 {
+		r.unsupported = append(r.unsupported, "dynamic resource claims")
+	}
+	if spec.Priority != nil {
+		r.priority = *spec.Priority
+	}
+	return r
+}
+
+// classOf finds or makes the class of a recipe. The lock is held.
+func (b *Book) classOf(r *recipe) *cluster.PodClass {
+	if r.class != nil {
+		return r.class
+	}
+	key := r.key()
+	if known := b.classes[key]; known != nil {
+		r.class = known.class
+		return r.class
+	}
+	r.class = b.makeClass(key, r)
+	b.classes[key] = r
+	return r.class
+}
+
+func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
+	c := &cluster.PodClass{
+		Key: key, Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations, Priority: r.priority, Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
+	}
+	c.Requests, c.Unsupported = b.demand(r.requests, slices.Clone(r.unsupported))
+	return c
+}
+
+// key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart.
+func (r *recipe) key() string {
 	text := new(strings.Builder)
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		q := requests[name]
+	for _, name := range slices.Sorted(maps.Keys(r.requests)) {
+		q := r.requests[name]
 		fmt.Fprintf(text, "%s=%s\n", name, q.String())
 	}
-	for _, term := range terms {
+	for _, term := range r.terms {
 		fmt.Fprintf(text, "term %s\n", term)
 	}
-	fmt.Fprintf(text, "%+v\n%d\n%q\n", tolerations, priority, unsupported)
-	sum := sha256.Sum256([]byte(text.String()))
-	key := hex.EncodeToString(sum[:8])
-	if class := b.classes[key]; class != nil {
-		return class
+	for _, term := range r.own {
+		fmt.Fprintf(text, "own term %s\n", term)
 	}
-	class := &cluster.PodClass{Key: key, Terms: terms, Tolerations: tolerations, Priority: priority, Unsupported: unsupported}
-	class.Requests, class.Unsupported = b.demand(requests, unsupported)
-	b.classes[key] = class
-	return class
+	fmt.Fprintf(text, "%+v\n%d\n%q\n", r.tolerations, r.priority, r.unsupported)
+	for _, rule := range r.rules {
+		fmt.Fprintf(text, "rule %s\n", rule.Key)
+	}
+	for _, wish := range r.wishes {
+		if wish.Rule != nil {
+			fmt.Fprintf(text, "wish %d rule %s\n", wish.Weight, wish.Rule.Key)
+			continue
+		}
+		fmt.Fprintf(text, "wish %d term %s\n", wish.Weight, wish.Term)
+	}
+	for _, port := range r.ports {
+		fmt.Fprintf(text, "port %s %s %d\n", port.IP, port.Protocol, port.Number)
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:8])
 }
 
 // podRequests sums up what a pod takes, by Kubernetes' own rules, its slot included.
@@ -69,7 +135,10 @@ func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) corev1.Resource
 func (b *Book) demand(list corev1.ResourceList, unsupported []string) (resource.Vector, []string) {
 	var v resource.Vector
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		dim, ok := b.names.Index(string(name))
+		if !b.counts(name) {
+			continue
+		}
+		dim, ok := b.number(name)
 		if !ok {
 			unsupported = append(unsupported, fmt.Sprintf("resource %s (more than %d kinds of resource are in use)", name, resource.Size))
 			continue
@@ -88,96 +157,4 @@ func (b *Book) measure(list corev1.ResourceList) resource.Vector {
 		}
 	}
 	return v
-}
-
-// termsOf writes node selector and required node affinity as alternatives.
-func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
-	var base require.Set
-	for key, value := range spec.NodeSelector {
-		base = base.With(validate.NormalizeKey(key), require.Only(value))
-	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return []require.Set{base}, nil
-	}
-	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		if len(term.MatchFields) > 0 {
-			unsupported = append(unsupported, "nodeAffinity matchFields")
-		}
-		if len(term.MatchExpressions) == 0 {
-			continue // such a term matches no node
-		}
-		set, bad := expressions(base, term.MatchExpressions)
-		if bad != "" {
-			unsupported = append(unsupported, bad)
-		}
-		terms = append(terms, set)
-	}
-	if len(terms) == 0 && len(unsupported) == 0 {
-		unsupported = append(unsupported, "nodeAffinity whose terms are all empty and match no node")
-	}
-	if len(terms) == 0 {
-		terms = []require.Set{base}
-	}
-	return terms, unsupported
-}
-
-func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out require.Set, bad string) {
-	for _, e := range list {
-		values, ok := require.Make(require.Operator(e.Operator), e.Values)
-		if !ok {
-			return set, fmt.Sprintf("nodeAffinity with %s %s %v", e.Key, e.Operator, e.Values)
-		}
-		set = set.With(validate.NormalizeKey(e.Key), values)
-	}
-	return set, ""
-}
-
-func tolerationsOf(list []corev1.Toleration) []cluster.Toleration {
-	var out []cluster.Toleration
-	for _, t := range list {
-		switch t.Operator {
-		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:
-		default:
-			continue // it compares numbers, which clusters don't do by default: such a toleration helps nobody there
-		}
-		out = append(out, cluster.Toleration{
-			Key: t.Key, Value: t.Value, Exists: t.Operator == corev1.TolerationOpExists, Effect: cluster.Effect(t.Effect)})
-	}
-	return out
-}
-
-// unsupportedOf names what a pod insists on and the planner does not weigh. Preferences are not among it: a node that
-// does not meet them still helps.
-func unsupportedOf(spec *corev1.PodSpec) []string {
-	var out []string
-	if a := spec.Affinity; a != nil {
-		if a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			out = append(out, "required pod affinity")
-		}
-		if a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			out = append(out, "required pod anti-affinity")
-		}
-	}
-	for _, c := range spec.TopologySpreadConstraints {
-		if c.WhenUnsatisfiable == corev1.DoNotSchedule {
-			out = append(out, "topology spread over "+c.TopologyKey)
-		}
-	}
-	for _, v := range spec.Volumes {
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			out = append(out, "persistent volume "+v.Name)
-		}
-	}
-	for _, c := range spec.Containers {
-		for _, port := range c.Ports {
-			if port.HostPort != 0 {
-				out = append(out, fmt.Sprintf("host port %d", port.HostPort))
-			}
-		}
-	}
-	if len(spec.ResourceClaims) > 0 {
-		out = append(out, "dynamic resource claims")
-	}
-	return out
 }

@@ -12,7 +12,6 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/command"
 )
 
 // A list of a Go type fails as a whole if one object does not fit, and nothing of that kind is known any more. So what
@@ -139,10 +138,7 @@ func (b *Book) setBrokenPool(pool *v1.NodePool, lost []Unreadable) {
 	for _, l := range lost {
 		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; correct or remove it", l.Err)})
 	}
-	b.pools[p.Name] = &poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion), windows: make([]window, 1)}
-	b.settle(command.KindPool, p.Name)
-	b.wantCatalog(p.Name, pool.Generation)
-	b.touch()
+	b.putPool(&poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion), windows: make([]window, 1)})
 }
 
 // takeClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds pods,

@@ -31,6 +31,7 @@ const (
 type refusal struct {
 	count int
 	until time.Time
+	over  bool // that until has passed has been noted
 }
 
 // flight is a command under way: begun and not done, or done and not shown by the watch.
@@ -45,18 +46,22 @@ func (b *Book) Begin(c command.Command) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.flights[c.Key()] = &flight{command: c}
-	b.rev++
+	if _, create := c.(command.CreateClaim); create {
+		b.note(supply)
+		return
+	}
+	b.note(nothing)
 }
 
 // Record notes what became of a command.
 func (b *Book) Record(o command.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	defer b.touch()
 	key := o.Command.Key()
-	b.learn(o)
+	what := b.learn(o)
+	defer func() { b.touch(what) }()
 	if o.Err != nil {
-		delete(b.flights, key)
+		what |= b.land(key)
 		b.retries[key] = nextRetry(b.retries[key], o)
 		return
 	}
@@ -74,18 +79,31 @@ func (b *Book) Record(o command.Outcome) {
 		}
 	}
 	if len(f.waiting) == 0 {
-		delete(b.flights, key)
+		what |= b.land(key)
 		return
 	}
 	b.flights[key] = f
 }
 
+// land ends a flight. A claim that was counted on and has not appeared is one less to count on. The lock is held.
+func (b *Book) land(key string) change {
+	f := b.flights[key]
+	delete(b.flights, key)
+	if f == nil {
+		return nothing
+	}
+	if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
+		return room
+	}
+	return nothing
+}
+
 // learn takes in what an outcome says about the cloud. The lock is held.
-func (b *Book) learn(o command.Outcome) {
-	news := false
+func (b *Book) learn(o command.Outcome) change {
+	what := nothing
 	for _, e := range o.Exhausted {
 		if _, known := b.exhausted[e]; !known {
-			news = true
+			what |= supply
 		}
 		b.exhausted[e] = o.At.Add(exhaustedFor)
 	}
@@ -94,31 +112,37 @@ func (b *Book) learn(o command.Outcome) {
 		if o.Gone {
 			b.gone[c.UID], b.gone[c.ProviderID] = true, true
 			delete(b.gone, "")
+			what |= supply
 		}
 	case command.LaunchInstance:
 		if e := b.claims[c.Claim]; e != nil && o.Err == nil {
-			b.judgeLaunch(e.claim.Pool, o, news)
+			what |= b.judgeLaunch(e.claim.Pool, o, what != nothing)
 		}
 	}
+	return what
 }
 
 // judgeLaunch holds a pool whose launch was refused without a hint what to try instead, and lets go of it after a launch
 // that went well. The lock is held.
-func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) {
+func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) change {
+	r := b.refusals[pool]
 	if !o.Refused {
 		delete(b.refusals, pool)
-		return
+		if r != nil {
+			return room
+		}
+		return nothing
 	}
 	if news {
-		return
+		return nothing
 	}
-	r := b.refusals[pool]
 	if r == nil {
 		r = &refusal{}
 		b.refusals[pool] = r
 	}
 	r.count++
-	r.until = o.At.Add(min(firstHold<<min(r.count-1, 20), lastHold))
+	r.until, r.over = o.At.Add(min(firstHold<<min(r.count-1, 20), lastHold)), false
+	return supply
 }
 
 // nextRetry doubles the wait with each failure.
@@ -132,16 +156,19 @@ func nextRetry(r cluster.Retry, o command.Outcome) cluster.Retry {
 	return cluster.Retry{Attempts: r.Attempts, NotBefore: o.At.Add(wait), Message: o.Err.Error()}
 }
 
-// settle lets go of the commands that were waiting for the watch to show what it has just shown. The lock is held.
-func (b *Book) settle(kind, name string) {
+// settle lets go of the commands that were waiting for the watch to show what it has just shown, and reports whether
+// there were any. The lock is held.
+func (b *Book) settle(kind, name string) (settled bool) {
 	for key, f := range b.flights {
 		if f.until.IsZero() || !waitsFor(f, kind, name) {
 			continue
 		}
 		if !b.anyHidden(f.waiting) {
 			delete(b.flights, key)
+			settled = true
 		}
 	}
+	return settled
 }
 
 func waitsFor(f *flight, kind, name string) bool {
@@ -180,7 +207,7 @@ func (b *Book) shown(w command.Write) bool {
 			have, there, leaving = e.version, true, e.pool.Deleting
 		}
 	case command.KindPod:
-		if p := b.pods[w.Name]; p != nil {
+		if p, found := b.pods.get(w.Name); found {
 			there, leaving = true, !p.Deleting.IsZero()
 		}
 	}
@@ -199,13 +226,19 @@ func (b *Book) expire(now time.Time) {
 	b.forgetGone()
 	for key, f := range b.flights {
 		if !f.until.IsZero() && now.After(f.until) {
-			delete(b.flights, key)
+			b.note(b.land(key))
 		}
 	}
 	for key, until := range b.exhausted {
 		if now.After(until) {
 			delete(b.exhausted, key)
-			b.rev++
+			b.note(room)
+		}
+	}
+	for _, r := range b.refusals {
+		if !r.over && !now.Before(r.until) {
+			r.over = true
+			b.note(room)
 		}
 	}
 	for key, r := range b.retries {

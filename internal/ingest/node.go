@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 		Finalized: slices.Contains(node.Finalizers, v1.TerminationFinalizer),
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
 		DoNotDisrupt: node.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
-		Capacity:     b.measure(node.Status.Capacity), Allocatable: b.measure(node.Status.Allocatable),
+		Capacity:     b.measure(node.Status.Capacity),
 	}
 	for _, t := range node.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
@@ -38,14 +39,20 @@ func (b *Book) SetNode(node *corev1.Node) {
 			n.Ours = true
 		}
 	}
+	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.Ready = c.Status == corev1.ConditionTrue
 		}
 	}
+	old := b.nodes[n.Name]
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
-	b.settle(command.KindNode, n.Name)
-	b.touch()
+	switch settled := b.settle(command.KindNode, n.Name); {
+	case old == nil || !sameNode(old.node, n):
+		b.touch(room)
+	case settled:
+		b.touch(nothing)
+	}
 }
 
 // DeleteNode takes in that a node is gone.
@@ -55,7 +62,14 @@ func (b *Book) DeleteNode(name string) {
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
 	b.settle(command.KindNode, name)
-	b.touch()
+	b.touch(room)
+}
+
+// sameNode reports whether nothing but the version differs, as after a kubelet's heartbeat.
+func sameNode(a, b *cluster.Node) bool {
+	x, y := *a, *b
+	x.Version, y.Version = "", ""
+	return reflect.DeepEqual(x, y)
 }
 
 func when(t *metav1.Time) time.Time {

@@ -36,6 +36,7 @@ func FuzzConversion(f *testing.F) {
 			s := b.Snapshot()
 			checkMatch(t, pod, node, s)
 			checkRequests(t, pod, s)
+			checkRules(t, r)
 		}
 	})
 }
@@ -47,7 +48,7 @@ func checkMatch(t *testing.T, pod *corev1.Pod, node *corev1.Node, s *cluster.Sna
 	if err != nil {
 		t.Fatalf("the helper can't judge %+v: %v", pod.Spec.Affinity, err)
 	}
-	_, got := p.Class.MatchesLabels(n.Labels.Get)
+	_, got := p.Class.MatchesLabels(n.Labels.With(nameField, n.Name).Get) // as a host answers
 	got = got && len(p.Class.Unsupported) == 0
 	if got != want {
 		t.Fatalf("labels %v\nselector %v\naffinity %+v\nwe say %v (%v), Kubernetes %v", node.Labels, pod.Spec.NodeSelector,
@@ -131,6 +132,10 @@ func randomTerm(r *rand.Rand) corev1.NodeSelectorTerm {
 			e.Values = []string{fmt.Sprint(r.Intn(5))}
 		}
 		term.MatchExpressions = append(term.MatchExpressions, e)
+	}
+	if r.Intn(6) == 0 {
+		term.MatchFields = []corev1.NodeSelectorRequirement{{
+			Key: nameField, Operator: pick(r, []corev1.NodeSelectorOperator{"In", "NotIn"}), Values: []string{pick(r, []string{"n", "m"})}}}
 	}
 	return term
 }

@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -13,11 +16,17 @@ import (
 func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.daemons[string(ds.UID)] = &cluster.Daemon{
+	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
+	d := &cluster.Daemon{
 		UID: string(ds.UID), Namespace: ds.Namespace, Name: ds.Name,
-		Class: b.classOf(&ds.Spec.Template.Spec, &corev1.PodStatus{}),
+		Class: b.classOf(b.shapeOf(&meta, &ds.Spec.Template.Spec, &corev1.PodStatus{})),
 	}
-	b.touch()
+	d.Labels = cluster.LabelsOf(ds.Spec.Template.Labels)
+	if old := b.daemons[d.UID]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels, d.Labels) {
+		return
+	}
+	b.daemons[d.UID] = d
+	b.touch(room)
 }
 
 // DeleteDaemon takes in that a DaemonSet is gone.
@@ -25,26 +34,26 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.daemons, string(uid))
-	b.touch()
+	b.touch(room)
 }
 
 // SetOwner takes in how many pods an owner wants.
 func (b *Book) SetOwner(o cluster.Owner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.owners[o.UID] == o {
+	if have, known := b.owners.now[o.UID]; known && have == o {
 		return
 	}
-	b.owners[o.UID] = o
-	b.touch()
+	b.owners.set(o.UID, o)
+	b.touch(nothing)
 }
 
 // DeleteOwner takes in that an owner is gone.
 func (b *Book) DeleteOwner(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.owners, string(uid))
-	b.touch()
+	b.owners.remove(string(uid))
+	b.touch(nothing)
 }
 
 // ownerOf reads how many pods a workload wants at the same time; ok is false for kinds that say nothing about it.

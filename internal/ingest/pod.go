@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,26 +19,34 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 func (b *Book) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.pods[string(pod.UID)]
+	old, _ := b.pods.get(string(pod.UID))
 	p := b.pod(pod, old)
-	b.pods[p.UID] = p
-	b.notePodEvent(old, p, cameAt(pod))
-	b.settle(command.KindPod, p.UID)
-	b.touch()
+	same := old != nil && reflect.DeepEqual(old, p)
+	if !same {
+		b.pods.set(p.UID, p)
+		b.notePodEvent(old, p, cameAt(pod))
+	}
+	switch settled := b.settle(command.KindPod, p.UID); {
+	case !same:
+		b.touch(podChange(old, p))
+	case settled:
+		b.touch(nothing)
+	}
 }
 
 // DeletePod takes in that a pod is gone.
 func (b *Book) DeletePod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.pods[string(pod.UID)]
-	if old == nil {
+	old, found := b.pods.get(string(pod.UID))
+	if !found {
 		return
 	}
-	delete(b.pods, old.UID)
+	b.pods.remove(old.UID)
+	b.unmount(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settle(command.KindPod, old.UID)
-	b.touch()
+	b.touch(podChange(old, nil))
 }
 
 // notePodEvent remembers when a workload pod last came to a node, finished there or left it. came is when the pod was
@@ -76,11 +85,12 @@ func cameAt(pod *corev1.Pod) time.Time {
 
 func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p := &cluster.Pod{
-		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName,
-		Created: pod.CreationTimestamp.Time, Class: b.classOf(&pod.Spec, &pod.Status),
+		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.nodeName(pod.Spec.NodeName),
+		Created: pod.CreationTimestamp.Time, Labels: b.wornLabels(pod.Labels),
 		Done:     pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
 	}
+	b.mountPod(p, pod)
 	p.Appeared = b.now()
 	if old != nil {
 		p.Appeared = old.Appeared
@@ -89,6 +99,9 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		p.Owner = string(owner.UID)
+		if o, known := b.owners.now[p.Owner]; known {
+			p.Owner = o.UID
+		}
 		p.Daemon = owner.Kind == "DaemonSet"
 		p.Mirror = p.Mirror || owner.Kind == "Node"
 	}
@@ -106,6 +119,15 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	}
 	b.judge(p, pod, old)
 	return p
+}
+
+// nodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever sorts
+// pods by node finds it in the cache.
+func (b *Book) nodeName(name string) string {
+	if e := b.nodes[name]; e != nil {
+		return e.node.Name
+	}
+	return name
 }
 
 // judge notes what kube-scheduler has said of the pod. A pod that it wants to make room for by preemption has a place

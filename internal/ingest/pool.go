@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -71,10 +72,29 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		budget, w := budgetOf(&pool.Spec.Disruption.Budgets[i])
 		p.Budgets, e.windows = append(p.Budgets, budget), append(e.windows, w)
 	}
-	b.pools[p.Name] = e
-	b.settle(command.KindPool, p.Name)
-	b.wantCatalog(p.Name, pool.Generation)
-	b.touch()
+	b.putPool(e)
+}
+
+// putPool keeps a pool and notes what that means. The lock is held.
+func (b *Book) putPool(e *poolEntry) {
+	name := e.pool.Name
+	old := b.pools[name]
+	b.pools[name] = e
+	settled := b.settle(command.KindPool, name)
+	b.wantCatalog(name, e.object.Generation)
+	switch {
+	case old == nil || !reflect.DeepEqual(placing(old.pool), placing(e.pool)):
+		b.touch(room)
+	case settled || !reflect.DeepEqual(old.pool, e.pool):
+		b.touch(nothing)
+	}
+}
+
+// placing is the part of a pool that decides where pods go.
+func placing(p *cluster.Pool) cluster.Pool {
+	out := *p
+	out.Generation, out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = 0, cluster.PoolStatus{}, nil, "", cluster.Wait{}
+	return out
 }
 
 // DeletePool takes in that a pool is gone.
@@ -85,7 +105,7 @@ func (b *Book) DeletePool(name string) {
 	delete(b.shelf, name)
 	delete(b.refusals, name)
 	b.settle(command.KindPool, name)
-	b.touch()
+	b.touch(room)
 }
 
 func waitOf(d v1.NillableDuration) cluster.Wait {
@@ -102,7 +122,7 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 			l.HasNodes, l.Nodes = true, q.Value()
 			continue
 		}
-		dim, ok := b.names.Index(string(name))
+		dim, ok := b.number(name)
 		if !ok {
 			l.Broken = string(name)
 			continue
@@ -190,7 +210,7 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 			b.wantCatalog(name, -1)
 		}
 	}
-	b.touch()
+	b.touch(room)
 }
 
 // DeleteNodeClass takes in that a NodeClass is gone.
@@ -198,5 +218,5 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.class, ref)
-	b.touch()
+	b.touch(room)
 }

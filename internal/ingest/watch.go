@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +28,8 @@ func owners() []client.Object {
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
 // elected fills its cache too, takes over at once, and is not ready before.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
-	kinds := append(owners(), &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
+	kinds := append(owners(), &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
+		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
 	for _, gvk := range classes {
 		class := &unstructured.Unstructured{}
 		class.SetGroupVersionKind(gvk)
@@ -53,6 +55,7 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 			}
 		}, func(obj client.Object) { b.DeleteOwner(obj.GetUID()) })
 	}
+	b.watchSurroundings(&w)
 	w.watch(&appsv1.DaemonSet{}, func(obj any) { b.SetDaemon(obj.(*appsv1.DaemonSet)) },
 		func(obj client.Object) { b.DeleteDaemon(obj.GetUID()) })
 	for _, gvk := range classes {
@@ -67,6 +70,20 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 	w.watch(&corev1.Pod{}, func(obj any) { b.SetPod(obj.(*corev1.Pod)) },
 		func(obj client.Object) { b.DeletePod(obj.(*corev1.Pod)) })
 	return w.wait()
+}
+
+// watchSurroundings watches what pods refer to. It comes before them, so that each is read once.
+func (b *Book) watchSurroundings(w *watcher) {
+	w.watch(&corev1.Namespace{}, func(obj any) { b.SetNamespace(obj.(*corev1.Namespace)) },
+		func(obj client.Object) { b.DeleteNamespace(obj.GetName()) })
+	w.watch(&storagev1.StorageClass{}, func(obj any) { b.SetStorageClass(obj.(*storagev1.StorageClass)) },
+		func(obj client.Object) { b.DeleteStorageClass(obj.GetName()) })
+	w.watch(&storagev1.CSINode{}, func(obj any) { b.SetCSINode(obj.(*storagev1.CSINode)) },
+		func(obj client.Object) { b.DeleteCSINode(obj.GetName()) })
+	w.watch(&corev1.PersistentVolume{}, func(obj any) { b.SetVolume(obj.(*corev1.PersistentVolume)) },
+		func(obj client.Object) { b.DeleteVolume(obj.GetName()) })
+	w.watch(&corev1.PersistentVolumeClaim{}, func(obj any) { b.SetVolumeClaim(obj.(*corev1.PersistentVolumeClaim)) },
+		func(obj client.Object) { b.DeleteVolumeClaim(obj.GetNamespace(), obj.GetName()) })
 }
 
 func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,6 +72,8 @@ func kindNames() map[string]string {
 	return map[string]string{
 		"replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet", "jobs": "Job",
 		"replicationcontrollers": "ReplicationController", "nodes": "Node", "pods": "Pod",
+		"namespaces": "Namespace", "storageclasses": "StorageClass", "csinodes": "CSINode",
+		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",
 		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
 	}
 }
@@ -90,7 +93,12 @@ func startCache(t *testing.T, s *apiServer) cache.Cache {
 	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ReplicationController"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
+	for _, kind := range []string{"Node", "Namespace", "PersistentVolume"} {
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
+	mapper.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
+	mapper.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
 	mapper.Add(v1.GroupVersion().WithKind("NodePool"), meta.RESTScopeRoot)
 	mapper.Add(v1.GroupVersion().WithKind("NodeClaim"), meta.RESTScopeRoot)
 	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"), classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
@@ -236,5 +244,57 @@ func TestStripWorksWithoutAGoType(t *testing.T) {
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
 	if _, err := Strip(u); err != nil || u.GetManagedFields() != nil {
 		t.Errorf("managed fields %v, %v", u.GetManagedFields(), err)
+	}
+}
+
+func TestWhatPodsReferToIsWatched(t *testing.T) {
+	meta := func(name string, more ...string) map[string]any {
+		out := map[string]any{"name": name, "resourceVersion": "5", "uid": name}
+		for i := 0; i < len(more); i += 2 {
+			out[more[i]] = more[i+1]
+		}
+		return out
+	}
+	claim := meta("data", "namespace", "default")
+	claim["annotations"] = map[string]any{"pv.kubernetes.io/bind-completed": "yes"}
+	space := meta("default")
+	space["labels"] = map[string]any{"team": "a"}
+	release := make(chan struct{})
+	close(release)
+	informers := startCache(t, &apiServer{release: release, items: map[string][]any{
+		"namespaces":     {map[string]any{"metadata": space}},
+		"storageclasses": {map[string]any{"metadata": meta("local"), "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}},
+		"csinodes": {map[string]any{"metadata": meta("n"), "spec": map[string]any{"drivers": []any{
+			map[string]any{"name": ebsDriver, "nodeID": "n", "allocatable": map[string]any{"count": 7}}}}}},
+		"nodes": {map[string]any{"metadata": meta("n")}},
+		"persistentvolumes": {map[string]any{"metadata": meta("pv"), "spec": map[string]any{
+			"csi": map[string]any{"driver": ebsDriver, "volumeHandle": "vol-1"},
+			"nodeAffinity": map[string]any{"required": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{
+				map[string]any{"key": "rack", "operator": "In", "values": []any{"r"}}}}}}}}}},
+		"persistentvolumeclaims": {map[string]any{"metadata": claim, "spec": map[string]any{"volumeName": "pv"}}},
+		"pods": {
+			map[string]any{"metadata": meta("bound", "namespace", "default"), "spec": map[string]any{"volumes": []any{
+				map[string]any{"name": "v", "persistentVolumeClaim": map[string]any{"claimName": "data"}}}}},
+			map[string]any{"metadata": meta("open", "namespace", "default"), "spec": map[string]any{"volumes": []any{
+				map[string]any{"name": "v", "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": map[string]any{"storageClassName": "local"}}}}}}},
+		},
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	b, _ := newBook()
+	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.Snapshot()
+	dim, known := s.Names.Lookup(ebs)
+	if team, _ := s.Namespaces["default"].Get("team"); team != "a" || !known || s.Node("n").Allocatable[dim] != 7 {
+		t.Errorf("namespaces %v, resources %v, node %v", s.Namespaces, s.Names, s.Node("n"))
+	}
+	bound, open := s.Pods[0], s.Pods[1]
+	if termsText(bound.Class) != "rack In [r]" || bound.Class.Requests[dim] != 1 || len(bound.Volumes) != 1 || bound.Volumes[0].Handle != ebsDriver+"/vol-1" {
+		t.Errorf("the bound pod: %+v %+v", bound, bound.Class)
+	}
+	if text := strings.Join(open.Class.Unsupported, ""); !strings.Contains(text, "no volume of storage class local is free") {
+		t.Errorf("the open pod: %q", text)
 	}
 }

@@ -52,6 +52,8 @@ type Loop struct {
 
 	hands chan struct{}
 	acts  sync.WaitGroup
+	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
+	last *plan.Plan
 }
 
 // Run is the main loop. It returns when the context ends and every command under way has come to its end.
@@ -86,9 +88,11 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) pass(ctx context.Context) plan.Plan {
 	began := time.Now()
 	s := l.World.Snapshot()
-	p := plan.Make(s, l.Policy)
+	p := plan.Make(s, l.Policy, l.last)
 	took := time.Since(began)
 	if p.Provisioned {
+		made := p
+		l.last = &made
 		l.World.Planned(p.Now)
 	}
 	if len(p.Commands) > 0 && l.World.Rev() != s.Rev {

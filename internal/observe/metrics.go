@@ -22,6 +22,7 @@ type metrics struct {
 	limit, usage, price                              *prometheus.GaugeVec
 	scheduling, planning                             prometheus.Observer
 	queue, unschedulable, ignored, nodes             prometheus.Gauge
+	placed, bound                                    prometheus.Gauge
 	evictions, commands                              *prometheus.CounterVec
 
 	known map[string]bool // pools that have series; only the loop's own goroutine touches it
@@ -62,6 +63,8 @@ func newMetrics(r Registerer) *metrics {
 		queue:           gauge("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
 		unschedulable:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found.", "controller"),
 		ignored:         gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for."),
+		placed:          gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that had some, in dollars per hour."),
+		bound:           gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour."),
 		nodes:           gauge("karpenter_cluster_state_node_count", "Nodes that are known."),
 		evictions:       counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the API server's answer.", "code"),
 		commands:        counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
@@ -86,6 +89,10 @@ func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration)
 	m.queue.Set(float64(len(s.Pending())))
 	if p.Provisioned {
 		m.scheduling.Observe(took.Seconds())
+		if len(p.Placement.Bins) > 0 {
+			m.placed.Set(p.Placement.Price)
+			m.bound.Set(p.Placement.Bound)
+		}
 		ignored := 0
 		for i := range p.Placement.Unplaced {
 			if len(p.Placement.Unplaced[i].Unsupported) > 0 {
@@ -116,6 +123,9 @@ func (m *metrics) pools(s *cluster.Snapshot) {
 		}
 		m.price.WithLabelValues(p.Name).Set(price)
 		for dim := range s.Names.Len() {
+			if s.Names.Attaches(dim) {
+				continue
+			}
 			kind := resourceType(s.Names.Name(dim))
 			m.usage.WithLabelValues(p.Name, kind).Set(inUnits(dim, used[dim]))
 			m.setLimit(p.Name, kind, p.Limits.Set[dim], inUnits(dim, p.Limits.Amount[dim]))

@@ -45,7 +45,7 @@ func (o *Observer) logPlacement(p *plan.Plan, misfits []misfit, took time.Durati
 		}
 	}
 	if nodes > 0 {
-		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "duration", took.String())
+		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "lower-bound", p.Placement.Bound, "duration", took.String())
 	}
 	for _, g := range o.events.groups(misfits) {
 		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.why)

@@ -24,8 +24,9 @@ type Problem struct {
 	Shelves []Shelf
 	Stocks  []int
 	// Suits, if it is set, has the last word on whether a node with the content may be bought as the offer. If it says
-	// no, less content is tried; content of one pod that does not suit is left over. It must be pure, and what suits
-	// must still suit with less in it.
+	// no, less content is tried: some of its stacks may suit the offer where others don't. A pod that suits no offer even
+	// alone is left over; one that suits some other offer goes there. It must be pure, and what suits must still suit with
+	// less in it.
 	Suits func(offer int, content []Part) bool
 }
 

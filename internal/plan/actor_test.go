@@ -95,7 +95,7 @@ func withoutLifeLabels(l cluster.Labels) cluster.Labels {
 
 // launch buys the cheapest offering that the claim's requirements allow. What turns out to be sold out is remembered.
 func (w *world) launch(c *cluster.Claim) {
-	catalog := w.catalog()
+	catalog := w.catalogFor(c)
 	var known require.Set
 	for _, e := range c.Requirements {
 		if catalog.Index().Knows(e.Key) {
@@ -132,7 +132,7 @@ func (w *world) launch(c *cluster.Claim) {
 func (w *world) join(c *cluster.Claim) {
 	w.nodes[c.Name] = &cluster.Node{
 		Name: c.Name, UID: "node-" + c.Name, ProviderID: c.ProviderID, Created: w.now, Ready: true, Ours: true,
-		Capacity: c.Capacity, Allocatable: c.Allocatable,
+		Capacity: c.Capacity, Allocatable: c.Allocatable, Labels: cluster.Labels{}.With(cluster.HostnameLabel, c.Name),
 		Taints: []cluster.Taint{{Key: cluster.UnregisteredTaint, Effect: cluster.NoExecute}},
 	}
 }
@@ -156,6 +156,7 @@ func (w *world) evict(c command.Evict) {
 	if p.Owner != "" && !p.Daemon {
 		w.reborn++
 		w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-again%d", p.Name, w.reborn), Class: p.Class, Owner: p.Owner,
+			Namespace: p.Namespace, Labels: p.Labels, Volumes: p.Volumes, Exclusive: p.Exclusive,
 			DoNotDisrupt: p.DoNotDisrupt, Critical: p.Critical, Grace: p.Grace})
 	}
 	w.reap()
@@ -200,23 +201,34 @@ func (w *world) runDaemons() {
 	}
 }
 
-// bind is kube-scheduler's part. It follows the plan, since which of two equal pods goes where makes no difference.
+// bind is kube-scheduler's part. It takes the important pods first and follows the plan, since which of two equal pods goes
+// where makes no difference, but only where its own rules let a pod in; whom one pod keeps out, another may let in.
 func (w *world) bind(assigned []schedule.Assignment) {
-	for _, a := range assigned {
-		p, n := w.pods[a.Pod.UID], w.nodes[a.Host]
-		if p == nil || n == nil || p.Node != "" || !cluster.Lands(p.Class, n.Labels, n.Taints) {
-			continue
-		}
-		free := n.Allocatable
-		for _, other := range w.pods {
-			if other.Node == n.Name && other.Holds() {
-				free = free.Sub(other.Class.Requests)
+	assigned = slices.Clone(assigned)
+	slices.SortStableFunc(assigned, func(a, b schedule.Assignment) int { return cmp.Compare(b.Pod.Class.Priority, a.Pod.Class.Priority) })
+	for again := true; again; {
+		again = false
+		for _, a := range assigned {
+			p, n := w.pods[a.Pod.UID], w.nodes[a.Host]
+			if p == nil || n == nil || p.Node != "" || w.judge().objection(p, n) != "" {
+				continue
 			}
+			p.Node, p.Unschedulable = n.Name, false
+			w.podEvent(p)
+			again = true
 		}
-		if !p.Class.Requests.Fits(free) {
-			continue
-		}
-		p.Node, p.Unschedulable = n.Name, false
-		w.podEvent(p)
 	}
+}
+
+func (w *world) judge() *judge {
+	j := &judge{namespaces: w.namespaces, room: w.unlimited}
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		j.nodes = append(j.nodes, w.nodes[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		if w.pods[name].Holds() {
+			j.pods = append(j.pods, w.pods[name])
+		}
+	}
+	return j
 }

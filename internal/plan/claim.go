@@ -19,7 +19,7 @@ func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
 	return command.CreateClaim{
 		Name: claimName(b, taken), Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
-		Pods: b.Pods, Reason: command.Provisioned, Price: b.Price,
+		Pods: b.Pods, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
 	}
 }
 

@@ -24,17 +24,25 @@ func drawWorld(t *rapid.T) *world {
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "daemons") {
 		sh := drawShape(t, 500)
+		if rapid.IntRange(0, 3).Draw(t, "daemon port") == 0 {
+			sh.ports = []cluster.Port{drawPort(t)}
+		}
 		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
 	}
+	w.old = w.drawOld(t)
 	for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {
 		w.drawNode(t, i)
 	}
 	for i := range rapid.IntRange(0, 5).Draw(t, "classes") {
-		class := w.class(fmt.Sprint("class", i), drawShape(t, 4000))
+		sh := drawShape(t, 4000)
+		w.drawTies(t, &sh)
+		w.tie(&sh, fmt.Sprint("app", i))
+		class := w.class(fmt.Sprint("class", i), sh)
 		owner := fmt.Sprint("rs", i)
 		n := rapid.IntRange(1, 6).Draw(t, "pods")
 		for j := range n {
-			w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner})
+			p := w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner, Namespace: sh.ties.namespace, Labels: sh.ties.labels})
+			sh.ties.mount(p)
 		}
 		w.owners[owner] = cluster.Owner{UID: owner, Kind: "ReplicaSet", Known: true, Desired: n}
 	}
@@ -49,6 +57,7 @@ func (w *world) drawType(t *rapid.T, i int) {
 	kind.Capacity[resource.Pods] = int64(rapid.SampledFrom([]int{3, 10, 110}).Draw(t, "slots"))
 	kind.Allocatable = kind.Capacity
 	kind.Allocatable[resource.CPU] -= 100
+	kind.Allocatable[w.attachDim()] = int64(rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "attachments")) // none for no limit
 	w.types = append(w.types, kind)
 	labels := cluster.LabelsOf(map[string]string{
 		cluster.InstanceTypeLabel: name, "arch": rapid.SampledFrom([]string{"amd64", "arm64"}).Draw(t, "arch"),
@@ -155,7 +164,12 @@ func (w *world) drawNode(t *rapid.T, i int) {
 	o := &catalog.Offerings[rapid.IntRange(0, len(catalog.Offerings)-1).Draw(t, "offering")]
 	pool := w.pools[fmt.Sprint("pool", rapid.IntRange(0, len(w.pools)-1).Draw(t, "pool of node"))]
 	kind, name := catalog.Types[o.Type], fmt.Sprint("node", i)
-	labels := o.Labels.Merge(pool.Template.Labels).With(cluster.PoolLabel, pool.Name)
+	labels := o.Labels.Merge(pool.Template.Labels).With(cluster.PoolLabel, pool.Name).With(cluster.HostnameLabel, name)
+	for _, e := range pool.Template.Requirements {
+		if value, ok := e.Values.Pick(); ok && !catalog.Index().Knows(e.Key) {
+			labels = labels.With(e.Key, value)
+		}
+	}
 	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: w.now, Finalized: true, ProviderID: "model://" + name,
 		NodeName: name, Labels: labels, Taints: pool.Template.Taints, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
 		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(kind.Name))}
@@ -173,9 +187,13 @@ func (w *world) drawNode(t *rapid.T, i int) {
 			free = free.Sub(p.Class.Requests)
 		}
 	}
-	class := w.class("small", shape{requests: resource.Vector{resource.CPU: 200, resource.Memory: gi / 4}})
-	for j := range class.Requests.Count(free, rapid.IntRange(0, 3).Draw(t, "pods there")) {
-		w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: class, Owner: "rs-small", Node: name})
+	for j := range rapid.IntRange(0, 3).Draw(t, "pods there") {
+		sh := rapid.SampledFrom(w.old).Draw(t, "old")
+		class := w.class("old", sh)
+		if class.Requests.Count(free, 1) == 1 {
+			free = free.Sub(class.Requests)
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: class, Owner: "rs-old", Node: name, Labels: sh.ties.labels})
+		}
 	}
 	w.now = w.now.Add(time.Minute)
 }

@@ -19,6 +19,8 @@ type Policy struct {
 	// BatchIdle and BatchMax bound how long to wait for more pods before planning for those that are there.
 	BatchIdle, BatchMax time.Duration
 	Lifecycle           lifecycle.Settings
+	// Schedule says what is made of preferences and of minValues.
+	Schedule schedule.Settings
 }
 
 // nomination is how long a new node is kept for the pods it was made for.
@@ -34,12 +36,15 @@ type Plan struct {
 	// Provisioned says that pending pods were planned for; Placement is where they go, or why they can't.
 	Provisioned bool
 	Placement   schedule.Placement
+	// demand and supply are those of the snapshot that the placement was made from.
+	demand, supply uint64
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
 }
 
-// Make decides what should happen now.
-func Make(s *cluster.Snapshot, policy Policy) Plan {
+// Make decides what should happen now. before is the last plan that placed pods, or nil: what has not changed since then
+// is not worked out again. It never changes the answer.
+func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	p := Plan{Rev: s.Rev, Now: s.Now}
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
@@ -57,7 +62,7 @@ func Make(s *cluster.Snapshot, policy Policy) Plan {
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
-		p.Placement = schedule.Place(overlay)
+		p.place(overlay, policy.Schedule, before)
 		p.createClaims(s)
 		for _, pool := range s.Pools {
 			if pool.Held {
@@ -83,6 +88,19 @@ func Make(s *cluster.Snapshot, policy Policy) Plan {
 	// 5. What is under way is left alone; what failed waits for its turn.
 	p.hold(s)
 	return p
+}
+
+// place finds places for the pods, or takes the answer over if the question is the same.
+func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings, before *Plan) {
+	p.demand, p.supply = o.Base.Demand, o.Base.Supply
+	if before != nil && before.Provisioned {
+		if known := p.demand != 0 && p.supply != 0; known && before.demand == p.demand && before.supply == p.supply {
+			p.Placement = before.Placement
+			return
+		}
+		settings.Before = &before.Placement
+	}
+	p.Placement = schedule.Place(o, settings)
 }
 
 func (p *Plan) add(step lifecycle.Step) {

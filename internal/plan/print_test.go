@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // everything.
 func (w *world) printPlan(p plan.Plan, status bool) string {
 	out := new(strings.Builder)
-	w.printCreates(out, p.Commands)
+	w.printCreates(out, &p)
 	for _, c := range p.Commands {
 		if line := w.commandLine(c, status); line != "" {
 			fmt.Fprintln(out, line)
@@ -33,8 +34,25 @@ func (w *world) printPlan(p plan.Plan, status bool) string {
 	return out.String()
 }
 
+// priceLine tells what the new nodes cost, and below which price nobody can get.
+func priceLine(p *plan.Plan, asked bool) string {
+	if !asked {
+		return ""
+	}
+	return fmt.Sprintf("new nodes cost $%.3f; nobody can do it for less than $%.3f\n", p.Placement.Price, p.Placement.Bound)
+}
+
+// inOrder sorts new claims by what they are, because in which order they are planned tells nothing.
+func inOrder(p *plan.Plan) []command.CreateClaim {
+	list := creates(p)
+	slices.SortStableFunc(list, func(a, b command.CreateClaim) int {
+		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(describeClaim(&a), describeClaim(&b)))
+	})
+	return list
+}
+
 // printCreates writes claims that differ only in their names on one line.
-func (w *world) printCreates(out *strings.Builder, commands []command.Command) {
+func (w *world) printCreates(out *strings.Builder, p *plan.Plan) {
 	var last, first, final string
 	flush := func() {
 		switch {
@@ -45,11 +63,7 @@ func (w *world) printCreates(out *strings.Builder, commands []command.Command) {
 			fmt.Fprintf(out, "create %s to %s: each %s\n", first, final, last)
 		}
 	}
-	for _, c := range commands {
-		create, ok := c.(command.CreateClaim)
-		if !ok {
-			continue
-		}
+	for _, create := range inOrder(p) {
 		name, text := w.christen(create.Name, create.Pool), describeClaim(&create)
 		if text != last {
 			flush()
@@ -87,6 +101,10 @@ func short(key string) string {
 		return "zone"
 	case cluster.CapacityTypeLabel:
 		return "capacity"
+	case cluster.HostnameLabel:
+		return "host"
+	case reservationLabel:
+		return "reservation"
 	}
 	return key
 }
@@ -96,6 +114,7 @@ func seats(list []cluster.Seat) string {
 	for i, s := range list {
 		parts[i] = fmt.Sprintf("%s×%d", s.Class, s.Count)
 	}
+	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
 
@@ -257,6 +276,8 @@ func long(key string) string {
 		return cluster.ZoneLabel
 	case "capacity":
 		return cluster.CapacityTypeLabel
+	case "host":
+		return cluster.HostnameLabel
 	}
 	return key
 }

@@ -22,6 +22,8 @@ import (
 type future struct {
 	labels cluster.Labels
 	kind   *cluster.Type
+	// daemons that the planner keeps room for, although it may turn out that they don't come.
+	daemons []*cluster.Daemon
 }
 
 func futures(catalog *cluster.Catalog, c *command.CreateClaim) []future {
@@ -67,12 +69,9 @@ func creates(p *plan.Plan) []command.CreateClaim {
 func TestNewNodesHoldTheirPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy())
+		p := plan.Make(s, defaultPolicy(), nil)
 		for _, c := range creates(&p) {
-			var pods resource.Vector
-			for _, pod := range c.Pods {
-				pods = pods.Add(pod.Class.Requests)
-			}
+			pods := together(c.Pods)
 			choice := futures(s.Pools[0].Catalog, &c)
 			kinds := make(map[string]bool)
 			for _, f := range choice {
@@ -101,17 +100,17 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 		w := drawWorld(t)
 		for range 6 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy())
-			load := make(map[string]resource.Vector)
+			p := plan.Make(s, defaultPolicy(), nil)
+			load := make(map[string][]*cluster.Pod)
 			for _, a := range p.Placement.Assigned {
-				load[a.Host] = load[a.Host].Add(a.Pod.Class.Requests)
+				load[a.Host] = append(load[a.Host], a.Pod)
 				n := s.Node(a.Host)
 				if n != nil && n.Finalized && !cluster.Lands(a.Pod.Class, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints) {
 					t.Fatalf("%s does not suit %s", a.Host, a.Pod.Name)
 				}
 			}
-			for host, sum := range load {
-				checkRoom(t, s, host, sum)
+			for _, host := range slices.Sorted(maps.Keys(load)) {
+				checkRoom(t, s, host, load[host])
 			}
 			w.act(p, -1)
 		}
@@ -119,15 +118,18 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 }
 
 // checkRoom counts the room again. A claim that has not been launched must hold the load whatever it becomes.
-func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, load resource.Vector) {
+func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod) {
+	load := together(pods)
 	if n := s.Node(host); n != nil && n.Finalized {
-		free := n.Allocatable
+		var there []*cluster.Pod
 		for _, p := range s.Pods {
 			if p.Node == host && !p.Done && !p.Daemon {
-				free = free.Sub(p.Class.Requests)
+				there = append(there, p)
 			}
 		}
-		free = free.Sub(daemonsOn(s, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints))
+		held := together(there)
+		load = together(slices.Concat(there, pods)).Sub(held)
+		free := n.Allocatable.Sub(held).Sub(daemonsOn(s, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints))
 		if !load.Fits(free) {
 			t.Fatalf("%s has room for %s and gets %s", host, s.Names.String(free), s.Names.String(load))
 		}
@@ -149,7 +151,7 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, load resource.Vecto
 func TestLimitsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy())
+		p := plan.Make(s, defaultPolicy(), nil)
 		used, count, grew := usage(s, &p)
 		for _, pool := range s.Pools {
 			if over := used[pool.Name][resource.CPU]; pool.Limits.Set[resource.CPU] && grew[pool.Name] && over > pool.Limits.Amount[resource.CPU] {
@@ -188,7 +190,7 @@ func usage(s *cluster.Snapshot, p *plan.Plan) (used map[string]resource.Vector, 
 func TestEveryPodIsAnsweredOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy())
+		p := plan.Make(s, defaultPolicy(), nil)
 		answers := make(map[string]int)
 		for _, a := range p.Placement.Assigned {
 			answers[a.Pod.UID]++
@@ -228,10 +230,10 @@ func TestEveryPodIsAnsweredOnce(t *testing.T) {
 func TestPlansAreDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		first := w.dump(plan.Make(w.snapshot(nil), defaultPolicy()))
+		first := w.dump(plan.Make(w.snapshot(nil), defaultPolicy(), nil))
 		chance := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
 		for range 3 {
-			if again := w.dump(plan.Make(w.snapshot(chance), defaultPolicy())); again != first {
+			if again := w.dump(plan.Make(w.snapshot(chance), defaultPolicy(), nil)); again != first {
 				t.Fatalf("first:\n%s\nthen:\n%s", first, again)
 			}
 		}
@@ -262,11 +264,17 @@ func (w *world) dump(p plan.Plan) string {
 func TestPlansComeToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
+		if crossed(w.snapshot(nil)) {
+			return
+		}
 		var story []string
 		unplaced, last := -1, 0
 		for round := range 12 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy())
+			p := plan.Make(s, defaultPolicy(), nil)
+			if round == 0 {
+				story = append(story, w.tale(&p))
+			}
 			story = append(story, w.printPlan(p, false))
 			if !p.WakeAt.IsZero() && !p.WakeAt.After(p.Now) {
 				t.Fatalf("asks to be woken at once:\n%s", strings.Join(story, "--\n"))
@@ -281,7 +289,7 @@ func TestPlansComeToRest(t *testing.T) {
 			w.now = w.now.Add(time.Second)
 		}
 		s := w.snapshot(nil)
-		if p := plan.Make(s, defaultPolicy()); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
+		if p := plan.Make(s, defaultPolicy(), nil); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
 			t.Fatalf("after 12 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
 		}
 	})
@@ -301,18 +309,21 @@ func newlyPlaced(p *plan.Plan) int {
 func TestCrashGivesTheSameNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		p := plan.Make(w.snapshot(nil), defaultPolicy())
+		if crossed(w.snapshot(nil)) {
+			return
+		}
+		p := plan.Make(w.snapshot(nil), defaultPolicy(), nil)
 		want := len(w.claims) + len(creates(&p))
 		w.act(p, rapid.IntRange(0, len(creates(&p))).Draw(t, "created"))
 		w.planned = time.Time{}
 		for range 12 {
-			w.act(plan.Make(w.snapshot(nil), defaultPolicy()), -1)
+			w.act(plan.Make(w.snapshot(nil), defaultPolicy(), nil), -1)
 		}
 		if len(w.claims) > want && len(p.Placement.Unplaced) == 0 {
-			t.Fatalf("%d claims instead of %d", len(w.claims), want)
+			t.Fatalf("%d claims instead of %d\n%s", len(w.claims), want, w.tale(&p))
 		}
 		if waiting := len(w.snapshot(nil).Pending()); waiting > len(p.Placement.Unplaced) {
-			t.Fatalf("%d pods wait instead of %d", waiting, len(p.Placement.Unplaced))
+			t.Fatalf("%d pods wait instead of %d\n%s", waiting, len(p.Placement.Unplaced), w.tale(&p))
 		}
 	})
 }
@@ -344,7 +355,7 @@ func TestBudgetsHold(t *testing.T) {
 		w.now = w.now.Add(time.Hour)
 		for range 20 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy())
+			p := plan.Make(s, defaultPolicy(), nil)
 			checkBudgets(t, s, &p)
 			w.act(p, -1)
 			w.now = w.now.Add(2 * time.Second)

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // minTypes is how many types the pool wants to choose from.
@@ -26,11 +27,15 @@ func minTypes(p *cluster.Pool) int {
 // the pool wants to choose from.
 func TestRefusalsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy())
+		w := drawWorld(t)
+		s := w.snapshot(nil)
+		p := plan.Make(s, defaultPolicy(), nil)
 		used, count, _ := usage(s, &p)
 		for i := range p.Placement.Unplaced {
 			u := &p.Placement.Unplaced[i]
+			if ruled(u) {
+				continue
+			}
 			for _, pool := range s.Pools {
 				if !pool.Usable() || pool.Limits.HasNodes && count[pool.Name] >= pool.Limits.Nodes {
 					continue
@@ -44,12 +49,17 @@ func TestRefusalsAreTrue(t *testing.T) {
 					class := *u.Pod.Class
 					class.Terms = []require.Set{term}
 					if hosts := hostTypes(s, pool, used[pool.Name], &class); len(hosts) >= max(minTypes(pool), 1) {
-						t.Fatalf("%s is refused (%s), but %v could host it", u.Pod.Name, u.String(), hosts)
+						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, u.String(), hosts, w.tale(&p))
 					}
 				}
 			}
 		}
 	})
+}
+
+// ruled reports whether other pods had a say in the refusal: TestNobodyIsForgotten looks into that.
+func ruled(u *schedule.Unplaced) bool {
+	return u.Taken != "" || slices.ContainsFunc(u.Pools, func(m schedule.PoolMiss) bool { return m.ByTopology > 0 || m.ByPort > 0 })
 }
 
 // hostTypes are the types that could host a pod of the class alone.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -66,7 +65,7 @@ func lineAt(lines []string, i int) string {
 
 // tellAll runs the story and returns its text with the outputs as they are now.
 func tellAll(t *testing.T, text string) string {
-	n := &narrator{t: t, w: newWorld()}
+	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	var out []string
 	printed, expecting := new(strings.Builder), false
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -100,6 +99,8 @@ type narrator struct {
 	w    *world
 	line int
 	last plan.Plan
+	// policy is what plan.Make is told.
+	policy plan.Policy
 }
 
 func (n *narrator) fail(format string, args ...any) {
@@ -124,9 +125,13 @@ func (n *narrator) tell(line string) string {
 		n.addDaemon(name, words[2:])
 	case "node":
 		n.addNode(name, words[2:])
+	case "namespace":
+		n.addNamespace(name, words[2:])
+	case "policy":
+		n.setPolicy(words[1:])
 	case "plan":
-		n.last = plan.Make(n.w.snapshot(nil), defaultPolicy())
-		return n.w.printPlan(n.last, name == "status")
+		n.last = plan.Make(n.w.snapshot(nil), n.policy, nil)
+		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price")
 	case "check":
 		n.last = plan.Check(n.last, n.w.snapshot(nil))
 		return n.w.printPlan(plan.Plan{Commands: n.last.Commands}, false)
@@ -162,15 +167,13 @@ func (n *narrator) actOnce(creates string) {
 func (n *narrator) settle() string {
 	created := 0
 	for round := range 30 {
-		p := plan.Make(n.w.snapshot(nil), defaultPolicy())
+		p := plan.Make(n.w.snapshot(nil), n.policy, nil)
 		if len(p.Commands) == 0 && !n.canBind(&p) {
 			return fmt.Sprintf("settled after %d rounds, %d claims created\n", round, created)
 		}
-		for _, c := range p.Commands {
-			if create, ok := c.(command.CreateClaim); ok {
-				n.w.christen(create.Name, create.Pool)
-				created++
-			}
+		for _, create := range inOrder(&p) {
+			n.w.christen(create.Name, create.Pool)
+			created++
 		}
 		n.w.act(p, -1)
 	}
@@ -194,7 +197,7 @@ func (n *narrator) expect(words []string) string {
 	s := n.w.snapshot(nil)
 	have := map[string]string{
 		"claims": strconv.Itoa(len(s.Claims)), "nodes": strconv.Itoa(len(s.Nodes)), "pending": strconv.Itoa(len(s.Pending())),
-		"commands": strconv.Itoa(len(plan.Make(s, defaultPolicy()).Commands)),
+		"commands": strconv.Itoa(len(plan.Make(s, n.policy, nil).Commands)),
 	}
 	price := 0.0
 	for _, c := range s.Claims {
@@ -259,6 +262,7 @@ func (n *narrator) happen(words []string) string {
 		w.gone[real], w.gone[w.nodes[real].ProviderID] = true, true
 	case "cordon node":
 		w.nodes[real].Cordoned = true
+		w.nodes[real].Taints = append(slices.Clone(w.nodes[real].Taints), cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule})
 	case "drop taint":
 		node := w.nodes[w.realName(words[2])]
 		node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool { return t.Key == arg })

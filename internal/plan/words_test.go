@@ -55,17 +55,23 @@ func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
 	return true
 }
 
-// addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value]. Allocatable equals capacity.
+// addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value] [attach.DRIVER=2]
+// [reserved=ID:COUNT]. Allocatable equals capacity; a driver without a limit attaches what it is asked to.
 func (n *narrator) addType(name string, words []string) {
-	t := cluster.Type{Name: name}
+	t := typeWords{Type: cluster.Type{Name: name}}
 	t.Capacity[resource.Pods] = 110
 	prices, zones := map[string]float64{}, []string{"a", "b"}
 	labels := cluster.Labels{}.With(cluster.InstanceTypeLabel, name)
 	systems := []string{""}
+	var attach resource.Vector
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch {
 		case n.resourceWord(&t.Capacity, key, value):
+		case strings.HasPrefix(key, "attach."):
+			attach[n.attachDim(strings.TrimPrefix(key, "attach."))] = int64(n.integer(value))
+		case key == "reserved":
+			t.reserved = append(t.reserved, value)
 		case key == "price":
 			prices["on-demand"] = n.price(value)
 		case key == "spot":
@@ -81,14 +87,34 @@ func (n *narrator) addType(name string, words []string) {
 			n.fail("type: unknown word %q", word)
 		}
 	}
-	t.Allocatable = t.Capacity
-	n.w.types = append(n.w.types, t)
+	t.Allocatable = t.Capacity.Add(attach)
+	n.w.types = append(n.w.types, t.Type)
 	for _, system := range systems {
 		if system != "" {
 			labels = labels.With("os", system)
 		}
 		n.w.offer(labels, prices, zones)
 	}
+	for _, word := range t.reserved {
+		id, count, _ := strings.Cut(word, ":")
+		n.w.reserve(id, n.integer(count), prices["on-demand"]/1e7, labels, zones[0])
+	}
+}
+
+type typeWords struct {
+	cluster.Type
+	reserved []string
+}
+
+// reservationLabel is how a claim says from which reservation it comes.
+const reservationLabel = "example.com/reservation"
+
+// reserve sells a number of the last type in a zone, paid for in advance.
+func (w *world) reserve(id string, left int, price float64, labels cluster.Labels, zone string) {
+	w.offerings = append(w.offerings, cluster.Offering{
+		Type: len(w.types) - 1, Zone: zone, CapacityType: "reserved", Price: price, Available: true, Reservation: id, Left: left,
+		Labels: labels.With(cluster.ZoneLabel, zone).With(cluster.CapacityTypeLabel, "reserved").With(reservationLabel, id),
+	})
 }
 
 // offer sells the last type in each zone under each of the terms that have a price.
@@ -239,18 +265,19 @@ func (n *narrator) shapeWord(sh *shape, key, value string) bool {
 	case key == "unsupported":
 		sh.unsupported = append(sh.unsupported, value)
 	default:
-		return false
+		return n.tieWord(sh, key, value)
 	}
 	return true
 }
 
 // addPods: pods NAME [n=1] … makes pods of an owner that wants just as many, unless told otherwise: desired=N, kind=…,
 // loose (no owner), unknown (an owner of which nothing is known), node=NAME (they run there), unjudged, do-not-disrupt,
-// critical, daemon, mirror, grace=30s.
+// critical, daemon, mirror, grace=30s, gated (a scheduling gate holds them back). They carry the label app=NAME; see
+// ties for what else they can say about each other.
 func (n *narrator) addPods(name string, words []string) {
 	var sh shape
 	p := cluster.Pod{Owner: "rs-" + name}
-	count, desired, known, judged := 1, -1, true, true
+	count, desired, known, judged, gated := 1, -1, true, true, false
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		if n.shapeWord(&sh, key, value) || n.podWord(&p, key, value) {
@@ -265,11 +292,14 @@ func (n *narrator) addPods(name string, words []string) {
 			known = false
 		case "unjudged":
 			judged = false
+		case "gated":
+			gated = true
 		default:
 			n.fail("pods: unknown word %q", word)
 		}
 	}
-	p.Class = n.w.class(name, sh)
+	n.w.tie(&sh, name)
+	p.Class, p.Namespace, p.Labels = n.w.class(name, sh), sh.ties.namespace, sh.ties.labels
 	first := 1
 	for n.w.pods[fmt.Sprintf("%s-%03d", name, first)] != nil {
 		first++
@@ -277,8 +307,9 @@ func (n *narrator) addPods(name string, words []string) {
 	for i := range count {
 		p.Name = fmt.Sprintf("%s-%03d", name, first+i)
 		made := n.w.addPod(p)
+		sh.ties.mount(made)
 		made.Judged = made.Judged && judged
-		made.Unschedulable = made.Unschedulable && judged
+		made.Unschedulable = made.Unschedulable && judged && !gated
 	}
 	if desired < 0 {
 		desired = first + count - 1
@@ -322,24 +353,35 @@ func (n *narrator) addDaemon(name string, words []string) {
 			n.fail("daemon: unknown word %q", word)
 		}
 	}
+	n.w.tie(&sh, name)
 	n.w.daemons[name] = &cluster.Daemon{UID: "ds-" + name, Namespace: "default", Name: name, Class: n.w.class(name, sh)}
 }
 
-// addNode: node NAME pool= type= [zone=a] [capacity=on-demand]: a node of a pool that has been there for a while. Without
-// a pool it is a node that is none of ours.
+// addNode: node NAME pool= type= [zone=a] [capacity=on-demand] [label=key=value] [taint=key=value:Effect]: a node of a
+// pool that has been there for a while. Without a pool it is a node that is none of ours.
 func (n *narrator) addNode(name string, words []string) {
 	at := map[string]string{"zone": "a", "capacity": "on-demand"}
+	var more cluster.Labels
+	var taints []cluster.Taint
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
-		at[key] = value
+		switch key {
+		case "label":
+			k, v, _ := strings.Cut(value, "=")
+			more = more.With(long(k), v)
+		case "taint":
+			taints = append(taints, n.taint(value))
+		default:
+			at[key] = value
+		}
 	}
 	catalog := n.w.catalog()
 	t, ok := catalog.Type(at["type"])
 	if !ok {
 		n.fail("node: unknown type %q", at["type"])
 	}
-	labels := cluster.LabelsOf(map[string]string{
-		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"], cluster.CapacityTypeLabel: at["capacity"]})
+	labels := cluster.LabelsOf(map[string]string{cluster.HostnameLabel: name,
+		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"], cluster.CapacityTypeLabel: at["capacity"]}).Merge(more)
 	n.w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "model://" + name, Created: n.w.now,
 		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable,
 		DoNotDisrupt: at["do-not-disrupt"] == "true"}
@@ -347,6 +389,7 @@ func (n *narrator) addNode(name string, words []string) {
 		n.w.nodes[name].Ours = true
 		n.adoptNode(name, pool, labels, t)
 	}
+	n.w.nodes[name].Taints = append(slices.Clone(n.w.nodes[name].Taints), taints...)
 }
 
 func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Labels, t *cluster.Type) {

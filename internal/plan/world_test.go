@@ -30,6 +30,10 @@ type world struct {
 	daemons    map[string]*cluster.Daemon
 	owners     map[string]cluster.Owner
 	classes    map[string]*cluster.PodClass // by description
+	rules      map[string]*cluster.Rule     // by key
+	labels     map[string]cluster.Labels    // by text
+	namespaces map[string]cluster.Labels
+	old        []shape // of pods that run already, where they are drawn
 	className  map[string]bool
 	busy       map[string]bool
 	retry      map[string]cluster.Retry
@@ -54,7 +58,8 @@ func newWorld() *world {
 		pods: map[string]*cluster.Pod{}, daemons: map[string]*cluster.Daemon{}, owners: map[string]cluster.Owner{},
 		classes: map[string]*cluster.PodClass{}, className: map[string]bool{}, busy: map[string]bool{},
 		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{}, soldOut: map[string]bool{},
-		alias: map[string]string{}, count: map[string]int{},
+		alias: map[string]string{}, count: map[string]int{}, rules: map[string]*cluster.Rule{}, labels: map[string]cluster.Labels{},
+		namespaces: map[string]cluster.Labels{},
 	}
 }
 
@@ -65,10 +70,49 @@ func defaultPolicy() plan.Policy {
 	}
 }
 
-// catalog is what the cloud is known to sell now.
-func (w *world) catalog() *cluster.Catalog {
-	c := cluster.NewCatalog(w.types, w.offerings)
+// catalog is what the cloud is known to sell now. Claims that were made for a reservation have their share of it.
+func (w *world) catalog() *cluster.Catalog { return w.catalogFor(nil) }
+
+// catalogFor is the catalog as one of the claims finds it: its share of a reservation is its own.
+func (w *world) catalogFor(claim *cluster.Claim) *cluster.Catalog {
+	types, offerings := slices.Clone(w.types), slices.Clone(w.offerings)
+	for i := range types {
+		types[i].Allocatable = w.unlimited(types[i].Allocatable)
+	}
+	for i := range offerings {
+		if id := offerings[i].Reservation; id != "" {
+			offerings[i].Left -= w.pinned(id, claim)
+			offerings[i].Available = offerings[i].Left > 0
+		}
+	}
+	c := cluster.NewCatalog(types, offerings)
 	return c.Without(func(o *cluster.Offering) bool { return w.soldOut[offeringID(c, o)] })
+}
+
+// pinned counts the other claims that have, or will have, an instance of a reservation.
+func (w *world) pinned(id string, but *cluster.Claim) int {
+	n := 0
+	for _, c := range w.claims {
+		if c == but {
+			continue
+		}
+		label, _ := c.Labels.Get(reservationLabel)
+		values, _ := c.Requirements.Get(reservationLabel)
+		if list, finite := values.Listed(); label == id || finite && slices.Contains(list, id) {
+			n++
+		}
+	}
+	return n
+}
+
+// unlimited lets drivers of which no limit is known attach as much as they are asked to.
+func (w *world) unlimited(v resource.Vector) resource.Vector {
+	for dim := range v {
+		if w.names.Attaches(dim) && v[dim] == 0 {
+			v[dim] = 1 << 40
+		}
+	}
+	return v
 }
 
 func offeringID(c *cluster.Catalog, o *cluster.Offering) string {
@@ -81,7 +125,7 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	catalog := w.catalog()
 	s := &cluster.Snapshot{
 		Rev: w.rev, Now: w.now, Names: w.names.Clone(), Planned: w.planned, Owners: maps.Clone(w.owners),
-		Gone: maps.Clone(w.gone), Busy: maps.Clone(w.busy), Retry: maps.Clone(w.retry),
+		Gone: maps.Clone(w.gone), Busy: maps.Clone(w.busy), Retry: maps.Clone(w.retry), Namespaces: maps.Clone(w.namespaces),
 		Claims: copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
 		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance),
 	}
@@ -92,6 +136,10 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	}
 	for _, c := range s.Claims {
 		c.InstanceGone = w.gone[c.Name]
+		c.Allocatable = w.unlimited(c.Allocatable)
+	}
+	for _, n := range s.Nodes {
+		n.Allocatable = w.unlimited(n.Allocatable)
 	}
 	slices.SortFunc(s.Claims, func(a, b *cluster.Claim) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Nodes, func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -120,6 +168,11 @@ type shape struct {
 	tolerations []cluster.Toleration
 	priority    int32
 	unsupported []string
+	rules       []*cluster.Rule
+	wishes      []cluster.Wish
+	ports       []cluster.Port
+	reach       []require.Set // what volumes add to the terms
+	ties        ties
 }
 
 // class finds the class of a shape, or makes it and calls it by the name.
@@ -128,7 +181,21 @@ func (w *world) class(name string, sh shape) *cluster.PodClass {
 	if len(sh.terms) == 0 {
 		sh.terms = []require.Set{nil}
 	}
-	text := fmt.Sprintf("%v %v %v %v %v", sh.requests, sh.terms, sh.tolerations, sh.priority, sh.unsupported)
+	var own []require.Set
+	if len(sh.reach) > 0 {
+		own = sh.terms
+		sh.terms = reached(sh.terms, sh.reach)
+	}
+	text := fmt.Sprintf("%v %v %v %v %v %v %v", sh.requests, sh.terms, own, sh.tolerations, sh.priority, sh.unsupported, sh.ports)
+	for _, r := range sh.rules {
+		text += "\n" + r.Key
+	}
+	for _, wish := range sh.wishes {
+		text += fmt.Sprintf("\n%d %v", wish.Weight, wish.Term)
+		if wish.Rule != nil {
+			text += wish.Rule.Key
+		}
+	}
 	if c := w.classes[text]; c != nil {
 		return c
 	}
@@ -138,14 +205,29 @@ func (w *world) class(name string, sh shape) *cluster.PodClass {
 	}
 	w.className[key] = true
 	c := &cluster.PodClass{Key: key, Requests: sh.requests, Terms: sh.terms, Tolerations: sh.tolerations,
-		Priority: sh.priority, Unsupported: sh.unsupported}
+		OwnTerms: own, Priority: sh.priority, Unsupported: sh.unsupported, Rules: sh.rules, Wishes: sh.wishes, Ports: sh.ports}
 	w.classes[text] = c
 	return c
 }
 
+// reached are the terms, narrowed to where all the volumes can be.
+func reached(terms, reach []require.Set) []require.Set {
+	out := make([]require.Set, len(terms))
+	for i, term := range terms {
+		for _, r := range reach {
+			term = term.And(r)
+		}
+		out[i] = term
+	}
+	return out
+}
+
 // addPod puts in a pod that kube-scheduler could not place, or one that runs if it has a node.
 func (w *world) addPod(p cluster.Pod) *cluster.Pod {
-	p.UID, p.Namespace, p.Created = p.Name, "default", w.now
+	p.UID, p.Created = p.Name, w.now
+	if p.Namespace == "" {
+		p.Namespace = "default"
+	}
 	if !p.Daemon {
 		_, leaves := cluster.Untolerated(p.Class.Tolerations, []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
 		p.StaysThroughDrain = !leaves

@@ -55,7 +55,8 @@ func randomTerm(r *rand.Rand) twinTerm {
 	return t
 }
 
-func states() []string { return []string{"a", "b", "c", "0", "1", "2", "3", "4", "5", "true"} }
+// states are all the values that random terms can tell apart.
+func states() []string { return []string{"a", "b", "c", "-1", "0", "1", "2", "3", "4", "5", "true"} }
 
 func TestValuesAgainstDumbTwin(t *testing.T) {
 	r := rand.New(rand.NewSource(7))
@@ -88,8 +89,8 @@ func TestValuesAgainstDumbTwin(t *testing.T) {
 		if value, ok := v.Pick(); ok && !twin(value, true) {
 			t.Fatalf("%v: picked %q, which the twin rejects", terms, value)
 		}
-		if v.IsEmpty() && anyMatch(twin) {
-			t.Fatalf("%v: said to be empty, but is not", terms)
+		if got, want := v.IsEmpty(), !anyMatch(twin); got != want {
+			t.Fatalf("%v: empty is %v, the twin says %v", terms, got, want)
 		}
 		checkTerms(t, v)
 	}
@@ -117,6 +118,31 @@ func checkTerms(t *testing.T, v Values) {
 	}
 	if back.AllowsAbsent() != v.AllowsAbsent() {
 		t.Fatalf("%s: terms %v differ about an absent label", v, v.Terms())
+	}
+}
+
+func TestBoundsWithEveryNumberExcludedAreEmpty(t *testing.T) {
+	build := func(low, high string, except ...string) Values {
+		v, _ := Make(Gte, []string{low})
+		w, _ := Make(Lte, []string{high})
+		x, _ := Make(NotIn, except)
+		return v.And(w).And(x)
+	}
+	for _, c := range []struct {
+		v    Values
+		want bool
+	}{
+		{build("3", "3", "3"), true}, {build("3", "3", "4"), false}, {build("-1", "1", "-1", "0", "1"), true},
+		{build("9", "11", "10", "11", "9"), true}, {build("9", "12", "10", "11", "9"), false},
+		{build("9223372036854775807", "9223372036854775807", "9223372036854775807"), true},
+		{build("-9223372036854775808", "9223372036854775807", "0"), false},
+	} {
+		if c.v.IsEmpty() != c.want {
+			t.Errorf("%v (%s): empty is %v, want %v", c.v, c.v, c.v.IsEmpty(), c.want)
+		}
+		if key, ok := (Set{}).With("k", c.v).Conflict(); ok == c.want {
+			t.Errorf("%s: conflict at %q, %v", c.v, key, ok)
+		}
 	}
 }
 

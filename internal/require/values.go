@@ -129,9 +129,30 @@ func (v Values) AllowsAbsent() bool { return v.absent }
 // Listed returns the values that will do if they can be counted: the set is finite.
 func (v Values) Listed() (values []string, finite bool) { return v.list, !v.except }
 
-// IsEmpty reports whether no node can satisfy the set.
+// IsEmpty reports whether no node can satisfy the set, numbers being written without leading zeros.
 func (v Values) IsEmpty() bool {
-	return !v.absent && !v.except && len(v.list) == 0
+	if v.absent {
+		return false
+	}
+	if !v.except {
+		return len(v.list) == 0
+	}
+	return v.bound && v.excludesAll()
+}
+
+// excludesAll reports whether every integer within the bounds is listed as one that will not do.
+func (v Values) excludesAll() bool {
+	if uint64(v.high)-uint64(v.low) >= uint64(len(v.list)) {
+		return false // there are more of them than are listed
+	}
+	for n := v.low; ; n++ {
+		if _, listed := slices.BinarySearch(v.list, strconv.FormatInt(n, 10)); !listed {
+			return false
+		}
+		if n == v.high {
+			return true
+		}
+	}
 }
 
 // IsAnything reports whether every node satisfies the set.

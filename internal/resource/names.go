@@ -1,11 +1,19 @@
 package resource
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Names numbers the resources of a snapshot. The zero value knows the four fixed ones. It only ever grows, so that a
-// vector made earlier keeps its meaning.
+// AttachPrefix, followed by the name of a CSI driver, names the resource of which each attached volume takes one. It is
+// ours alone: neither nodes nor claims carry it.
+const AttachPrefix = "attachable-volumes-csi-"
+
+// Names numbers the resources of a snapshot. The zero value knows the four fixed ones. A name keeps its number until it
+// is freed, so that a vector made earlier keeps its meaning.
 type Names struct {
-	extra []string
+	extra []string // empty for a number that was freed
 	index map[string]int
 }
 
@@ -14,16 +22,28 @@ func (n *Names) Index(name string) (dim int, ok bool) {
 	if dim, ok := n.Lookup(name); ok {
 		return dim, true
 	}
-	if fixed+len(n.extra) == Size {
-		return 0, false
+	i := slices.Index(n.extra, "")
+	if i < 0 {
+		if fixed+len(n.extra) == Size {
+			return 0, false
+		}
+		i = len(n.extra)
+		n.extra = append(n.extra, "")
 	}
 	if n.index == nil {
 		n.index = make(map[string]int)
 	}
-	dim = fixed + len(n.extra)
-	n.extra = append(n.extra, name)
-	n.index[name] = dim
-	return dim, true
+	n.extra[i] = name
+	n.index[name] = fixed + i
+	return fixed + i, true
+}
+
+// Free lets another name have the number. It is for whoever knows that no vector counts by it any more.
+func (n *Names) Free(dim int) {
+	if i := dim - fixed; i >= 0 && i < len(n.extra) {
+		delete(n.index, n.extra[i])
+		n.extra[i] = ""
+	}
 }
 
 // Lookup finds the number of a name that has one.
@@ -47,13 +67,16 @@ func (n *Names) Name(dim int) string {
 	if dim < fixed {
 		return [fixed]string{"cpu", "memory", "ephemeral-storage", "pods"}[dim]
 	}
-	if dim-fixed < len(n.extra) {
+	if dim-fixed < len(n.extra) && n.extra[dim-fixed] != "" {
 		return n.extra[dim-fixed]
 	}
 	return fmt.Sprintf("resource-%d", dim)
 }
 
-// Len is how many dimensions are in use.
+// Attaches reports whether the dimension counts attached volumes.
+func (n *Names) Attaches(dim int) bool { return strings.HasPrefix(n.Name(dim), AttachPrefix) }
+
+// Len is one more than the highest number that has been given.
 func (n *Names) Len() int { return fixed + len(n.extra) }
 
 // Clone returns a copy that grows apart from n.

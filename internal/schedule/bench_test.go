@@ -93,7 +93,7 @@ func BenchmarkPlace(b *testing.B) {
 			var got schedule.Placement
 			b.ReportAllocs()
 			for b.Loop() {
-				got = schedule.Place(s.Plain())
+				got = schedule.Place(s.Plain(), schedule.Settings{})
 			}
 			if len(got.Unplaced) > 0 {
 				b.Fatalf("%d pods found no place", len(got.Unplaced))
@@ -132,4 +132,76 @@ func lowerBound(catalog *cluster.Catalog, pods []*cluster.Pod) float64 {
 		best = max(best, sum)
 	}
 	return best
+}
+
+// diversePods are a fifth each of plain pods, pods spread over zones, spread over hosts, together in a zone, and alone on
+// a host. Each belongs to one of seven groups of its fifth, and its rule is about its own group.
+func diversePods(n int) []*cluster.Pod {
+	r := rand.New(rand.NewSource(3))
+	cpus := []int64{100, 250, 500, 1000, 1500}
+	memories := []int64{100, 256, 512, 1024, 2048, 4096}
+	rules := make(map[string]*cluster.Rule)
+	labels := make(map[string]cluster.Labels)
+	classes := make(map[string]*cluster.PodClass)
+	pods := make([]*cluster.Pod, n)
+	for i := range pods {
+		fifth, group := i%5, r.Intn(7)
+		cpu, memory := cpus[r.Intn(len(cpus))], memories[r.Intn(len(memories))]
+		member := fmt.Sprintf("%d-%d", fifth, group)
+		if labels[member] == nil {
+			labels[member] = cluster.LabelsOf(map[string]string{"group": member})
+			rules[member] = diverseRule(fifth, member)
+		}
+		key := fmt.Sprintf("%s-%d-%d", member, cpu, memory)
+		c := classes[key]
+		if c == nil {
+			c = &cluster.PodClass{Key: key, Terms: []require.Set{nil},
+				Requests: resource.Vector{resource.CPU: cpu, resource.Memory: memory << 20, resource.Pods: 1}}
+			if rules[member] != nil {
+				c.Rules = []*cluster.Rule{rules[member]}
+			}
+			classes[key] = c
+		}
+		name := fmt.Sprintf("pod-%06d", i)
+		pods[i] = &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: c, Labels: labels[member], Unschedulable: true}
+	}
+	return pods
+}
+
+func diverseRule(fifth int, member string) *cluster.Rule {
+	r := &cluster.Rule{Key: member, Topology: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
+		Namespaces: []string{"default"}, Labels: require.Set{}.With("group", require.Only(member))}}}
+	switch fifth {
+	case 0:
+		return nil
+	case 2:
+		r.Topology = cluster.HostnameLabel
+	case 3:
+		r.Kind = cluster.Affinity
+	case 4:
+		r.Kind, r.Topology = cluster.AntiAffinity, cluster.HostnameLabel
+	}
+	return r
+}
+
+// BenchmarkDiverse places pods with rules between them on an empty cluster.
+func BenchmarkDiverse(b *testing.B) {
+	catalog := largeCatalog()
+	for _, n := range []int{100, 1000, 5000, 20000} {
+		b.Run(fmt.Sprint(n, "-pods"), func(b *testing.B) {
+			s := (&cluster.Snapshot{Names: &resource.Names{}, Pods: diversePods(n), Pools: []*cluster.Pool{{
+				Name: "pool", NodeClass: cluster.NodeClassState{Ready: true}, Catalog: catalog}}}).Seal()
+			var got schedule.Placement
+			b.ReportAllocs()
+			for b.Loop() {
+				got = schedule.Place(s.Plain(), schedule.Settings{})
+			}
+			if len(got.Unplaced) > 0 {
+				b.Fatalf("%d pods found no place: %s", len(got.Unplaced), got.Unplaced[0].String())
+			}
+			b.ReportMetric(float64(len(got.Bins)), "nodes")
+			b.ReportMetric(got.Price, "$/h")
+			b.ReportMetric(got.Bound, "$/h-bound")
+		})
+	}
 }

@@ -8,23 +8,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// explain records why the pods that are left in the group found no place. The reasons are worked out once a class.
-func explain(s *cluster.Snapshot, tiers [][]*market, g *group, out *Placement) {
-	if len(g.pods) == 0 {
+// explain records why the pods that are left of the kind found no place. The reasons are worked out once a kind.
+func explain(s *cluster.Snapshot, sh *shop, l *ledger, k *kind, out *Placement) {
+	if len(k.pods) == 0 {
 		return
 	}
+	taken := l.volumes.holder(k.exclusive)
 	var misses []PoolMiss
 	for _, p := range s.Pools {
-		if i := slices.IndexFunc(slices.Concat(tiers...), func(m *market) bool { return m.pool == p }); i >= 0 {
-			misses = append(misses, slices.Concat(tiers...)[i].miss(g.class))
+		if i := slices.IndexFunc(sh.markets, func(m *market) bool { return m.pool == p }); i >= 0 {
+			misses = append(misses, sh.markets[i].miss(l, k))
 			continue
 		}
 		misses = append(misses, PoolMiss{Pool: p.Name, NotUsable: unusable(p)})
 	}
-	for _, pod := range g.pods {
-		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Pools: misses})
+	for _, pod := range k.pods {
+		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Taken: taken, Pools: misses})
 	}
-	g.pods = nil
+	k.pods = nil
 }
 
 func unusable(p *cluster.Pool) string {
@@ -45,15 +46,15 @@ func unusable(p *cluster.Pool) string {
 	return "its instance types are not known yet"
 }
 
-// miss counts what ruled out the pool's types for the class. A type counts under the hurdle at which the last of its
+// miss counts what ruled out the pool's types for the kind. A type counts under the hurdle at which the last of its
 // offerings fell.
-func (m *market) miss(class *cluster.PodClass) PoolMiss {
-	out := PoolMiss{Pool: m.pool.Name}
+func (m *market) miss(l *ledger, k *kind) PoolMiss {
+	out, class := PoolMiss{Pool: m.pool.Name}, k.class
 	if taint, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
 		out.Taint = &taint
 		return out
 	}
-	wants := m.match(class)
+	wants := m.match(class.Terms)
 	if len(wants) == 0 {
 		if _, entry, ok := m.matchTerm(class.Terms[0]); !ok {
 			out.Label, out.Wanted = entry.Key, entry.Values.String()
@@ -76,7 +77,12 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 	if out.ByResources > 0 {
 		m.nearest(&out, matched, class.Requests)
 	}
-	allowed := m.missByLimit(&out, sold)
+	free := m.missByPort(&out, k, sold)
+	allowed := m.missByLimit(&out, free)
+	if k.why != nil && allowed.Any() {
+		out.ByTopology, out.Rule, out.Inverse = m.countTypes(allowed), k.why.rule, k.why.inverse
+		return out
+	}
 	for _, w := range wants {
 		if rows := allowed.And(w.bits); rows.Any() {
 			out.MinValues = m.shortOfValues(rows)
@@ -88,10 +94,32 @@ func (m *market) miss(class *cluster.PodClass) PoolMiss {
 	return out
 }
 
+// missByPort counts the types on which a daemonset occupies a port that the pod needs.
+func (m *market) missByPort(out *PoolMiss, k *kind, sold require.Bits) require.Bits {
+	free := sold
+	for _, d := range m.daemons {
+		if clash(k.class.Ports, d.daemon.Class.Ports) {
+			free = free.AndNot(d.bits)
+		}
+	}
+	out.ByPort = m.countTypes(sold) - m.countTypes(free)
+	return free
+}
+
+// holder names an exclusive volume that another pod has; empty if there is none.
+func (v *volumes) holder(handles []string) string {
+	for _, handle := range handles {
+		if v.taken[handle] {
+			return handle
+		}
+	}
+	return ""
+}
+
 func (m *market) fitting(rows require.Bits, need resource.Vector) require.Bits {
 	out := require.NewBits(len(m.room))
 	for i := range rows.All {
-		if m.holds(i, need) {
+		if m.holds(i, &need) {
 			out.Set(i)
 		}
 	}
@@ -160,7 +188,7 @@ func (m *market) nearest(out *PoolMiss, rows require.Bits, need resource.Vector)
 	crowded, overdrawn := -1, int64(0)
 	for i := range rows.All {
 		room := m.room[i]
-		if m.holds(i, need) {
+		if m.holds(i, &need) {
 			continue
 		}
 		best = best.Max(room)

@@ -12,19 +12,30 @@ import (
 
 // market is one pool as a place to buy nodes: its offerings, what daemonsets leave of each, and what its limits leave.
 type market struct {
-	names *resource.Names
-	pool  *cluster.Pool
+	number int // its place among all markets
+	names  *resource.Names
+	pool   *cluster.Pool
 	// fixed are the labels that every node of the pool has; open are the pool's requirements on keys that neither the
 	// catalog nor the template decides: a node gets the value that its pods ask for.
 	fixed cluster.Labels
 	open  require.Set
-	// offered are the offerings that the pool's requirements allow; forSale those that are available too.
-	offered, forSale require.Bits
+	// offered are the offerings that the pool's requirements allow; forSale those that are available and hold their
+	// daemons; buyable those of them that limits and reservations allow now.
+	offered, forSale, buyable require.Bits
 	// room is what pods can use of each offering once the daemonsets have taken their share.
 	room []resource.Vector
-	left left
-	// wants caches, by class, where pods of the class may go.
-	wants map[string][]want
+	// uniform says that all offerings of a type have the same room.
+	uniform bool
+	daemons []landing
+	left    left
+	// rankings are kept for as long as the wants that they were made for.
+	rankings []knownRanking
+}
+
+// landing is where a daemonset's pods go.
+type landing struct {
+	daemon *cluster.Daemon
+	bits   require.Bits
 }
 
 // left is what a pool's limits still allow.
@@ -34,10 +45,10 @@ type left struct {
 	nodes  int64
 }
 
-// want is one alternative of a class in a market: the offerings that meet it, and what it asks of the open labels.
+// want is one alternative of a site in a market: the offerings that meet it, and what it settles of the open labels.
 type want struct {
 	bits require.Bits
-	open require.Set
+	open cluster.Labels
 	term require.Set
 }
 
@@ -48,7 +59,7 @@ func marketTiers(s *cluster.Snapshot) [][]*market {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(a.Name, b.Name))
 	})
 	var tiers [][]*market
-	last := int32(-1)
+	last, number := int32(-1), 0
 	for _, p := range pools {
 		if !p.Usable() {
 			continue
@@ -57,13 +68,16 @@ func marketTiers(s *cluster.Snapshot) [][]*market {
 			tiers = append(tiers, nil)
 			last = p.Weight
 		}
-		tiers[len(tiers)-1] = append(tiers[len(tiers)-1], newMarket(s, p))
+		m := newMarket(s, p)
+		m.number = number
+		number++
+		tiers[len(tiers)-1] = append(tiers[len(tiers)-1], m)
 	}
 	return tiers
 }
 
 func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
-	m := &market{names: s.Names, pool: p, wants: make(map[string][]want)}
+	m := &market{names: s.Names, pool: p}
 	m.fixed = p.Template.Labels.With(cluster.PoolLabel, p.Name).
 		With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
 	index := p.Catalog.Index()
@@ -83,35 +97,74 @@ func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
 		}
 		m.open = m.open.With(e.Key, e.Values)
 	}
-	m.room = m.rooms(s.Daemons)
+	m.makeRoom(s.Daemons)
 	m.forSale = m.fitting(m.offered.And(p.Catalog.Available()), resource.Vector{})
 	m.left = newLeft(s, p)
 	return m
 }
 
-// rooms takes the daemonsets' share off every offering.
-func (m *market) rooms(daemons []*cluster.Daemon) []resource.Vector {
+// stockUp finds what limits and reservations let the pool buy now.
+func (m *market) stockUp(stocks map[string]int) {
+	if !m.pool.Limits.Any() && len(stocks) == 0 {
+		m.buyable = m.forSale
+		return
+	}
+	m.buyable = require.NewBits(len(m.room))
+	kind, allowed := -1, 0
+	for i := range m.forSale.All {
+		o := &m.pool.Catalog.Offerings[i]
+		if o.Type != kind {
+			kind = o.Type
+			allowed, _ = m.left.allows(m.pool.Catalog.Types[o.Type].Capacity, 1)
+		}
+		if allowed > 0 && (o.Reservation == "" || stocks[o.Reservation] > 0) {
+			m.buyable.Set(i)
+		}
+	}
+}
+
+// makeRoom takes the daemonsets' share off every offering.
+func (m *market) makeRoom(daemons []*cluster.Daemon) {
 	c := m.pool.Catalog
-	room := make([]resource.Vector, len(c.Offerings))
+	m.uniform = true
+	m.room = make([]resource.Vector, len(c.Offerings))
 	for i := range c.Offerings {
-		room[i] = c.Types[c.Offerings[i].Type].Allocatable
+		m.room[i] = c.Types[c.Offerings[i].Type].Allocatable
 	}
 	for _, d := range daemons {
-		lands := require.NewBits(len(room))
-		for _, w := range m.match(d.Class) {
-			lands = lands.Or(w.bits)
+		lands := require.NewBits(len(m.room))
+		for _, term := range d.Class.Terms {
+			if w, _, ok := m.matchTerm(term); ok {
+				lands = lands.Or(w.bits)
+			}
+		}
+		if _, tainted := cluster.Untolerated(d.Class.Tolerations, m.pool.Template.Taints); tainted {
+			continue
 		}
 		for i := range lands.All {
-			room[i] = room[i].Sub(d.Class.Requests)
+			m.room[i] = m.room[i].Sub(d.Class.Requests)
 		}
+		m.daemons = append(m.daemons, landing{d, lands})
 	}
-	return room
+	last := -1
+	for i := range m.offered.All {
+		if last >= 0 && c.Offerings[last].Type == c.Offerings[i].Type && m.room[last] != m.room[i] {
+			m.uniform = false
+		}
+		last = i
+	}
 }
 
 // holds reports whether an offering has room for the need beside its daemons. One that is too small for its daemons
 // alone holds nothing, not even a pod that asks for nothing.
-func (m *market) holds(row int, need resource.Vector) bool {
-	return need.Fits(m.room[row]) && resource.Vector{}.Within(m.room[row])
+func (m *market) holds(row int, need *resource.Vector) bool {
+	room := &m.room[row]
+	for i := range room {
+		if need[i] > room[i] || room[i] < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func newLeft(s *cluster.Snapshot, p *cluster.Pool) left {
@@ -167,22 +220,10 @@ func (l *left) charge(capacity resource.Vector, n int) {
 	l.used = l.used.Add(capacity.Times(int64(n)))
 }
 
-// wantsOf is where pods of the class may go in this market, an entry for each alternative that can hold at all.
-func (m *market) wantsOf(class *cluster.PodClass) []want {
-	w, ok := m.wants[class.Key]
-	if !ok {
-		w = m.match(class)
-		m.wants[class.Key] = w
-	}
-	return w
-}
-
-func (m *market) match(class *cluster.PodClass) []want {
-	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
-		return nil
-	}
+// match finds the alternatives of a term list in the market, those that can hold at all.
+func (m *market) match(terms []require.Set) []want {
 	var out []want
-	for _, term := range class.Terms {
+	for _, term := range terms {
 		if w, _, ok := m.matchTerm(term); ok && w.bits.Any() {
 			out = append(out, w)
 		}
@@ -207,17 +248,23 @@ func (m *market) matchTerm(term require.Set) (w want, miss require.Entry, ok boo
 			continue
 		}
 		have, open := m.open.Get(e.Key)
+		if e.Key == cluster.HostnameLabel || e.Key == cluster.NameField { // a name that nobody has yet
+			if !e.Values.Matches("", true) {
+				return want{}, e, false
+			}
+			continue
+		}
 		if !open {
 			if !e.Values.AllowsAbsent() {
 				return want{}, e, false
 			}
 			continue
 		}
-		both := have.And(e.Values)
-		if both.IsEmpty() {
+		value, ok := have.And(e.Values).Pick()
+		if !ok {
 			return want{}, e, false
 		}
-		w.open = w.open.With(e.Key, e.Values)
+		w.open = w.open.With(e.Key, value)
 	}
 	return w, require.Entry{}, true
 }

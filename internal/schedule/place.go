@@ -5,13 +5,22 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/resource"
 )
+
+// Settings are what a placement depends on besides the world.
+type Settings struct {
+	// IgnoreWishes leaves preferences out of account.
+	IgnoreWishes bool
+	// RelaxMinValues lets a pool's minValues give way where they can't be met.
+	RelaxMinValues bool
+	// Before is an earlier placement with the same settings, if there is one. It saves work and changes nothing: what
+	// found no place then, and could not have been helped by anything since, is not tried again.
+	Before *Placement
+}
 
 // Placement says where every pending pod goes.
 type Placement struct {
@@ -21,8 +30,12 @@ type Placement struct {
 	Bins []Bin
 	// Unplaced pods found no place.
 	Unplaced []Unplaced
-	// Price per hour of the new nodes.
-	Price float64
+	// Price per hour of the new nodes, and a price that no choice of new nodes for their pods can undercut.
+	Price, Bound float64
+
+	// help is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it changes.
+	help     uint64
+	hopeless map[string]Unplaced
 }
 
 // Assignment gives a pod a place on a host.
@@ -31,150 +44,143 @@ type Assignment struct {
 	Host string // name of the node, or of the claim while there is no node
 	// Claim is the host's claim, empty if the host is none of ours.
 	Claim string
+	// Later says that rules let the pod in only once pods are on new nodes.
+	Later bool
 }
 
-// group is the pods of one class that still need a place.
-type group struct {
-	class *cluster.PodClass
-	pods  []*cluster.Pod
-}
-
-// take removes the first n pods.
-func (g *group) take(n int) []*cluster.Pod {
-	taken := g.pods[:n]
-	g.pods = g.pods[n:]
-	return taken
-}
+// rounds bounds how often pods are dealt and packed: what a round could not place because of what it did itself, the
+// next may.
+const rounds = 3
 
 // Place finds a place for each pending pod of the overlay.
-func Place(o *cluster.Overlay) Placement {
-	groups := groupByClass(o.Pending())
-	hosts := o.Hosts()
+func Place(o *cluster.Overlay, settings Settings) Placement {
+	// 1. Sort the pods into kinds, and take in what is there.
 	var out Placement
-	fillSeats(o.Base, groups, hosts, &out)
-	fillHosts(groups, hosts, &out)
-	refused := setAside(groups)
-	tiers := marketTiers(o.Base)
-	for _, tier := range tiers {
-		pack(tier, groups, &out)
+	pending := o.Pending()
+	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
+	kinds := kindsOf(pending, book)
+	shop := newShop(o.Base, settings.RelaxMinValues)
+	hosts := o.Hosts()
+	houses := moveIn(book, hosts)
+	moveIn(book, o.Leaving())
+	out.despair(settings.Before, o.Base.Help, kinds)
+
+	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
+	settler := &settler{l: book, shop: shop, houses: houses, kinds: kinds, wishes: !settings.IgnoreWishes, out: &out}
+	settler.run()
+
+	// 3. Buy nodes for the rest.
+	refused := setAside(kinds)
+	var crates []*crate
+	for round := range rounds {
+		if !slices.ContainsFunc(kinds, func(k *kind) bool { return len(k.pods) > 0 }) {
+			break
+		}
+		more := buy(book, shop, kinds, settler, round > 0)
+		kept, dropped := referee(book, shop, more, len(crates))
+		crates = append(crates, kept...)
+		if !worthwhile(book, kinds, len(kept), dropped) {
+			break
+		}
+		shop.restock()
 	}
-	for _, g := range groups {
-		explain(o.Base, tiers, g, &out)
+	crates = out.lodge(crates)
+	out.Bins = make([]Bin, len(crates))
+	for i, c := range crates {
+		out.Bins[i] = c.seal()
+		out.Price += c.Price
 	}
-	for _, g := range refused {
-		for _, pod := range g.pods {
-			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: g.class.Unsupported})
+	out.Bound = bound(shop, crates)
+
+	// 4. Say why, where there is none.
+	for _, k := range kinds {
+		explain(o.Base, shop, book, k, &out)
+	}
+	for _, k := range refused {
+		for _, pod := range k.pods {
+			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: k.class.Unsupported})
 		}
 	}
+	out.remember(book)
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
-	for i := range out.Bins {
-		out.Price += out.Bins[i].Price
-	}
 	return out
 }
 
-// setAside empties the groups that may not be given new nodes and returns their pods.
-func setAside(groups []*group) []*group {
-	var out []*group
-	for _, g := range groups {
-		if len(g.class.Unsupported) > 0 && len(g.pods) > 0 {
-			out = append(out, &group{class: g.class, pods: g.take(len(g.pods))})
-		}
-	}
-	return out
-}
-
-// groupByClass orders classes so that the important and the large come first.
-func groupByClass(pods []*cluster.Pod) []*group {
-	byKey := make(map[string]*group)
-	var groups []*group
-	for _, pod := range pods {
-		g := byKey[pod.Class.Key]
-		if g == nil {
-			g = &group{class: pod.Class}
-			byKey[pod.Class.Key] = g
-			groups = append(groups, g)
-		}
-		g.pods = append(g.pods, pod)
-	}
-	slices.SortFunc(groups, func(a, b *group) int {
-		x, y := a.class, b.class
-		return cmp.Or(
-			cmp.Compare(y.Priority, x.Priority),
-			cmp.Compare(y.Requests[resource.CPU], x.Requests[resource.CPU]),
-			cmp.Compare(y.Requests[resource.Memory], x.Requests[resource.Memory]),
-			strings.Compare(x.Key, y.Key))
-	})
-	return groups
-}
-
-// fillSeats sends pods to the nodes that were made for their kind. This is what makes planning again after a restart
-// come to the same nodes.
-func fillSeats(s *cluster.Snapshot, groups []*group, hosts []cluster.Host, out *Placement) {
-	byKey := make(map[string]*group, len(groups))
-	for _, g := range groups {
-		byKey[g.class.Key] = g
-	}
-	for i := range hosts {
-		h := &hosts[i]
-		for _, seat := range h.Seats {
-			g := byKey[seat.Class]
-			if g == nil || len(g.pods) == 0 {
-				continue
-			}
-			n := min(seat.Count-seated(s, h.Name, seat.Class), len(g.pods))
-			switch {
-			case h.Undecided: // whatever it becomes was chosen to hold them
-				put(g, h, n, out)
-			case cluster.Lands(g.class, h.Labels, h.Taints):
-				assign(g, h, n, out)
-			}
-		}
-	}
-}
-
-// seated counts the pods of a class that have taken their seats already.
-func seated(s *cluster.Snapshot, host, class string) int {
-	n := 0
-	for _, p := range s.PodsOn(host) {
-		if p.Class.Key == class {
-			n++
-		}
-	}
-	return n
-}
-
-// fillHosts uses the room that is left on hosts.
-func fillHosts(groups []*group, hosts []cluster.Host, out *Placement) {
-	for _, g := range groups {
-		if len(g.class.Unsupported) > 0 {
+// worthwhile reports whether another round may place more: pods were turned away by what the round itself did, or pods that
+// wanted company that could not be had are given up, so that the company can go without them.
+func worthwhile(l *ledger, kinds []*kind, bought, dropped int) bool {
+	again := dropped > 0
+	for _, k := range kinds {
+		if len(k.pods) == 0 || len(k.carries) == 0 {
 			continue
 		}
-		for i := range hosts {
-			if len(g.pods) == 0 {
-				break
-			}
-			h := &hosts[i]
-			if !g.class.Requests.Fits(h.Free) || !h.Takes(g.class) {
-				continue
-			}
-			assign(g, h, len(g.pods), out)
+		again = again || bought > 0
+		if l.clings(k) && !k.lone {
+			k.lone, again = true, true
 		}
 	}
+	return again
 }
 
-// assign gives up to n pods of the group a place on the host, as far as there is room.
-func assign(g *group, h *cluster.Host, n int, out *Placement) {
-	put(g, h, g.class.Requests.Count(h.Free, max(n, 0)), out)
+// lodge sets aside what went to hosts that are there, and returns the new nodes.
+func (p *Placement) lodge(crates []*crate) []*crate {
+	return slices.DeleteFunc(crates, func(c *crate) bool {
+		if c.house == nil {
+			return false
+		}
+		for _, ld := range c.loads {
+			for _, pod := range ld.pods {
+				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: c.house.Name, Claim: c.house.Claim, Later: true})
+			}
+		}
+		return true
+	})
 }
 
-// put gives n pods of the group a place on the host.
-func put(g *group, h *cluster.Host, n int, out *Placement) {
-	if n <= 0 {
-		return
+// setAside empties the kinds that may not be given new nodes and returns their pods.
+func setAside(kinds []*kind) []*kind {
+	var out []*kind
+	for _, k := range kinds {
+		if len(k.class.Unsupported) > 0 && len(k.pods) > 0 {
+			out = append(out, &kind{class: k.class, pods: k.take(len(k.pods))})
+		}
 	}
-	for _, pod := range g.take(n) {
-		out.Assigned = append(out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
+	return out
+}
+
+// buy deals pods to domains and packs each tier of pools, the heaviest first.
+func buy(book *ledger, sh *shop, kinds []*kind, hosts *settler, wide bool) []*crate {
+	for _, k := range kinds {
+		k.why = nil
 	}
-	h.Free = h.Free.Sub(g.class.Requests.Times(int64(n)))
+	draft := book.clone()
+	draft.draft = true
+	d := &dealer{l: draft, shop: sh, hosts: hosts, wide: wide, wishes: hosts.wishes}
+	portions := d.deal(parties(draft, sh, kinds))
+	s := &stacker{l: draft, wishes: hosts.wishes, avoid: sh.avoidable()}
+	stacks := s.stacks(portions)
+	likes := newTaste(s.order, s.avoid)
+	out := d.late
+	for _, tier := range sh.tiers {
+		stacks = slices.DeleteFunc(stacks, func(st *stack) bool { return st.rest() == 0 })
+		if len(stacks) == 0 {
+			break
+		}
+		out = append(out, newBuyer(sh, tier, stacks, likes).buy()...)
+	}
+	return out
+}
+
+// rest counts what is left of a stack.
+func (st *stack) rest() int {
+	st.Count = 0
+	for _, p := range st.portions {
+		st.Count += p.units
+	}
+	return st.Count
+}
+
+// avoidable reports whether some pool has taints that pods should rather avoid.
+func (sh *shop) avoidable() bool {
+	return slices.ContainsFunc(sh.markets, func(m *market) bool { return rather(nil, m.pool.Template.Taints) })
 }

@@ -11,9 +11,11 @@ import (
 // Unplaced is a pod that found no place, and why.
 type Unplaced struct {
 	Pod *cluster.Pod
-	// Unsupported names what the pod asks for and the planner can't honour; Pools is empty then.
+	// Unsupported names what keeps the pod from being planned for; Pools is empty then.
 	Unsupported []string
-	Pools       []PoolMiss
+	// Taken is a volume that only one pod may use and another does.
+	Taken string
+	Pools []PoolMiss
 }
 
 // PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that ruled
@@ -27,13 +29,16 @@ type PoolMiss struct {
 	// Label is the key that the pool itself rules out, with what the pod asks of it.
 	Label, Wanted string
 	// Counts of instance types, by what ruled them out.
-	Types, ByRequirement, ByResources, ByOffering, ByLimit int
+	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
 	// Key is the label key that ruled out the most types; Resource, Need and Best tell the nearest miss of size.
 	Key        string
 	Resource   string
 	Need, Best string
 	// Limit names the limited resource that has nothing left.
 	Limit string
+	// Rule is the one between pods that left no domain; Inverse says that it is another pod's.
+	Rule    *cluster.Rule
+	Inverse bool
 	// MinValues names the key of which too few values were left.
 	MinValues string
 }
@@ -61,8 +66,14 @@ func (m *PoolMiss) String() string {
 	if m.ByOffering > 0 {
 		parts = append(parts, fmt.Sprintf("%d have no capacity right now", m.ByOffering))
 	}
+	if m.ByPort > 0 {
+		parts = append(parts, fmt.Sprintf("%d have a daemon on a host port that the pod needs", m.ByPort))
+	}
 	if m.ByLimit > 0 {
 		parts = append(parts, fmt.Sprintf("%d would exceed the pool's limit of %s", m.ByLimit, m.Limit))
+	}
+	if m.ByTopology > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", m.ByTopology, ruled(m.Rule, m.Inverse)))
 	}
 	if m.MinValues != "" {
 		parts = append(parts, fmt.Sprintf("minValues of %s can't be met", m.MinValues))
@@ -78,6 +89,9 @@ func (u *Unplaced) String() string {
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
 	}
+	if u.Taken != "" {
+		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.Taken)
+	}
 	if len(u.Pools) == 0 {
 		return "no NodePool is there to make a node for the pod; create one"
 	}
@@ -91,4 +105,19 @@ func (u *Unplaced) String() string {
 // shortage fills in the nearest miss of size.
 func (m *PoolMiss) shortage(names *resource.Names, dim int, need, best int64) {
 	m.Resource, m.Need, m.Best = names.Name(dim), resource.Format(dim, need), resource.Format(dim, best)
+}
+
+// ruled says what a rule between pods makes of the nodes that could be had.
+func ruled(r *cluster.Rule, inverse bool) string {
+	switch {
+	case inverse && r.Kind == cluster.AntiAffinity:
+		return fmt.Sprintf("would be in a %s where a pod's anti-affinity keeps this one away", r.Topology)
+	case inverse:
+		return fmt.Sprintf("would upset another pod's rule about %s", r.Topology)
+	case r.Kind == cluster.Spread:
+		return fmt.Sprintf("would break the pod's spread over %s (maxSkew %d)", r.Topology, r.MaxSkew)
+	case r.Kind == cluster.Affinity:
+		return fmt.Sprintf("would be in a %s without a pod that its affinity asks for", r.Topology)
+	}
+	return fmt.Sprintf("would be in a %s with a pod that its anti-affinity avoids", r.Topology)
 }

@@ -25,7 +25,7 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 	sum, worst, worstSeed, optimal, counted := 0.0, 0.0, int64(0), 0, 0
 	for seed := range int64(600) {
 		s := smallMarket(rand.New(rand.NewSource(seed)))
-		got := schedule.Place(s.Plain())
+		got := schedule.Place(s.Plain(), schedule.Settings{})
 		var placed []*cluster.Pod
 		for i := range got.Bins {
 			placed = append(placed, got.Bins[i].Pods...)

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestEveryConstraintInOneCluster gives one cluster pods with every kind of constraint. kube-scheduler, which is the
+// judge, places all of them on the nodes that were made at once: none is left over and none is empty.
+func TestEveryConstraintInOneCluster(t *testing.T) {
+	t.Run("all at once", func(t *testing.T) {
+		w, pods := everyConstraint(t)
+		w.eventually(func() string { return w.judged(pods) })
+		c := w.run()
+		w.everyPodRuns(pods)
+		if n := strings.Count(c.log.String(), "planned new nodes"); n != 1 {
+			t.Errorf("the nodes were planned in %d goes, want one:\n%s", n, planned(c))
+		}
+		w.checkFinal(c)
+		w.liftGate(c, pods)
+	})
+	t.Run("as they come", func(t *testing.T) {
+		w := newWorld(t)
+		c := w.run()
+		pods := w.createEveryConstraint()
+		w.everyPodRuns(pods)
+		w.checkFinal(c)
+		w.liftGate(c, pods)
+	})
+}
+
+// everyConstraint makes a world with all of it and returns the number of pods that are to run, without those of
+// daemons and without the gated one.
+func everyConstraint(t *testing.T) (w *world, pods int) {
+	t.Helper()
+	w = newWorld(t)
+	return w, w.createEveryConstraint()
+}
+
+func (w *world) createEveryConstraint() (pods int) {
+	w.Helper()
+	w.play(w.provisioner)
+	w.play(w.starter)
+	w.apply("constraints/pools", "constraints/requests", "constraints/nodes", "constraints/spread", "constraints/affinity",
+		"constraints/ports", "constraints/volumes", "constraints/gated")
+	var deployments appsv1.DeploymentList
+	w.must(w.c.List(w.ctx, &deployments))
+	for _, d := range deployments.Items {
+		pods += int(*d.Spec.Replicas)
+	}
+	var sets appsv1.StatefulSetList
+	w.must(w.c.List(w.ctx, &sets))
+	for _, s := range sets.Items {
+		pods += int(*s.Spec.Replicas)
+	}
+	return pods
+}
+
+// workers are the pods of all namespaces that no daemonset made.
+func (w *world) workers() []corev1.Pod {
+	var list corev1.PodList
+	w.must(w.c.List(w.ctx, &list))
+	var out []corev1.Pod
+	for _, p := range list.Items {
+		if p.Labels["app"] != "agent" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// judged says whom kube-scheduler has yet to look at: n pods must have no place and the gated one its gate.
+func (w *world) judged(n int) string {
+	hopeless, rest := 0, []string{}
+	for _, p := range w.workers() {
+		if reason, message := verdict(&p); reason == corev1.PodReasonUnschedulable {
+			hopeless++
+		} else {
+			rest = append(rest, p.Name+": "+reason+" "+message)
+		}
+	}
+	if hopeless != n {
+		return fmt.Sprintf("kube-scheduler has given up on %d of %d pods; the rest is\n%s", hopeless, n, strings.Join(rest, "\n"))
+	}
+	return ""
+}
+
+// everyPodRuns waits until n pods run and the books are right.
+func (w *world) everyPodRuns(n int) {
+	w.Helper()
+	w.eventually(func() string {
+		running, waiting := 0, []string{}
+		for _, p := range w.workers() {
+			switch {
+			case p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil:
+				running++
+			case len(p.Spec.SchedulingGates) == 0:
+				reason, message := verdict(&p)
+				waiting = append(waiting, p.Name+": "+reason+" "+message)
+			}
+		}
+		if running != n || len(waiting) > 0 {
+			return fmt.Sprintf("%d of %d pods run; waiting are\n%s", running, n, strings.Join(waiting, "\n"))
+		}
+		return ""
+	})
+	w.eventually(w.tally)
+}
+
+// verdict is what kube-scheduler says about a pod that it has not placed.
+func verdict(p *corev1.Pod) (reason, message string) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Reason, c.Message
+		}
+	}
+	return "", "not looked at"
+}
+
+// planned are the controller's words about new nodes.
+func planned(c *controller) string {
+	var out []string
+	for _, line := range strings.Split(c.log.String(), "\n") {
+		if strings.Contains(line, "planned new nodes") || strings.Contains(line, creation) {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// checkFinal tests that no node was made in vain and that every rule holds.
+func (w *world) checkFinal(c *controller) {
+	w.Helper()
+	nodes := w.nodes()
+	if made := strings.Count(c.log.String(), creation); made != len(nodes) {
+		w.Errorf("%d nodes were made and %d are there:\n%s", made, len(nodes), planned(c))
+	}
+	home := map[string]int{}
+	for _, p := range w.workers() {
+		home[p.Spec.NodeName]++
+	}
+	for _, n := range nodes {
+		if home[n.Name] == 0 {
+			w.Errorf("kube-scheduler left node %s empty:\n%s", n.Name, planned(c))
+		}
+	}
+	w.checkRules()
+}
+
+// liftGate takes the gate off the last pod, which then needs a node for itself.
+func (w *world) liftGate(c *controller, pods int) {
+	w.Helper()
+	before := strings.Count(c.log.String(), creation)
+	var p corev1.Pod
+	w.must(w.c.Get(w.ctx, client.ObjectKey{Namespace: w.lab.Namespace(), Name: "gated"}, &p))
+	if p.Spec.NodeName != "" || len(w.messages("FailedScheduling", "gated")) > 0 {
+		w.Error("something was done for a pod that is gated")
+	}
+	lift := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))
+	gated := &unstructured.Unstructured{}
+	gated.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	gated.SetNamespace(p.Namespace)
+	gated.SetName(p.Name)
+	w.must(w.c.Patch(w.ctx, gated, lift))
+	w.everyPodRuns(pods + 1)
+	if made := strings.Count(c.log.String(), creation) - before; made != 1 {
+		w.Errorf("%d nodes were made for the pod whose gate was lifted, want one", made)
+	}
+	w.checkFinal(c)
+}

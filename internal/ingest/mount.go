@@ -1,0 +1,258 @@
+package ingest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// mostChoices bounds in how many ways a pod's volumes can be combined; beyond it the rest is left out.
+const mostChoices = 256
+
+// mount is a pod with volumes: what its class is made from, to make it anew when claims, volumes or storage classes
+// change.
+type mount struct {
+	namespace, uid string
+	base           *recipe // without the volumes
+	sources        []source
+	open           bool // a claim is not bound
+}
+
+// mountKey names a recipe that was made from another by adding volumes.
+type mountKey struct {
+	base *recipe
+	text string
+}
+
+// mountPod gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock is held.
+func (b *Book) mountPod(p *cluster.Pod, pod *corev1.Pod) {
+	base := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status)
+	sources := sourcesOf(pod)
+	if len(sources) == 0 {
+		b.unmount(p.UID)
+		p.Class = b.classOf(base)
+		return
+	}
+	if old := b.mounts[p.UID]; old == nil || !slices.Equal(old.sources, sources) {
+		b.unmount(p.UID)
+		for _, s := range sources {
+			if s.claim != "" {
+				b.use(p.Namespace+"/"+s.claim, p.UID)
+			}
+		}
+	}
+	m := &mount{namespace: p.Namespace, uid: p.UID, base: base, sources: sources}
+	b.mounts[p.UID] = m
+	b.fill(p, m)
+}
+
+// unmount forgets a pod's volumes. The lock is held.
+func (b *Book) unmount(uid string) {
+	m := b.mounts[uid]
+	if m == nil {
+		return
+	}
+	delete(b.mounts, uid)
+	for _, s := range m.sources {
+		key := m.namespace + "/" + s.claim
+		if users := b.users[key]; users != nil {
+			delete(users, uid)
+			if len(users) == 0 {
+				delete(b.users, key)
+			}
+		}
+	}
+}
+
+func (b *Book) use(claim, uid string) {
+	if b.users[claim] == nil {
+		b.users[claim] = make(map[string]bool)
+	}
+	b.users[claim][uid] = true
+}
+
+// fill sets what follows from a pod's volumes as they are now. The lock is held.
+func (b *Book) fill(p *cluster.Pod, m *mount) {
+	n := b.needsOf(m)
+	m.open = n.open
+	p.Class = b.classOf(b.mounted(m.base, n))
+	p.Exclusive, p.Unbound, p.Volumes = n.exclusive, n.unbound, nil
+	for _, a := range n.attached {
+		if dim, ok := b.names.Lookup(resource.AttachPrefix + a.driver); ok {
+			p.Volumes = append(p.Volumes, cluster.Volume{Dim: dim, Handle: a.driver + "/" + a.handle})
+		}
+	}
+}
+
+// remount gives pods their class anew after something has changed that their volumes depend on. The lock is held.
+func (b *Book) remount(uids []string) {
+	what := nothing
+	changed := false
+	for _, uid := range uids {
+		old, found := b.pods.get(uid)
+		if !found {
+			continue
+		}
+		p := *old
+		b.fill(&p, b.mounts[uid])
+		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.Exclusive, old.Exclusive) && slices.Equal(p.Unbound, old.Unbound) {
+			continue
+		}
+		b.pods.set(uid, &p)
+		what, changed = what|podChange(old, &p), true
+	}
+	if changed {
+		b.touch(what)
+	}
+}
+
+// mounted finds or makes the recipe of pods that have volumes with these needs. The lock is held.
+func (b *Book) mounted(base *recipe, n *needs) *recipe {
+	key := mountKey{base: base, text: n.text()}
+	if r := b.mountedRecipes[key]; r != nil {
+		return r
+	}
+	r := *base
+	r.class = nil
+	r.requests = maps.Clone(base.requests)
+	for driver, count := range n.counts() {
+		r.requests[corev1.ResourceName(resource.AttachPrefix+driver)] = *apiresource.NewQuantity(count, apiresource.DecimalSI)
+	}
+	r.unsupported = append(slices.Clone(base.unsupported), n.bad...)
+	if terms := n.terms(base.terms); len(terms) > 0 {
+		r.own, r.terms = base.terms, terms
+	} else if len(n.bad) == 0 {
+		r.unsupported = append(r.unsupported, "volumes that can't be had together where the pod may run")
+	}
+	if slices.EqualFunc(r.own, r.terms, func(x, y require.Set) bool { return x.String() == y.String() }) {
+		r.own = nil
+	}
+	b.mountedRecipes[key] = &r
+	return &r
+}
+
+// counts is how many volumes of each driver are attached.
+func (n *needs) counts() map[string]int64 {
+	out := make(map[string]int64)
+	for _, a := range n.attached {
+		out[a.driver]++
+	}
+	return out
+}
+
+// terms combines a pod's alternatives with those of its volumes; none if nothing is left.
+func (n *needs) terms(base []require.Set) []require.Set {
+	type combination struct {
+		set  require.Set
+		used []string
+	}
+	var now []combination
+	for _, term := range base {
+		now = append(now, combination{set: term})
+	}
+	lists := n.choices
+	if len(n.zones) > 0 {
+		// A node without any such label is in a cluster of one zone: nothing is asked of it.
+		absent, _ := require.Make(require.DoesNotExist, nil)
+		anywhere := require.Set{}.With(corev1.LabelTopologyZone, absent).With(corev1.LabelTopologyRegion, absent)
+		lists = append(slices.Clone(lists), []choice{{set: n.zones}, {set: anywhere}})
+	}
+	for _, list := range lists {
+		var next []combination
+		for _, c := range now {
+			for _, with := range list {
+				if with.volume != "" && slices.Contains(c.used, with.volume) {
+					continue // another claim of the pod has it
+				}
+				set := c.set.And(with.set)
+				if _, ok := set.Conflict(); !ok || len(next) == mostChoices {
+					continue
+				}
+				used := c.used
+				if with.volume != "" {
+					used = append(slices.Clone(used), with.volume)
+				}
+				next = append(next, combination{set, used})
+			}
+		}
+		now = next
+	}
+	var out []require.Set
+	for _, c := range now {
+		out = append(out, c.set)
+	}
+	return merge(out)
+}
+
+// merge joins alternatives that differ in the listed values of one key only, and drops repeated ones: a claim that any of
+// a hundred volumes suits, each on its own node, is one alternative with a hundred names.
+func merge(sets []require.Set) []require.Set {
+	if len(sets) < 2 {
+		return sets
+	}
+	var out []require.Set
+	at := make(map[string]int)
+	for _, set := range sets {
+		key, joined := pattern(set)
+		i, known := at[key]
+		if !known {
+			at[key] = len(out)
+			out = append(out, set)
+			continue
+		}
+		if joined == "" {
+			continue // the same again
+		}
+		have, _ := out[i].Get(joined)
+		more, _ := set.Get(joined)
+		x, _ := have.Listed()
+		y, _ := more.Listed()
+		out[i] = out[i].Replace(joined, require.Only(append(slices.Clone(x), y...)...))
+	}
+	return out
+}
+
+// pattern is the text of a set with the values of its last finite key left out, and that key.
+func pattern(set require.Set) (text, key string) {
+	for _, e := range set {
+		if _, finite := e.Values.Listed(); finite && !e.Values.AllowsAbsent() {
+			key = e.Key
+		}
+	}
+	var parts []string
+	for _, e := range set {
+		if e.Key == key {
+			parts = append(parts, key+" in")
+			continue
+		}
+		parts = append(parts, e.Key+" "+e.Values.String())
+	}
+	return strings.Join(parts, "; "), key
+}
+
+// text is the same for the same needs, handles aside.
+func (n *needs) text() string {
+	out := new(strings.Builder)
+	for _, list := range n.choices {
+		for _, c := range list {
+			fmt.Fprintf(out, "(%s)%s", c.set, c.volume)
+		}
+		out.WriteByte('\n')
+	}
+	fmt.Fprintf(out, "%s\n%q\n", n.zones, n.bad)
+	counts := n.counts()
+	for _, driver := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "%s=%d\n", driver, counts[driver])
+	}
+	return out.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

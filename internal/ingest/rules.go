@@ -1,0 +1,250 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// ruleReader turns what one pod says about other pods into rules and wishes.
+type ruleReader struct {
+	book   *Book
+	meta   *metav1.ObjectMeta
+	rules  []*cluster.Rule
+	wishes []cluster.Wish
+	bad    []string
+}
+
+// readRules lists what ties a pod to others, what it would like, and what of it can't be read. The lock is held.
+func (b *Book) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleReader {
+	r := &ruleReader{book: b, meta: meta}
+	if a := spec.Affinity; a != nil {
+		r.nodeWishes(a.NodeAffinity)
+		if a.PodAffinity != nil {
+			r.affinity(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+			r.podWishes(cluster.Affinity, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+		if a.PodAntiAffinity != nil {
+			for i := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+				term := &a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
+				r.require(r.termRule(cluster.AntiAffinity, term, r.termSelector(term)))
+			}
+			r.podWishes(cluster.AntiAffinity, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
+	for i := range spec.TopologySpreadConstraints {
+		r.spread(&spec.TopologySpreadConstraints[i])
+	}
+	slices.SortFunc(r.rules, func(x, y *cluster.Rule) int { return cmp.Compare(x.Key, y.Key) })
+	r.rules = slices.Compact(r.rules)
+	return r
+}
+
+func (r *ruleReader) nodeWishes(a *corev1.NodeAffinity) {
+	if a == nil {
+		return
+	}
+	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
+		p := &a.PreferredDuringSchedulingIgnoredDuringExecution[i]
+		if p.Weight == 0 || len(p.Preference.MatchExpressions) == 0 && len(p.Preference.MatchFields) == 0 {
+			continue
+		}
+		// A preference that can't be read is met nowhere.
+		if term, bad := nodeTerm(nil, &p.Preference); bad == "" {
+			r.wishes = append(r.wishes, cluster.Wish{Weight: p.Weight, Term: term})
+		}
+	}
+}
+
+// affinity adds the required terms. Kubernetes counts for each term the pods that match all of them.
+func (r *ruleReader) affinity(terms []corev1.PodAffinityTerm) {
+	var all []cluster.Selector
+	for i := range terms {
+		all = append(all, r.termSelector(&terms[i]))
+	}
+	for i := range terms {
+		r.require(r.termRule(cluster.Affinity, &terms[i], all...))
+	}
+}
+
+func (r *ruleReader) podWishes(kind cluster.RuleKind, terms []corev1.WeightedPodAffinityTerm) {
+	for i := range terms {
+		term := &terms[i].PodAffinityTerm
+		rule := r.termRule(kind, term, r.termSelector(term))
+		r.wishes = append(r.wishes, cluster.Wish{Weight: terms[i].Weight, Rule: rule})
+	}
+}
+
+func (r *ruleReader) require(rule *cluster.Rule) { r.rules = append(r.rules, rule) }
+
+func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTerm, selectors ...cluster.Selector) *cluster.Rule {
+	return r.book.rule(cluster.Rule{Kind: kind, Topology: validate.NormalizeKey(term.TopologyKey), Selectors: selectors})
+}
+
+// termSelector says which pods an affinity term is about.
+func (r *ruleReader) termSelector(term *corev1.PodAffinityTerm) cluster.Selector {
+	s := r.labelSelector(term.LabelSelector)
+	for _, key := range term.MatchLabelKeys {
+		r.same(&s, key, require.In)
+	}
+	for _, key := range term.MismatchLabelKeys {
+		r.same(&s, key, require.NotIn)
+	}
+	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
+		s.Namespaces = []string{r.meta.Namespace}
+		return s
+	}
+	s.Namespaces = slices.Compact(slices.Sorted(slices.Values(term.Namespaces)))
+	if term.NamespaceSelector != nil {
+		among := r.labelSelector(term.NamespaceSelector)
+		s.Among, s.HasAmong = among.Labels, true
+	}
+	return s
+}
+
+// same adds that the label is the pod's own, or that it is not; a key that the pod lacks says nothing.
+func (r *ruleReader) same(s *cluster.Selector, key string, op require.Operator) {
+	value, has := r.meta.Labels[key]
+	if !has || s.Nothing {
+		return
+	}
+	values, _ := require.Make(op, []string{value})
+	s.Labels = s.Labels.With(key, values)
+}
+
+// spread adds a topology spread constraint. It is about pods of the same namespace.
+func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
+	s := r.labelSelector(c.LabelSelector)
+	for _, key := range c.MatchLabelKeys {
+		r.same(&s, key, require.In)
+	}
+	if len(s.Labels) == 0 {
+		s.Nothing = true // kube-scheduler counts no pod for a selector that says nothing
+	}
+	if !s.Nothing {
+		s.Namespaces = []string{r.meta.Namespace}
+	}
+	rule := cluster.Rule{
+		Kind: cluster.Spread, Topology: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s}, MaxSkew: int(c.MaxSkew),
+		AnyNode:     c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
+		HonorTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+	}
+	if c.MinDomains != nil && *c.MinDomains > 1 {
+		rule.MinDomains = int(*c.MinDomains)
+	}
+	if c.WhenUnsatisfiable == corev1.ScheduleAnyway {
+		r.wishes = append(r.wishes, cluster.Wish{Weight: 1, Rule: r.book.rule(rule)})
+		return
+	}
+	r.require(r.book.rule(rule))
+}
+
+// labelSelector reads a selector of Kubernetes: none selects nothing, an empty one everything.
+func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
+	if in == nil {
+		return cluster.Selector{Nothing: true}
+	}
+	var s cluster.Selector
+	for key, value := range in.MatchLabels {
+		s.Labels = s.Labels.With(key, require.Only(value))
+	}
+	for _, e := range in.MatchExpressions {
+		values, ok := require.Make(require.Operator(e.Operator), e.Values)
+		if !ok {
+			r.bad = append(r.bad, fmt.Sprintf("label selector with %s %s %v", e.Key, e.Operator, e.Values))
+			return cluster.Selector{Nothing: true}
+		}
+		s.Labels = s.Labels.With(e.Key, values)
+	}
+	return s
+}
+
+// rule finds or makes the one value of a rule. The lock is held.
+func (b *Book) rule(r cluster.Rule) *cluster.Rule {
+	r.Key = ruleText(&r)
+	if have := b.rules[r.Key]; have != nil {
+		return have
+	}
+	b.rules[r.Key] = &r
+	return &r
+}
+
+// ruleText is a text that two rules share exactly if they ask the same.
+func ruleText(r *cluster.Rule) string {
+	text := new(strings.Builder)
+	switch r.Kind {
+	case cluster.Spread:
+		fmt.Fprintf(text, "spread over %s skew %d", r.Topology, r.MaxSkew)
+		if r.MinDomains > 0 {
+			fmt.Fprintf(text, " min %d", r.MinDomains)
+		}
+		if r.AnyNode {
+			text.WriteString(" any node")
+		}
+		if r.HonorTaints {
+			text.WriteString(" honor taints")
+		}
+	case cluster.Affinity:
+		fmt.Fprintf(text, "together in %s", r.Topology)
+	case cluster.AntiAffinity:
+		fmt.Fprintf(text, "apart in %s", r.Topology)
+	}
+	for i := range r.Selectors {
+		text.WriteString(" | ")
+		selectorText(text, &r.Selectors[i])
+	}
+	return text.String()
+}
+
+func selectorText(text *strings.Builder, s *cluster.Selector) {
+	if s.Nothing {
+		text.WriteString("nothing")
+		return
+	}
+	fmt.Fprintf(text, "in %s", strings.Join(s.Namespaces, ","))
+	if s.HasAmong {
+		fmt.Fprintf(text, " and among (%s)", s.Among)
+	}
+	fmt.Fprintf(text, ": (%s)", s.Labels)
+}
+
+// portsOf lists the ports of the host that a pod occupies: those of its containers and of the init containers that go on
+// running beside them.
+func portsOf(spec *corev1.PodSpec) []cluster.Port {
+	var out []cluster.Port
+	add := func(list []corev1.ContainerPort) {
+		for _, p := range list {
+			if p.HostPort <= 0 {
+				continue
+			}
+			port := cluster.Port{IP: p.HostIP, Protocol: string(p.Protocol), Number: p.HostPort}
+			if port.IP == "" {
+				port.IP = "0.0.0.0"
+			}
+			if port.Protocol == "" {
+				port.Protocol = string(corev1.ProtocolTCP)
+			}
+			out = append(out, port)
+		}
+	}
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c.Ports)
+		}
+	}
+	for i := range spec.Containers {
+		add(spec.Containers[i].Ports)
+	}
+	slices.SortFunc(out, func(a, b cluster.Port) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.IP, b.IP))
+	})
+	return slices.Compact(out)
+}

@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// SetVolumeClaim takes in a PersistentVolumeClaim.
+func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := claim.Namespace + "/" + claim.Name
+	b.volumeClaims[key] = claim
+	if pv := claim.Spec.VolumeName; pv != "" {
+		b.claimOf[pv] = key
+	}
+	b.remount(sortedKeys(b.users[key]))
+}
+
+// DeleteVolumeClaim takes in that a PersistentVolumeClaim is gone.
+func (b *Book) DeleteVolumeClaim(namespace, name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := namespace + "/" + name
+	if old := b.volumeClaims[key]; old != nil && b.claimOf[old.Spec.VolumeName] == key {
+		delete(b.claimOf, old.Spec.VolumeName)
+	}
+	delete(b.volumeClaims, key)
+	b.remount(sortedKeys(b.users[key]))
+}
+
+// SetVolume takes in a PersistentVolume.
+func (b *Book) SetVolume(pv *corev1.PersistentVolume) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.volumes[pv.Name]
+	b.shelveVolume(old, pv)
+	b.remount(b.dependents(pv.Name))
+}
+
+// DeleteVolume takes in that a PersistentVolume is gone.
+func (b *Book) DeleteVolume(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.volumes[name]
+	b.shelveVolume(old, nil)
+	b.remount(b.dependents(name))
+}
+
+// shelveVolume keeps a volume under its name and its storage class. The lock is held.
+func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
+	if old != nil {
+		class := volume.GetPersistentVolumeClass(old)
+		delete(b.volumes, old.Name)
+		delete(b.volumesOf[class], old.Name)
+		if len(b.volumesOf[class]) == 0 {
+			delete(b.volumesOf, class)
+		}
+	}
+	if now != nil {
+		class := volume.GetPersistentVolumeClass(now)
+		if b.volumesOf[class] == nil {
+			b.volumesOf[class] = make(map[string]*corev1.PersistentVolume)
+		}
+		b.volumes[now.Name], b.volumesOf[class][now.Name] = now, now
+	}
+}
+
+// dependents are the pods whose place may depend on a volume: those of the claim that is bound to it, and those with
+// claims that are not bound. The lock is held.
+func (b *Book) dependents(pv string) []string {
+	uids := b.openMounts()
+	for uid := range b.users[b.claimOf[pv]] {
+		uids[uid] = true
+	}
+	return sortedKeys(uids)
+}
+
+func (b *Book) openMounts() map[string]bool {
+	uids := make(map[string]bool)
+	for uid, m := range b.mounts {
+		if m.open {
+			uids[uid] = true
+		}
+	}
+	return uids
+}
+
+// SetStorageClass takes in a StorageClass.
+func (b *Book) SetStorageClass(class *storagev1.StorageClass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.storageClasses[class.Name] = class
+	b.remount(sortedKeys(b.openMounts()))
+}
+
+// DeleteStorageClass takes in that a StorageClass is gone.
+func (b *Book) DeleteStorageClass(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.storageClasses, name)
+	b.remount(sortedKeys(b.openMounts()))
+}
+
+// SetCSINode takes in how many volumes each driver can attach to a node.
+func (b *Book) SetCSINode(csi *storagev1.CSINode) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	limits := make(map[string]int32)
+	for _, d := range csi.Spec.Drivers {
+		if d.Allocatable != nil && d.Allocatable.Count != nil {
+			limits[d.Name] = *d.Allocatable.Count
+		}
+	}
+	b.setCSILimits(csi.Name, limits)
+}
+
+// DeleteCSINode takes in that nothing is known any more of what a node can attach.
+func (b *Book) DeleteCSINode(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setCSILimits(name, nil)
+}
+
+func (b *Book) setCSILimits(node string, limits map[string]int32) {
+	if maps.Equal(b.csiLimits[node], limits) {
+		return
+	}
+	if len(limits) == 0 {
+		delete(b.csiLimits, node)
+	} else {
+		b.csiLimits[node] = limits
+	}
+	b.limit(slices.Collect(maps.Keys(limits)))
+	if e := b.nodes[node]; e != nil {
+		n := *e.node
+		n.Allocatable = b.allocatableOf(&n, e.allocatable)
+		if n.Allocatable != e.node.Allocatable {
+			e.node = &n
+			b.touch(room)
+		}
+	}
+}
+
+// SetNamespace takes in a namespace's labels.
+func (b *Book) SetNamespace(ns *corev1.Namespace) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	labels := cluster.LabelsOf(ns.Labels)
+	if have, known := b.namespaces.now[ns.Name]; known && slices.Equal(have, labels) {
+		return
+	}
+	b.namespaces.set(ns.Name, labels)
+	b.touch(room)
+}
+
+// DeleteNamespace takes in that a namespace is gone.
+func (b *Book) DeleteNamespace(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.namespaces.remove(name)
+	b.touch(room)
+}

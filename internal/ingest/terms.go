@@ -1,0 +1,83 @@
+package ingest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// nameField is the one field of a node that affinity may ask for. It is kept like a label: a node answers with its name,
+// and nothing that can be bought has one yet.
+const nameField = "metadata.name"
+
+// termsOf writes node selector and required node affinity as alternatives.
+func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
+	var base require.Set
+	for key, value := range spec.NodeSelector {
+		base = base.With(validate.NormalizeKey(key), require.Only(value))
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []require.Set{base}, nil
+	}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
+			continue // such a term matches no node
+		}
+		set, bad := nodeTerm(base, &term)
+		if bad != "" {
+			unsupported = append(unsupported, bad)
+		}
+		terms = append(terms, set)
+	}
+	if len(terms) == 0 {
+		return []require.Set{base}, append(unsupported, "nodeAffinity whose terms are all empty and match no node")
+	}
+	return terms, unsupported
+}
+
+// nodeTerm adds one term of a node affinity to a set; bad says what in it can't be read.
+func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, bad string) {
+	set, bad = expressions(set, term.MatchExpressions)
+	if bad != "" {
+		return set, bad
+	}
+	for _, f := range term.MatchFields {
+		in := f.Operator == corev1.NodeSelectorOpIn || f.Operator == corev1.NodeSelectorOpNotIn
+		if f.Key != nameField || !in || len(f.Values) != 1 {
+			return set, fmt.Sprintf("nodeAffinity matchFields with %s %s %v", f.Key, f.Operator, f.Values)
+		}
+		values, _ := require.Make(require.Operator(f.Operator), f.Values)
+		set = set.With(nameField, values)
+	}
+	return set, ""
+}
+
+func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out require.Set, bad string) {
+	for _, e := range list {
+		values, ok := require.Make(require.Operator(e.Operator), e.Values)
+		if !ok {
+			return set, fmt.Sprintf("nodeAffinity with %s %s %v", e.Key, e.Operator, e.Values)
+		}
+		set = set.With(validate.NormalizeKey(e.Key), values)
+	}
+	return set, ""
+}
+
+func tolerationsOf(list []corev1.Toleration) []cluster.Toleration {
+	var out []cluster.Toleration
+	for _, t := range list {
+		switch t.Operator {
+		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:
+		default:
+			continue // it compares numbers, which clusters don't do by default: such a toleration helps nobody there
+		}
+		out = append(out, cluster.Toleration{
+			Key: t.Key, Value: t.Value, Exists: t.Operator == corev1.TolerationOpExists, Effect: cluster.Effect(t.Effect)})
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// source is a volume in a pod's spec that ties the pod to places or counts against what a node can attach.
+type source struct {
+	name string // in the pod
+	// claim is the PersistentVolumeClaim that it refers to, or that is made for it from the template.
+	claim    string
+	template *corev1.PersistentVolumeClaimTemplate
+	// driver and disk are set for a disk that the pod names without a claim.
+	driver, disk string
+}
+
+// sourcesOf lists a pod's volumes that matter to where it may run.
+func sourcesOf(pod *corev1.Pod) []source {
+	var out []source
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, source{name: v.Name, claim: v.PersistentVolumeClaim.ClaimName})
+		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
+			out = append(out, source{name: v.Name, claim: pod.Name + "-" + v.Name, template: v.Ephemeral.VolumeClaimTemplate})
+		default:
+			if driver, disk := inlineDisk(v); driver != "" {
+				out = append(out, source{name: v.Name, driver: driver, disk: disk})
+			}
+		}
+	}
+	return out
+}
+
+// choice is one way in which a volume can be had on a node.
+type choice struct {
+	set require.Set
+	// volume is the PersistentVolume that it would use up; empty if any number can be had.
+	volume string
+}
+
+// needs is what a pod's volumes ask for, taken together.
+type needs struct {
+	choices [][]choice  // one of each list must hold
+	zones   require.Set // what the zone labels of volumes ask of nodes that have such labels
+	// attached are the volumes by driver and handle; exclusive the claims that one pod alone may use.
+	attached  []attachment
+	exclusive []string
+	bad       []string
+	// unbound are claims whose volume will be made where their first pod goes.
+	unbound []string
+	// open says that a claim is not bound: other objects than the claim decide.
+	open bool
+}
+
+type attachment struct{ driver, handle string }
+
+// needsOf finds out what the volumes of a pod ask for. The lock is held.
+func (b *Book) needsOf(m *mount) *needs {
+	n := &needs{}
+	for i := range m.sources {
+		s := &m.sources[i]
+		if s.driver != "" {
+			n.attach(s.driver, s.disk)
+			continue
+		}
+		claim, found := b.volumeClaims[m.namespace+"/"+s.claim]
+		if !found && s.template != nil {
+			// The claim will be made from the template in a moment.
+			claim = &corev1.PersistentVolumeClaim{ObjectMeta: *s.template.ObjectMeta.DeepCopy(), Spec: s.template.Spec}
+			claim.Namespace, claim.Name, found = m.namespace, s.claim, true
+		} else if found && s.template != nil && !ownedBy(claim, m.uid) {
+			n.reject("persistent volume claim %s is not the one made for volume %s of this pod", s.claim, s.name)
+			continue
+		}
+		if !found {
+			n.reject("persistent volume claim %s does not exist", s.claim)
+			continue
+		}
+		b.claimNeeds(n, s, claim)
+	}
+	return n
+}
+
+func ownedBy(claim *corev1.PersistentVolumeClaim, uid string) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Controller != nil && *o.Controller && string(o.UID) == uid
+	})
+}
+
+func (n *needs) reject(format string, args ...any) {
+	n.bad = append(n.bad, fmt.Sprintf(format, args...))
+	n.open = true
+}
+
+func (n *needs) attach(driver, handle string) {
+	a := attachment{driver, handle}
+	if driver != "" && handle != "" && !slices.Contains(n.attached, a) {
+		n.attached = append(n.attached, a)
+	}
+}
+
+// claimNeeds adds what one claim asks for. The lock is held.
+func (b *Book) claimNeeds(n *needs, s *source, claim *corev1.PersistentVolumeClaim) {
+	if s.template == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		n.exclusive = append(n.exclusive, claim.Namespace+"/"+claim.Name)
+	}
+	_, complete := claim.Annotations[volume.AnnBindCompleted]
+	switch {
+	case claim.Status.Phase == corev1.ClaimLost:
+		n.reject("persistent volume claim %s has lost its volume %s", claim.Name, claim.Spec.VolumeName)
+	case claim.DeletionTimestamp != nil:
+		n.reject("persistent volume claim %s is being deleted", claim.Name)
+	case claim.Spec.VolumeName == "":
+		b.unboundNeeds(n, claim)
+	case !complete:
+		n.reject("persistent volume claim %s is still being bound to volume %s", claim.Name, claim.Spec.VolumeName)
+	default:
+		b.boundNeeds(n, s, claim)
+	}
+}
+
+func (b *Book) boundNeeds(n *needs, s *source, claim *corev1.PersistentVolumeClaim) {
+	pv := b.volumes[claim.Spec.VolumeName]
+	if pv == nil {
+		n.reject("volume %s of persistent volume claim %s does not exist", claim.Spec.VolumeName, claim.Name)
+		return
+	}
+	if sets, bound := reach(pv); bound {
+		n.choose(sets, "")
+	}
+	if s.template == nil {
+		n.zones = n.zones.And(zonesOf(pv))
+	}
+	n.attach(diskOf(pv))
+}
+
+func (n *needs) choose(sets []require.Set, volume string) {
+	list := make([]choice, 0, len(sets))
+	for _, set := range sets {
+		list = append(list, choice{set: set, volume: volume})
+	}
+	n.choices = append(n.choices, list)
+}
+
+// unboundNeeds adds what a claim asks for that is bound once its pod has a node.
+func (b *Book) unboundNeeds(n *needs, claim *corev1.PersistentVolumeClaim) {
+	n.open = true
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	class := b.storageClasses[name]
+	switch {
+	case name == "":
+		n.reject("persistent volume claim %s is not bound and names no storage class", claim.Name)
+		return
+	case class == nil:
+		n.reject("storage class %s of persistent volume claim %s does not exist", name, claim.Name)
+		return
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+		n.reject("persistent volume claim %s is not bound, and its storage class %s does not wait for the pod to have a node", claim.Name, name)
+		return
+	}
+	made, any := provisioned(class)
+	list := make([]choice, 0, len(made))
+	for _, set := range made {
+		list = append(list, choice{set: set})
+	}
+	selected, taken := claim.Annotations[volume.AnnSelectedNode]
+	switch {
+	case taken:
+		if any {
+			list = []choice{{}}
+		}
+		for i := range list {
+			list[i].set = list[i].set.With(nameField, require.Only(selected))
+		}
+	case !any:
+		list = append(b.candidates(claim, name), list...)
+	}
+	if taken || !any {
+		n.choices = append(n.choices, list)
+	}
+	if len(list) == 0 && !any {
+		n.bad = append(n.bad, fmt.Sprintf("no volume of storage class %s is free for persistent volume claim %s", name, claim.Name))
+	}
+	if class.Provisioner == volume.NotSupportedProvisioner {
+		// Its volumes are there and each can be had once. Which one a pod gets is kube-scheduler's choice, so such pods
+		// are planned for one after the other.
+		n.exclusive = append(n.exclusive, "storage class "+name)
+		return
+	}
+	n.attach(csiDriver(class.Provisioner), claim.Namespace+"/"+claim.Name)
+	n.unbound = append(n.unbound, claim.Namespace+"/"+claim.Name)
+}
+
+// provisioned says where a class can make new volumes: everywhere if any is set.
+func provisioned(class *storagev1.StorageClass) (sets []require.Set, any bool) {
+	if class.Provisioner == "" || class.Provisioner == volume.NotSupportedProvisioner {
+		return nil, false
+	}
+	if len(class.AllowedTopologies) == 0 {
+		return nil, true
+	}
+	for _, term := range class.AllowedTopologies {
+		if len(term.MatchLabelExpressions) == 0 {
+			continue // such a term matches no node
+		}
+		var set require.Set
+		for _, e := range term.MatchLabelExpressions {
+			set = set.With(topologyKey(e.Key), require.Only(e.Values...))
+		}
+		sets = append(sets, set)
+	}
+	return sets, false
+}
+
+// candidates are the volumes that are there and that the claim could be bound to, by name.
+func (b *Book) candidates(claim *corev1.PersistentVolumeClaim, class string) []choice {
+	var out []choice
+	for _, name := range sortedKeys(b.volumesOf[class]) {
+		pv := b.volumesOf[class][name]
+		if !suits(pv, claim) {
+			continue
+		}
+		sets, bound := reach(pv)
+		if !bound {
+			sets = []require.Set{nil}
+		}
+		var own []choice
+		for _, set := range sets {
+			own = append(own, choice{set: set, volume: name})
+		}
+		if volume.IsVolumeBoundToClaim(pv, claim) {
+			return own // it is kept for this claim, which takes no other
+		}
+		if pv.Status.Phase == corev1.VolumeAvailable && selects(claim, pv) && volume.CheckAccessModes(claim, pv) {
+			out = append(out, own...)
+		}
+	}
+	return out
+}
+
+// suits reports whether the volume is neither kept for another claim nor too small nor of another kind.
+func suits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	if pv.Spec.ClaimRef != nil && !volume.IsVolumeBoundToClaim(pv, claim) {
+		return false
+	}
+	have, want := pv.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if have.Cmp(want) < 0 || pv.DeletionTimestamp != nil {
+		return false
+	}
+	return !volume.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec) &&
+		deref(claim.Spec.VolumeAttributesClassName) == deref(pv.Spec.VolumeAttributesClassName)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// selects reports whether the claim's selector allows the volume.
+func selects(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	if claim.Spec.Selector == nil {
+		return true
+	}
+	r := ruleReader{}
+	s := r.labelSelector(claim.Spec.Selector)
+	_, ok := s.Labels.Miss(cluster.LabelsOf(pv.Labels).Get)
+	return ok && !s.Nothing
+}
+
+// reach says from which nodes a volume can be used; from all if bound is false.
+func reach(pv *corev1.PersistentVolume) (sets []require.Set, bound bool) {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return nil, false
+	}
+	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		if len(term.MatchExpressions) == 0 || len(term.MatchFields) > 0 {
+			continue // Kubernetes matches volumes by labels alone
+		}
+		var set require.Set
+		ok := true
+		for _, e := range term.MatchExpressions {
+			values, readable := require.Make(require.Operator(e.Operator), e.Values)
+			set, ok = set.With(topologyKey(e.Key), values), ok && readable
+		}
+		if ok {
+			sets = append(sets, set)
+		}
+	}
+	return sets, true
+}
+
+// zonesOf reads the zone and region labels of a volume; several values are joined by two underscores.
+func zonesOf(pv *corev1.PersistentVolume) require.Set {
+	var set require.Set
+	for _, key := range []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		text, ok := pv.Labels[key]
+		if !ok {
+			continue
+		}
+		values := strings.Split(text, "__")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		if !slices.Contains(values, "") {
+			set = set.With(topologyKey(key), require.Only(values...))
+		}
+	}
+	return set
+}

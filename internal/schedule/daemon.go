@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// attached reports whether a DaemonSet's pod meets all of the class's affinity: wherever such a pod runs, the class may go.
+func (l *ledger) attached(c *cluster.PodClass) bool {
+	return slices.ContainsFunc(l.s.Daemons, func(d *cluster.Daemon) bool { return befriends(l.s, c, d) })
+}
+
+// befriends reports whether the daemon's pods are what the class's affinity asks for, if it has any.
+func befriends(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
+	any := false
+	for _, r := range c.Rules {
+		if r.Kind != cluster.Affinity {
+			continue
+		}
+		if any = true; !chooses(s, r, d) {
+			return false
+		}
+	}
+	return any
+}
+
+// repels reports whether the class's anti-affinity keeps it from every node that the daemon is on.
+func repels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
+	return slices.ContainsFunc(c.Rules, func(r *cluster.Rule) bool {
+		return r.Kind == cluster.AntiAffinity && chooses(s, r, d)
+	})
+}
+
+// chooses reports whether the rule selects the daemon's pods.
+func chooses(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
+	for i := range r.Selectors {
+		if !r.Selectors[i].Selects(d.Namespace, s.Namespaces[d.Namespace], d.Labels) {
+			return false
+		}
+	}
+	return len(r.Selectors) > 0
+}
+
+// restrict takes the offerings out of a site's alternative on which daemonsets leave no place for the class: they occupy
+// its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
+func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass) {
+	if len(c.Rules) == 0 && len(c.Ports) == 0 {
+		return
+	}
+	friends, wanted := w.bits.AndNot(w.bits), false
+	for _, d := range m.daemons {
+		if clash(c.Ports, d.daemon.Class.Ports) || repels(s, c, d.daemon) {
+			w.bits = w.bits.AndNot(d.bits)
+		}
+		if befriends(s, c, d.daemon) {
+			friends, wanted = friends.Or(d.bits), true
+		}
+	}
+	if wanted {
+		w.bits = w.bits.And(friends)
+	}
+}
+
+// staff counts the pods that DaemonSets will put on a new node.
+func (l *ledger) staff(h *cluster.Host, sp *spot) {
+	for i, d := range l.daemons {
+		there := slices.ContainsFunc(h.Pods, func(p *cluster.Pod) bool { return p.Owner == l.s.Daemons[i].UID })
+		if !there && h.Takes(d.Class) {
+			hard, _ := l.carried(d.Class)
+			l.addRules(sp.at, sp.counts, hard, l.census.counted(d), 1, false)
+		}
+	}
+}

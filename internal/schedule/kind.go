@@ -1,0 +1,221 @@
+package schedule
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// kind is the pods of one class that the same rules count: whatever holds for one of them holds for all.
+type kind struct {
+	class *cluster.PodClass
+	pods  []*cluster.Pod
+	// carries are the rules that its pods have, counted are those that select its pods, wishes those that they would
+	// like: places in the ledger, sorted.
+	carries, counted, wishes []int32
+	// spreads are the places of its spread rules' tallies in the ledger: a spread counts only nodes that its pods may
+	// use.
+	spreads []int32
+	// handles are the volumes that pods of other kinds may share; exclusive those that nobody may.
+	volumes   []cluster.Volume
+	exclusive []string
+	// attached says that a DaemonSet's pod, which every node for the kind will have, meets its affinity.
+	attached bool
+	// lone says that the company that the kind's pods want could not be had.
+	lone bool
+	// why is the last rule that kept the kind's pods from a domain, for the explanation.
+	why *hurdle
+}
+
+// take removes the first n pods.
+func (k *kind) take(n int) []*cluster.Pod {
+	taken := k.pods[:n:n]
+	k.pods = k.pods[n:]
+	return taken
+}
+
+// free reports whether the kind's pods neither have rules nor are counted by any.
+func (k *kind) free() bool { return len(k.carries) == 0 && len(k.counted) == 0 }
+
+// tribe is the pods of a namespace that carry the same labels. Rules select all of them or none.
+type tribe struct {
+	namespace string
+	labels    *cluster.Label
+	count     int
+}
+
+// census finds out which rules count which pods.
+type census struct {
+	s     *cluster.Snapshot
+	rules []*cluster.Rule
+	// byLabel finds the rules of which some selector asks for one value of a label; rest are the others.
+	byLabel map[cluster.Label][]int32
+	rest    []int32
+	tribes  map[tribe][]int32
+}
+
+func newCensus(s *cluster.Snapshot, rules []*cluster.Rule) *census {
+	c := &census{s: s, rules: rules, byLabel: make(map[cluster.Label][]int32), tribes: make(map[tribe][]int32)}
+	for i, r := range rules {
+		c.index(int32(i), r)
+	}
+	return c
+}
+
+// index files a rule under one label that the pods it counts must have, if there is such a label.
+func (c *census) index(id int32, r *cluster.Rule) {
+	for i := range r.Selectors {
+		for _, e := range r.Selectors[i].Labels {
+			values, finite := e.Values.Listed()
+			if !finite || e.Values.AllowsAbsent() {
+				continue
+			}
+			for _, value := range values {
+				at := cluster.Label{Key: e.Key, Value: value}
+				c.byLabel[at] = append(c.byLabel[at], id)
+			}
+			return
+		}
+	}
+	c.rest = append(c.rest, id)
+}
+
+// counted lists the rules that count the pod, sorted.
+func (c *census) counted(p *cluster.Pod) []int32 {
+	if len(c.rules) == 0 {
+		return nil
+	}
+	of := tribe{namespace: p.Namespace, count: len(p.Labels)}
+	if len(p.Labels) > 0 {
+		of.labels = &p.Labels[0]
+	}
+	ids, known := c.tribes[of]
+	if !known {
+		ids = c.count(p)
+		c.tribes[of] = ids
+	}
+	return ids
+}
+
+func (c *census) count(p *cluster.Pod) []int32 {
+	var out []int32
+	try := func(ids []int32) {
+		for _, id := range ids {
+			if c.selects(c.rules[id], p) {
+				out = append(out, id)
+			}
+		}
+	}
+	for _, label := range p.Labels {
+		try(c.byLabel[label])
+	}
+	try(c.rest)
+	slices.Sort(out)
+	return out
+}
+
+// selects reports whether the rule counts the pod.
+func (c *census) selects(r *cluster.Rule, p *cluster.Pod) bool {
+	for i := range r.Selectors {
+		if !r.Selectors[i].Selects(p.Namespace, c.s.Namespaces[p.Namespace], p.Labels) {
+			return false
+		}
+	}
+	return len(r.Selectors) > 0
+}
+
+// kindsOf sorts pods into kinds: the important and the large come first.
+func kindsOf(pods []*cluster.Pod, book *ledger) []*kind {
+	byKey := make(map[kindKey]*kind)
+	var kinds []*kind
+	text := make([]byte, 0, 64)
+	for _, pod := range pods {
+		counted, ties := book.census.counted(pod), book.ties(pod)
+		if len(ties) > 0 {
+			counted = sortedSet(slices.Concat(counted, ties))
+		}
+		shared, exclusive := book.volumes.of(pod)
+		text = signature(text[:0], counted, shared, exclusive)
+		k := byKey[kindKey{pod.Class, string(text)}]
+		if k == nil {
+			k = &kind{class: pod.Class, counted: counted, volumes: shared, exclusive: exclusive}
+			k.carries, k.wishes = book.carried(pod.Class)
+			k.carries = sortedSet(slices.Concat(k.carries, ties))
+			k.attached = book.attached(pod.Class)
+			k.spreads = book.spreadsOf(k)
+			byKey[kindKey{pod.Class, string(text)}] = k
+			kinds = append(kinds, k)
+		}
+		k.pods = append(k.pods, pod)
+	}
+	slices.SortStableFunc(kinds, compareKinds)
+	return kinds
+}
+
+// kindKey tells kinds apart.
+type kindKey struct {
+	class *cluster.PodClass
+	rest  string
+}
+
+func signature(text []byte, counted []int32, shared []cluster.Volume, exclusive []string) []byte {
+	for _, id := range counted {
+		text = binary.BigEndian.AppendUint32(text, uint32(id))
+	}
+	for _, v := range shared {
+		text = append(append(text, 's'), v.Handle...)
+	}
+	for _, handle := range exclusive {
+		text = append(append(text, 'x'), handle...)
+	}
+	return text
+}
+
+func compareKinds(a, b *kind) int {
+	x, y := a.class, b.class
+	return cmp.Or(
+		cmp.Compare(y.Priority, x.Priority),
+		cmp.Compare(y.Requests[resource.CPU], x.Requests[resource.CPU]),
+		cmp.Compare(y.Requests[resource.Memory], x.Requests[resource.Memory]),
+		strings.Compare(x.Key, y.Key),
+		slices.Compare(a.counted, b.counted))
+}
+
+// volumes knows which volumes are used by more than one pod.
+type volumes struct {
+	users map[string]int
+	// waiting counts the pods of claims whose volumes don't exist yet.
+	waiting map[string]int
+	// taken are exclusive volumes that a pod with a place uses.
+	taken map[string]bool
+}
+
+func newVolumes(pods []*cluster.Pod) *volumes {
+	v := &volumes{users: make(map[string]int), waiting: make(map[string]int), taken: make(map[string]bool)}
+	for _, p := range pods {
+		if p.Done {
+			continue
+		}
+		for _, volume := range p.Volumes {
+			v.users[volume.Handle]++
+		}
+		for _, claim := range p.Unbound {
+			v.waiting[claim]++
+		}
+	}
+	return v
+}
+
+// of lists the pod's volumes that other pods use, too, and those that nobody else may use.
+func (v *volumes) of(p *cluster.Pod) (shared []cluster.Volume, exclusive []string) {
+	for _, volume := range p.Volumes {
+		if v.users[volume.Handle] > 1 {
+			shared = append(shared, volume)
+		}
+	}
+	return shared, p.Exclusive
+}

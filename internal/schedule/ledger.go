@@ -1,0 +1,361 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// What a place has for a topology key if not a domain by number.
+const (
+	absent  int32 = -1 // its node has no such label
+	unknown int32 = -2 // the launch will decide
+	fresh   int32 = -3 // a domain of its own, empty so far: the hostname of a node to come
+)
+
+// ledger counts pods by rule and domain, as kube-scheduler does. It only ever adds.
+type ledger struct {
+	s       *cluster.Snapshot
+	census  *census
+	volumes *volumes
+	// keys are the topology keys in use, domains the values of each.
+	keys    []topology
+	rules   []tally
+	spreads []spread
+	bySeat  map[spreadKey]int32
+	byRule  map[string]int32
+	// daemons are the pods that DaemonSets will put on new nodes; draft says that the ledger is used to choose domains
+	// for nodes to come.
+	daemons []*cluster.Pod
+	draft   bool
+}
+
+// topology is a node label by which rules tell domains apart.
+type topology struct {
+	key     string
+	host    bool // every node is a domain of its own
+	numbers map[string]int32
+	names   []string
+}
+
+// tally counts for one rule, by domain.
+type tally struct {
+	rule *cluster.Rule
+	key  int32
+	// match counts the pods that the rule selects, carry those that have it.
+	match, carry []int32
+	total        int
+	// spreads are the places of the rule's spreads.
+	spreads []int32
+	// pending says that a pod that looks for a place has the rule; hard that some pod insists on it.
+	pending, hard bool
+}
+
+// spread counts for one spread rule over the nodes that count for one class.
+type spread struct {
+	rule  int32
+	key   int32
+	class *cluster.PodClass
+	keys  []int32 // nodes count only if they have all of these
+	match []int32 // by domain, −1 where no node counts
+	// levels says how many domains have how many pods; floor is the lowest of them.
+	levels  []int32
+	floor   int32
+	domains int
+}
+
+// spreadKey tells spreads apart: the same rule over the same nodes is one.
+type spreadKey struct {
+	rule         int32
+	terms, taint string
+	keys         string
+}
+
+// spot is a node, as the ledger sees it.
+type spot struct {
+	at     []int32 // by key
+	counts []bool  // by spread
+}
+
+// newLedger collects the rules of the pods that look for a place, and the anti-affinity of those that have one.
+func newLedger(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool) *ledger {
+	l := &ledger{s: s, bySeat: make(map[spreadKey]int32), byRule: make(map[string]int32), volumes: newVolumes(s.Pods)}
+	seen := make(map[*cluster.PodClass]bool)
+	var rules []*cluster.Rule
+	add := func(r *cluster.Rule, pending, hard bool) {
+		id, known := l.byRule[r.Key]
+		if !known {
+			id = int32(len(l.rules))
+			l.byRule[r.Key] = id
+			l.rules = append(l.rules, tally{rule: r, key: l.key(r.Topology)})
+			rules = append(rules, r)
+		}
+		t := &l.rules[id]
+		t.pending, t.hard = t.pending || pending, t.hard || hard
+	}
+	for _, p := range pending {
+		if seen[p.Class] {
+			continue
+		}
+		seen[p.Class] = true
+		for _, r := range p.Class.Rules {
+			add(r, true, true)
+		}
+		for i := range p.Class.Wishes {
+			if w := &p.Class.Wishes[i]; wishes && w.Rule != nil {
+				add(w.Rule, true, false)
+			}
+		}
+	}
+	for _, p := range s.Pods {
+		if !p.Holds() || len(p.Class.Rules) == 0 {
+			continue
+		}
+		for _, r := range p.Class.Rules {
+			if r.Kind == cluster.AntiAffinity {
+				add(r, false, true)
+			}
+		}
+	}
+	// Pods that share a volume which does not exist yet must all go where it will be made.
+	for _, p := range pending {
+		for _, handle := range p.Unbound {
+			if l.volumes.waiting[handle] > 1 {
+				add(&cluster.Rule{Key: unboundRule(handle), Kind: cluster.Affinity, Topology: cluster.ZoneLabel}, true, true)
+			}
+		}
+	}
+	l.census = newCensus(s, rules)
+	for _, d := range s.Daemons {
+		l.daemons = append(l.daemons, &cluster.Pod{Namespace: d.Namespace, Name: d.Name, Labels: d.Labels, Class: d.Class})
+	}
+	return l
+}
+
+func unboundRule(handle string) string { return "volume " + handle }
+
+// ties lists the rules that the pod's volumes amount to: they count the pod and it has them.
+func (l *ledger) ties(p *cluster.Pod) []int32 {
+	var out []int32
+	for _, handle := range p.Unbound {
+		if id, ok := l.byRule[unboundRule(handle)]; ok && !slices.Contains(p.Exclusive, handle) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l *ledger) key(name string) int32 {
+	for i := range l.keys {
+		if l.keys[i].key == name {
+			return int32(i)
+		}
+	}
+	l.keys = append(l.keys, topology{key: name, host: name == cluster.HostnameLabel, numbers: make(map[string]int32)})
+	return int32(len(l.keys) - 1)
+}
+
+// domain numbers a value of a key.
+func (l *ledger) domain(key int32, value string) int32 {
+	t := &l.keys[key]
+	n, known := t.numbers[value]
+	if !known {
+		n = int32(len(t.names))
+		t.numbers[value] = n
+		t.names = append(t.names, value)
+	}
+	return n
+}
+
+// carried lists the places of a class's rules and of the rules it wishes for, sorted.
+func (l *ledger) carried(c *cluster.PodClass) (hard, soft []int32) {
+	for _, r := range c.Rules {
+		if id, ok := l.byRule[r.Key]; ok {
+			hard = append(hard, id)
+		}
+	}
+	for i := range c.Wishes {
+		if r := c.Wishes[i].Rule; r != nil {
+			if id, ok := l.byRule[r.Key]; ok {
+				soft = append(soft, id)
+			}
+		}
+	}
+	slices.Sort(hard)
+	slices.Sort(soft)
+	return slices.Compact(hard), slices.Compact(soft)
+}
+
+// spreadsOf finds or makes the tallies of a kind's spread rules.
+func (l *ledger) spreadsOf(k *kind) []int32 {
+	var out, keys []int32
+	for _, id := range k.carries {
+		if l.rules[id].rule.Kind == cluster.Spread {
+			keys = append(keys, l.rules[id].key)
+		}
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	for _, id := range k.carries {
+		t := &l.rules[id]
+		if t.rule.Kind != cluster.Spread {
+			continue
+		}
+		seat := spreadKey{rule: id, keys: string(signature(nil, keys, nil, nil))}
+		if !t.rule.AnyNode {
+			seat.terms = termsText(k.class.Own())
+		}
+		if t.rule.HonorTaints {
+			seat.taint = tolerationsText(k.class)
+		}
+		n, known := l.bySeat[seat]
+		if !known {
+			n = int32(len(l.spreads))
+			l.bySeat[seat] = n
+			l.spreads = append(l.spreads, spread{rule: id, key: t.key, class: k.class, keys: keys})
+			t.spreads = append(t.spreads, n)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// open takes a node into the ledger.
+func (l *ledger) open(h *cluster.Host) *spot {
+	sp := &spot{at: make([]int32, len(l.keys)), counts: make([]bool, len(l.spreads))}
+	for i := range l.keys {
+		t := &l.keys[i]
+		value, present := h.Label(t.key)
+		switch {
+		case t.host && !present:
+			sp.at[i] = l.domain(int32(i), h.Name)
+		case h.Open(t.key):
+			sp.at[i] = unknown
+		case present:
+			sp.at[i] = l.domain(int32(i), value)
+		default:
+			sp.at[i] = absent
+		}
+	}
+	for i := range l.spreads {
+		if s := &l.spreads[i]; l.eligible(s, sp.at, h) {
+			sp.counts[i] = true
+			s.present(sp.at[s.key])
+		}
+	}
+	return sp
+}
+
+// eligible reports whether a node counts for the spread.
+func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
+	for _, key := range s.keys {
+		if at[key] < 0 {
+			return false
+		}
+	}
+	rule := l.rules[s.rule].rule
+	if own := s.class.Own(); !rule.AnyNode && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
+		return false // a node to come counts if it may turn out to: then its domain is not taken for empty
+	}
+	if rule.HonorTaints {
+		if _, tainted := cluster.Untolerated(s.class.Tolerations, h.Taints); tainted {
+			return false
+		}
+	}
+	return true
+}
+
+// present makes a domain count, empty if it is new.
+func (s *spread) present(domain int32) {
+	for int(domain) >= len(s.match) {
+		s.match = append(s.match, -1)
+	}
+	if s.match[domain] >= 0 {
+		return
+	}
+	s.match[domain] = 0
+	if len(s.levels) == 0 {
+		s.levels = append(s.levels, 0)
+	}
+	s.levels[0]++
+	s.domains++
+	s.floor = 0
+}
+
+// raise adds pods to a domain.
+func (s *spread) raise(domain, n int32) {
+	if int(domain) >= len(s.match) || s.match[domain] < 0 {
+		return
+	}
+	was := s.match[domain]
+	s.match[domain] = was + n
+	for int(was+n) >= len(s.levels) {
+		s.levels = append(s.levels, 0)
+	}
+	s.levels[was]--
+	s.levels[was+n]++
+	for s.levels[s.floor] == 0 {
+		s.floor++
+	}
+}
+
+// least is the number of pods of the emptiest domain, as the rule counts it.
+func (s *spread) least(rule *cluster.Rule) int32 {
+	if s.domains < rule.MinDomains {
+		return 0
+	}
+	return s.floor
+}
+
+// at is the number of pods in a domain.
+func (s *spread) at(domain int32) int32 {
+	if domain < 0 || int(domain) >= len(s.match) || s.match[domain] < 0 {
+		return 0
+	}
+	return s.match[domain]
+}
+
+func count(list []int32, domain int32) int32 {
+	if domain < 0 || int(domain) >= len(list) {
+		return 0
+	}
+	return list[domain]
+}
+
+func raise(list []int32, domain, n int32) []int32 {
+	for int(domain) >= len(list) {
+		list = append(list, 0)
+	}
+	list[domain] += n
+	return list
+}
+
+// add counts n pods of the kind at a place. counts says which spreads count the place.
+func (l *ledger) add(at []int32, counts []bool, k *kind, n int) {
+	l.addRules(at, counts, k.carries, k.counted, n, false)
+}
+
+func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n int, leaving bool) {
+	for _, id := range carries {
+		if t := &l.rules[id]; t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
+			t.carry = raise(t.carry, at[t.key], int32(n))
+		}
+	}
+	for _, id := range counted {
+		t := &l.rules[id]
+		if at[t.key] < 0 {
+			continue
+		}
+		t.match = raise(t.match, at[t.key], int32(n))
+		t.total += n
+		if leaving { // a spread does not count pods that are on their way out; affinity does
+			continue
+		}
+		for _, i := range t.spreads {
+			if counts == nil || counts[i] {
+				l.spreads[i].raise(at[t.key], int32(n))
+			}
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// party is pods that look for a new node together: mostly each by itself, in companies where affinity wants several on
+// one node.
+type party struct {
+	parts []part
+	// units is how many companies there are; need is what one of them asks for.
+	units int
+	need  resource.Vector
+}
+
+// part is how many pods of a kind belong to a company.
+type part struct {
+	kind  *kind
+	count int
+}
+
+func (p *party) classes() []*cluster.PodClass {
+	out := make([]*cluster.PodClass, len(p.parts))
+	for i := range p.parts {
+		out[i] = p.parts[i].kind.class
+	}
+	return out
+}
+
+// parties makes companies of the pods that must share a node with others, and lets the rest go alone. Kinds whose
+// affinity nobody can meet are left out.
+func parties(l *ledger, sh *shop, kinds []*kind) []*party {
+	var out []*party
+	leads, follows := make(map[*kind]bool), make(map[*kind]bool)
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
+		return len(k.pods) == 0 || !l.volumes.claim(k.exclusive)
+	})
+	for _, k := range kinds {
+		if l.clings(k) && !k.attached {
+			if follows[k] = true; !k.lone {
+				out = append(out, l.company(sh, k, kinds, leads)...)
+			} else {
+				k.why = &hurdle{rule: l.clinging(k)}
+			}
+		}
+	}
+	for _, k := range kinds {
+		if n := k.ready() - promised(out, k); n > 0 && !follows[k] {
+			out = append(out, &party{parts: []part{{k, 1}}, units: n, need: k.class.Requests})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *party) int { return compareKinds(a.parts[0].kind, b.parts[0].kind) })
+	return out
+}
+
+// ready is how many of the kind's pods may be given a place at once.
+func (k *kind) ready() int {
+	if len(k.exclusive) > 0 {
+		return min(len(k.pods), 1)
+	}
+	return len(k.pods)
+}
+
+// promised counts the pods of a kind that belong to companies.
+func promised(parties []*party, k *kind) int {
+	n := 0
+	for _, p := range parties {
+		for _, part := range p.parts {
+			if part.kind == k {
+				n += part.count * p.units
+			}
+		}
+	}
+	return n
+}
+
+// clings reports whether the kind's pods must share a node with others.
+func (l *ledger) clings(k *kind) bool {
+	return slices.ContainsFunc(k.carries, func(id int32) bool {
+		return l.rules[id].rule.Kind == cluster.Affinity && l.keys[l.rules[id].key].host
+	})
+}
+
+// company joins the kind's pods with each other, if they select themselves and nobody else is selected yet, or with
+// pods of another kind that are selected.
+func (l *ledger) company(sh *shop, k *kind, kinds []*kind, leads map[*kind]bool) []*party {
+	chosen := func(of *kind) bool {
+		for _, id := range k.carries {
+			if t := &l.rules[id]; t.rule.Kind == cluster.Affinity && l.keys[t.key].host {
+				if _, ok := slices.BinarySearch(of.counted, id); !ok {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if chosen(k) && !l.somewhere(k) {
+		out := l.together(sh, []part{{k, 1}}, 0, k.ready(), 1)
+		if promised(out, k) < len(k.pods) {
+			k.why = &hurdle{rule: l.clinging(k)}
+		}
+		return out
+	}
+	for _, leader := range kinds {
+		if leader == k || leads[leader] || len(leader.pods) == 0 || l.clings(leader) || !chosen(leader) || len(leader.class.Unsupported) > 0 {
+			continue
+		}
+		if out := l.together(sh, []part{{leader, 1}, {k, 1}}, 1, k.ready(), leader.ready()); len(out) > 0 {
+			leads[leader] = true
+			return out
+		}
+	}
+	k.why = &hurdle{rule: l.clinging(k)}
+	return nil
+}
+
+// somewhere reports whether a pod that the kind's affinity to a node selects has a place already.
+func (l *ledger) somewhere(k *kind) bool {
+	return slices.ContainsFunc(k.carries, func(id int32) bool {
+		t := &l.rules[id]
+		return t.rule.Kind == cluster.Affinity && l.keys[t.key].host && t.total > 0
+	})
+}
+
+func (l *ledger) clinging(k *kind) *cluster.Rule {
+	for _, id := range k.carries {
+		if t := &l.rules[id]; t.rule.Kind == cluster.Affinity && l.keys[t.key].host {
+			return t.rule
+		}
+	}
+	return nil
+}
+
+// together shares total pods of one of the parts out over the companies, as evenly as the largest node allows. Leaders
+// without followers go alone.
+func (l *ledger) together(sh *shop, parts []part, of, total, companies int) []*party {
+	var out []*party
+	model := party{parts: parts}
+	st := sh.site(model.classes(), require.Set{})
+	for total > 0 && companies > 0 {
+		n := (total + companies - 1) / companies
+		for n = min(n, l.crowd(parts, of)); n > 0; n-- {
+			if need := needOf(parts, of, n); st.holds(&need) {
+				break
+			}
+		}
+		if n == 0 {
+			break
+		}
+		units := min(total/n, companies)
+		p := &party{parts: slices.Clone(parts), units: units, need: needOf(parts, of, n)}
+		p.parts[of].count = n
+		out = append(out, p)
+		total, companies = total-units*n, companies-units
+	}
+	return out
+}
+
+// crowd is how many pods of one of the parts can share a node with each other and with the rest of the company, room
+// aside: ports, volumes for one pod only, anti-affinity and spread over hosts bound it.
+func (l *ledger) crowd(parts []part, of int) int {
+	k, most := parts[of].kind, 1<<30
+	if len(k.class.Ports) > 0 || len(k.exclusive) > 0 {
+		most = 1
+	}
+	for i := range parts {
+		other := parts[i].kind
+		if i != of && clash(k.class.Ports, other.class.Ports) {
+			return 0
+		}
+		for _, id := range k.carries {
+			_, chosen := slices.BinarySearch(other.counted, id)
+			rule := l.rules[id].rule
+			switch {
+			case !chosen:
+			case rule.Kind == cluster.AntiAffinity && i != of:
+				return 0
+			case rule.Kind == cluster.AntiAffinity:
+				most = 1
+			case rule.Kind == cluster.Spread && l.keys[l.rules[id].key].host && i == of:
+				most = min(most, rule.MaxSkew)
+			}
+		}
+		for _, id := range other.carries {
+			if _, chosen := slices.BinarySearch(k.counted, id); chosen && i != of && l.rules[id].rule.Kind == cluster.AntiAffinity {
+				return 0
+			}
+		}
+	}
+	return most
+}
+
+func needOf(parts []part, of, n int) resource.Vector {
+	var sum resource.Vector
+	for i, p := range parts {
+		count := p.count
+		if i == of {
+			count = n
+		}
+		sum = sum.Add(p.kind.class.Requests.Times(int64(count)))
+	}
+	return sum
+}

@@ -1,0 +1,209 @@
+package schedule
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// clone copies what the ledger has counted; rules and kinds are shared.
+func (l *ledger) clone() *ledger {
+	out := *l
+	out.volumes = &volumes{users: l.volumes.users, waiting: l.volumes.waiting, taken: maps.Clone(l.volumes.taken)}
+	out.keys = slices.Clone(l.keys)
+	for i := range out.keys {
+		t := &out.keys[i]
+		t.numbers, t.names = maps.Clone(t.numbers), slices.Clone(t.names)
+	}
+	out.rules = slices.Clone(l.rules)
+	for i := range out.rules {
+		t := &out.rules[i]
+		t.match, t.carry = slices.Clone(t.match), slices.Clone(t.carry)
+	}
+	out.spreads = slices.Clone(l.spreads)
+	for i := range out.spreads {
+		s := &out.spreads[i]
+		s.match, s.levels = slices.Clone(s.match), slices.Clone(s.levels)
+	}
+	return &out
+}
+
+// referee lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the
+// rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
+// ledger then counts those who did.
+func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dropped int) {
+	for _, c := range crates {
+		for i := range c.loads {
+			l.volumes.claim(c.loads[i].kind.exclusive)
+		}
+	}
+	if len(l.rules) == 0 {
+		return crates, 0
+	}
+	spots := make([]*spot, len(crates))
+	for i, c := range crates {
+		if c.house != nil {
+			spots[i] = c.house.spot
+			continue
+		}
+		h := c.host("new-" + strconv.Itoa(first+i))
+		spots[i] = l.open(&h)
+		l.mayOpen(c, &h, spots[i])
+		l.staff(&h, spots[i])
+	}
+	in := make([][]int, len(crates)) // by crate and load: how many pods have got in
+	for i, c := range crates {
+		in[i] = make([]int, len(c.loads))
+	}
+	// Whoever has no rule of his own may come first.
+	for _, strangers := range []bool{true, false} {
+		for again := true; again; {
+			again = false
+			for i, c := range crates {
+				for j := range c.loads {
+					if ld := &c.loads[j]; !strangers || len(ld.kind.carries) == 0 {
+						again = l.enter(spots[i], ld, &in[i][j]) || again
+					}
+				}
+			}
+		}
+	}
+	for i, c := range crates {
+		dropped += c.evict(in[i])
+		if len(c.loads) > 0 {
+			kept = append(kept, c)
+			continue
+		}
+		if c.house != nil { // its room was kept in vain, which nobody else will miss in this placement
+			continue
+		}
+		c.m.left.charge(c.Capacity, -1)
+		if id := c.m.pool.Catalog.Offerings[c.row].Reservation; id != "" {
+			sh.stocks[id]++
+		}
+	}
+	return kept, dropped
+}
+
+// enter lets as many of the load's pods in as the rules allow.
+func (l *ledger) enter(sp *spot, ld *load, in *int) (progress bool) {
+	for *in < len(ld.pods) {
+		n := 1
+		if ld.kind.free() {
+			n = len(ld.pods)
+		} else if _, ok := l.allows(sp.at, ld.kind); !ok {
+			break
+		}
+		l.add(sp.at, sp.counts, ld.kind, n)
+		*in += n
+		progress = true
+	}
+	return progress
+}
+
+// evict gives the pods back that are not in.
+func (c *crate) evict(in []int) (dropped int) {
+	loads := c.loads[:0]
+	for j, ld := range c.loads {
+		out := ld.pods[in[j]:]
+		dropped += len(out)
+		ld.kind.pods = append(ld.kind.pods, out...)
+		if ld.pods = ld.pods[:in[j]]; len(ld.pods) > 0 {
+			loads = append(loads, ld)
+		}
+	}
+	c.loads = loads
+	return dropped
+}
+
+// host is the node that the crate will become, as far as that is decided.
+func (c *crate) host(name string) cluster.Host {
+	labels := c.Labels
+	for _, e := range c.Requirements {
+		if values, finite := e.Values.Listed(); finite && len(values) == 1 && !e.Values.AllowsAbsent() {
+			labels = labels.With(e.Key, values[0])
+		}
+	}
+	return cluster.Future(name, labels, c.m.pool.Template.Taints, func(key string) (require.Values, bool) {
+		_, decided := labels.Get(key)
+		may, _ := c.Requirements.Get(key)
+		return may, !decided && c.m.pool.Catalog.Index().Knows(key)
+	})
+}
+
+// mayOpen makes the domains count in which the node may turn out to be: a spread must hold whatever the launch decides.
+func (l *ledger) mayOpen(c *crate, h *cluster.Host, sp *spot) {
+	for i := range l.spreads {
+		s := &l.spreads[i]
+		if sp.at[s.key] != unknown {
+			continue
+		}
+		rule := l.rules[s.rule].rule
+		if !rule.AnyNode && !h.MayMeet(s.class.Own()) {
+			continue
+		}
+		if _, tainted := cluster.Untolerated(s.class.Tolerations, h.Taints); tainted && rule.HonorTaints {
+			continue
+		}
+		asked, _ := c.Requirements.Get(l.keys[s.key].key)
+		listed, finite := asked.Listed()
+		if !finite {
+			continue
+		}
+		for _, value := range listed {
+			s.present(l.domain(s.key, value))
+		}
+	}
+}
+
+// seal writes down who is in the crate.
+func (c *crate) seal() Bin {
+	b := c.Bin
+	counts := make(map[*cluster.PodClass]int, len(c.loads))
+	for _, ld := range c.loads {
+		b.Pods = append(b.Pods, ld.pods...)
+		if n, seen := counts[ld.kind.class]; seen {
+			b.Seats[n].Count += len(ld.pods)
+			continue
+		}
+		counts[ld.kind.class] = len(b.Seats)
+		b.Seats = append(b.Seats, cluster.Seat{Class: ld.kind.class.Key, Count: len(ld.pods)})
+	}
+	return b
+}
+
+// bound is a price that no choice of nodes for the crates' pods can undercut, whatever pool they come from.
+func bound(sh *shop, crates []*crate) float64 {
+	if len(crates) == 0 {
+		return 0
+	}
+	sh.restockFully()
+	counts := make(map[stackKey]*stack)
+	var stacks []*stack
+	for _, c := range crates {
+		for _, ld := range c.loads {
+			st := sh.site([]*cluster.PodClass{ld.kind.class}, nil)
+			key := stackKey{need: ld.kind.class.Requests, site: st}
+			s := counts[key]
+			if s == nil {
+				s = &stack{site: st, loose: st, Stack: pack.Stack{Need: ld.kind.class.Requests}}
+				counts[key] = s
+				stacks = append(stacks, s)
+			}
+			s.Count += len(ld.pods)
+		}
+	}
+	return pack.Bound(&newBuyer(sh, sh.markets, stacks, newTaste(nil, false)).problem)
+}
+
+// restockFully forgets limits: they never make anything cheaper.
+func (sh *shop) restockFully() {
+	for _, m := range sh.markets {
+		m.buyable = m.forSale
+	}
+	sh.forget()
+}
