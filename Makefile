@@ -5,7 +5,7 @@ CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK_VERSION := v0.8.2
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
-MODULES := lab:./internal/... bench:./... cloudprovider/kwok/catalog/gen:./...
+MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./...
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$${m\#\#*:} && $(2)) || exit 1; done
 
@@ -24,7 +24,7 @@ test: lint verify lab ## lint, check generated files, and run every test
 
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance
+	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module

@@ -126,8 +126,13 @@ func (h *Host) mayTake(c *PodClass) bool {
 func (h *Host) MayMeet(terms []require.Set) bool {
 	return slices.ContainsFunc(terms, func(term require.Set) bool {
 		return !slices.ContainsFunc(term, func(e require.Entry) bool {
+			if h.Undecided {
+				if may, open := h.open(e.Key); open {
+					return may.And(e.Values).IsEmpty()
+				}
+			}
 			value, present := h.Label(e.Key)
-			return !h.Open(e.Key) && !e.Values.Matches(value, present)
+			return !e.Values.Matches(value, present)
 		})
 	})
 }
@@ -266,7 +271,8 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 
 func (o *Overlay) hostOfClaim(c *Claim) Host {
 	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: lasting(c.Labels), Taints: c.Taints, Seats: c.Seats}
-	if c.Is(Launched) {
+	// The labels of an instance may be seen a moment after its status: until then nothing is decided.
+	if _, known := c.Labels.Get(InstanceTypeLabel); c.Is(Launched) && known {
 		h.Free = c.Allocatable
 	} else {
 		h.Free, h.Undecided = o.smallest(c), true

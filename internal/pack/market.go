@@ -63,7 +63,7 @@ func newMarket(pr *program) *market {
 
 // refine goes on with all rows, but only with the kinds that matter and where they matter.
 func (mk *market) refine() *market {
-	out := &market{pr: newProgram(mk.pr.m, maxRows, math.Inf(1))}
+	out := &market{pr: newProgram(mk.pr.m, maxRows, math.Inf(1), maxGroups)}
 	for _, s := range mk.sellers {
 		s.solve(mk.worth)
 		out.sellers = append(out.sellers, newSeller(out.pr, s.kind))

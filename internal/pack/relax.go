@@ -21,7 +21,11 @@ func relax(m *model, exact bool) relaxation {
 	if exact {
 		step = fineStep
 	}
-	rough := newMarket(newProgram(m, fewRows, step))
+	rows, groups := fewRows, maxGroups
+	if !exact { // packing finds out by itself what shared marks cost
+		groups = 0
+	}
+	rough := newMarket(newProgram(m, rows, step, groups))
 	out.row = rough.pr.of
 	if len(rough.pr.rows) == 0 {
 		return out

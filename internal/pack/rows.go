@@ -41,9 +41,9 @@ type program struct {
 }
 
 // newProgram makes at most so many rows, if that is possible with steps up to the widest.
-func newProgram(m *model, most int, widest float64) *program {
+func newProgram(m *model, most int, widest float64, groups int) *program {
 	pr := &program{m: m}
-	shared := m.sharedMarks()
+	shared := m.sharedMarks(groups)
 	pr.groups = len(shared.ids)
 	pr.d = m.d + pr.groups
 	pr.measure()
@@ -158,9 +158,9 @@ type groupShare struct {
 
 // sharedMarks finds the ids that force the most nodes. Under such an id a node is full when the shares of its pods sum
 // to one: pods that shun each other have a share of one, pods with a cap of four have a quarter.
-func (m *model) sharedMarks() sharedMarks {
+func (m *model) sharedMarks(most int) sharedMarks {
 	out := sharedMarks{of: make([][]groupShare, len(m.p.Stacks))}
-	if m.ids == 0 {
+	if m.ids == 0 || most == 0 {
 		return out
 	}
 	forced := make([]float64, m.ids)
@@ -175,7 +175,7 @@ func (m *model) sharedMarks() sharedMarks {
 		}
 	}
 	slices.SortFunc(out.ids, func(a, b int32) int { return cmp.Or(cmp.Compare(forced[b], forced[a]), cmp.Compare(a, b)) })
-	out.ids = out.ids[:min(len(out.ids), maxGroups)]
+	out.ids = out.ids[:min(len(out.ids), most)]
 	group := make([]int32, m.ids)
 	for i, id := range out.ids {
 		group[id] = int32(i) + 1

@@ -4,7 +4,7 @@ import "math"
 
 // How the sketch is drawn: rounds, and how sharply rows prefer the cheaper kind in the first and the last of them.
 const (
-	sketchRounds = 40
+	sketchRounds = 20
 	softFirst    = 8.0
 	softLast     = 120.0
 	// Kinds on which less than this part of the money is spent are left out of the exact work; they are asked later.

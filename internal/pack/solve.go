@@ -12,7 +12,9 @@ func Solve(p *Problem) Solution {
 	relaxed := relax(m, false)
 	s := newSearch(m, &relaxed)
 	s.learn(maxRuns)
-	s.plain()
+	if s.best.Price > relaxed.bound*plainAbove || s.scarce() {
+		s.plain()
+	}
 	if s.scarce() {
 		s.ration()
 	} else if len(s.best.Bins) <= polishBins {
@@ -25,13 +27,17 @@ func Solve(p *Problem) Solution {
 	return s.best
 }
 
-// How much is tried: runs of the greedy packing, as long as the pods looked at stay below the budget.
+// How much is tried: runs of the greedy packing, as long as the pods looked at stay below the budget. Once the answer is
+// good, a small part of the budget is enough.
 const (
 	maxRuns    = 12
 	workBase   = 100_000
 	workPerPod = 1000
 	workMost   = 4_000_000
+	goodAbove  = 1.025
+	goodPart   = 8
 	learnPower = 0.5
+	plainAbove = 1.03 // nearer to the bound than this, the plain way has nothing to add
 	fewKinds   = 40
 )
 
@@ -100,7 +106,8 @@ func (s *search) learn(runs int) {
 		if s.offer(r) {
 			s.worth = slices.Clone(worth)
 		}
-		if s.fill.work > s.budget || s.best.Price <= s.relaxed.bound*1.0005 {
+		good := s.best.Price <= s.relaxed.bound*goodAbove && s.fill.work > s.budget/goodPart
+		if good || s.fill.work > s.budget || s.best.Price <= s.relaxed.bound*1.0005 {
 			return
 		}
 		s.m.raise(worth, r.bins)

@@ -57,9 +57,11 @@ func TestRefusalsAreTrue(t *testing.T) {
 	})
 }
 
-// ruled reports whether other pods had a say in the refusal: TestNobodyIsForgotten looks into that.
+// ruled reports whether rules between pods, ports or volumes had a say in the refusal: TestNobodyIsForgotten looks into
+// that.
 func ruled(u *schedule.Unplaced) bool {
-	return u.Taken != "" || slices.ContainsFunc(u.Pools, func(m schedule.PoolMiss) bool { return m.ByTopology > 0 || m.ByPort > 0 })
+	return len(u.Pod.Class.Rules) > 0 || u.Taken != "" ||
+		slices.ContainsFunc(u.Pools, func(m schedule.PoolMiss) bool { return m.ByTopology > 0 || m.ByPort > 0 })
 }
 
 // hostTypes are the types that could host a pod of the class alone.

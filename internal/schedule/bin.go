@@ -42,6 +42,8 @@ type purchase struct {
 	// fond says, if the pods have wishes, which sorts of offerings meet them as well; sorts is the sort of each offering.
 	fond  []bool
 	sorts []int32
+	// rows are the offerings that the node may become, once it has been written down.
+	rows require.Bits
 }
 
 // likes reports whether an offering meets the pods' wishes no less than the one that was chosen.
@@ -282,6 +284,7 @@ func (m *market) choosy() string {
 func (p *purchase) bin() Bin {
 	m, catalog := p.m, p.m.pool.Catalog
 	c := p.interchangeable()
+	p.rows = c.rows
 	own := &catalog.Offerings[p.row]
 	b := Bin{Pool: m.pool, Price: own.Price, Capacity: catalog.Types[own.Type].Capacity,
 		Requirements: m.pool.Template.Requirements.And(c.settled), Labels: m.fixed, Relaxed: m.shortOfValues(c.rows) != ""}

@@ -186,7 +186,7 @@ func (b *buyer) buy() []*crate {
 		p := b.purchase(bin.Offer, bin.Parts)
 		model := p.bin()
 		for range bin.Times {
-			c := &crate{Bin: model, m: p.m, row: p.row}
+			c := &crate{Bin: model, m: p.m, row: p.row, rows: p.rows}
 			for _, part := range bin.Parts {
 				c.fill(b.stacks[part.Stack], part.Count)
 			}
@@ -205,6 +205,7 @@ type crate struct {
 	Bin
 	m     *market
 	row   int
+	rows  require.Bits
 	house *house
 	loads []load
 }

@@ -62,13 +62,28 @@ func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass) {
 	}
 }
 
-// staff counts the pods that DaemonSets will put on a new node.
+// staffCrate counts the pods that DaemonSets will put on a new node, whatever it becomes.
+func (l *ledger) staffCrate(c *crate, sp *spot) {
+	for i, d := range l.s.Daemons {
+		for _, landing := range c.m.daemons {
+			if landing.daemon == d && !c.rows.AndNot(landing.bits).Any() {
+				l.employ(l.daemons[i], sp)
+			}
+		}
+	}
+}
+
+func (l *ledger) employ(d *cluster.Pod, sp *spot) {
+	hard, _ := l.carried(d.Class)
+	l.addRules(sp.at, sp.counts, hard, l.census.counted(d), 1, false)
+}
+
+// staff counts the pods that DaemonSets will put on a node that is on its way.
 func (l *ledger) staff(h *cluster.Host, sp *spot) {
 	for i, d := range l.daemons {
 		there := slices.ContainsFunc(h.Pods, func(p *cluster.Pod) bool { return p.Owner == l.s.Daemons[i].UID })
 		if !there && h.Takes(d.Class) {
-			hard, _ := l.carried(d.Class)
-			l.addRules(sp.at, sp.counts, hard, l.census.counted(d), 1, false)
+			l.employ(d, sp)
 		}
 	}
 }

@@ -171,6 +171,9 @@ func (d *dealer) keysOf(p *party) []int32 {
 			keys = append(keys, t.key)
 		}
 	}
+	for _, id := range d.l.staffed {
+		add(id) // wherever a node is, it brings a pod that the rule counts
+	}
 	for _, part := range p.parts {
 		for _, id := range part.kind.carries {
 			add(id)

@@ -28,6 +28,8 @@ type ledger struct {
 	// for nodes to come.
 	daemons []*cluster.Pod
 	draft   bool
+	// staffed are the rules of pods that look for a place which count pods of DaemonSets.
+	staffed []int32
 }
 
 // topology is a node label by which rules tell domains apart.
@@ -127,7 +129,13 @@ func newLedger(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool) *ledger
 	}
 	l.census = newCensus(s, rules)
 	for _, d := range s.Daemons {
-		l.daemons = append(l.daemons, &cluster.Pod{Namespace: d.Namespace, Name: d.Name, Labels: d.Labels, Class: d.Class})
+		pod := &cluster.Pod{Namespace: d.Namespace, Name: d.Name, Labels: d.Labels, Class: d.Class}
+		l.daemons = append(l.daemons, pod)
+		for _, id := range l.census.counted(pod) {
+			if t := &l.rules[id]; t.hard && t.pending && t.rule.Kind != cluster.Affinity {
+				l.staffed = append(l.staffed, id)
+			}
+		}
 	}
 	return l
 }
@@ -249,8 +257,11 @@ func (l *ledger) open(h *cluster.Host) *spot {
 
 // eligible reports whether a node counts for the spread.
 func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
+	if at[s.key] < 0 {
+		return false
+	}
 	for _, key := range s.keys {
-		if at[key] < 0 {
+		if at[key] == absent {
 			return false
 		}
 	}

@@ -53,7 +53,7 @@ func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dr
 		h := c.host("new-" + strconv.Itoa(first+i))
 		spots[i] = l.open(&h)
 		l.mayOpen(c, &h, spots[i])
-		l.staff(&h, spots[i])
+		l.staffCrate(c, spots[i])
 	}
 	in := make([][]int, len(crates)) // by crate and load: how many pods have got in
 	for i, c := range crates {

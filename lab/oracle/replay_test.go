@@ -265,6 +265,9 @@ func (r *replay) bindAll(s *scheduler, order []string, places map[string]string)
 	}
 }
 
+// oneAtATime is said of pods that compete for volumes of a storage class without a provisioner.
+const oneAtATime = "storage class local may be used by one pod at a time"
+
 // tryExisting looks whether pods that were not given an existing node could run on one.
 func (r *replay) tryExisting(s *scheduler) {
 	var open []string
@@ -277,6 +280,9 @@ func (r *replay) tryExisting(s *scheduler) {
 		_, later := r.p.Later[pod]
 		if _, assigned := r.p.Assigned[pod]; assigned || later {
 			continue
+		}
+		if strings.Contains(r.p.Unplaced[pod], oneAtATime) {
+			continue // kube-scheduler binds it to a node that is there by itself; new nodes are planned for the first only
 		}
 		why := s.refuse(r.pods[pod], open...)
 		for _, node := range open {
