@@ -17,7 +17,7 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	for pod, words := range map[string][]string{
 		"too-large":     {`NodePool "open"`, "too small", "cpu: the pod needs 500", "the largest leaves"},
 		"no-such-label": {`NodePool "closed"`, "label team In [red]", "neither sets nor allows"},
-		"no-such-zone":  {`NodePool "open"`, "topology.kubernetes.io/zone", "us-west-2d"},
+		"no-such-zone":  {`NodePool "open"`, "don't match the pod's topology.kubernetes.io/zone"},
 		"not-tolerated": {`NodePool "closed"`, "does not tolerate taint dedicated=blue:NoSchedule"},
 		"beyond-limit":  {`NodePool "open"`, "limit of cpu 40"},
 		"port-taken":    {`NodePool "open"`, "host port"},

@@ -35,7 +35,7 @@ const (
 	workPerPod = 1000
 	workMost   = 4_000_000
 	goodAbove  = 1.025
-	goodPart   = 8
+	goodPart   = 24
 	learnPower = 0.5
 	plainAbove = 1.03 // nearer to the bound than this, the plain way has nothing to add
 	fewKinds   = 40

@@ -46,6 +46,7 @@ type site struct {
 type bargain struct {
 	price float64
 	room  resource.Vector
+	asks  float64 // for one core and the memory of the mix
 }
 
 func newShop(s *cluster.Snapshot, relax bool) *shop {
@@ -249,16 +250,13 @@ func (st *site) bargain(price float64, room resource.Vector) {
 	if st.best == nil {
 		st.best = make([]bargain, mixes)
 	}
+	price = max(price, 1e-9)
+	core, gi := 1000*price/float64(max(room[resource.CPU], 1)), (1<<30)*price/float64(max(room[resource.Memory], 1))
 	for i := range st.best {
-		mix := mixed(i)
-		if b := &st.best[i]; b.price == 0 || price*share(&mix, &room) < b.price*share(&mix, &b.room) {
-			*b = bargain{max(price, 1e-9), room}
+		if asks := max(core, gi*float64(int(1)<<i)); st.best[i].price == 0 || asks < st.best[i].asks {
+			st.best[i] = bargain{price, room, asks}
 		}
 	}
-}
-
-func mixed(i int) resource.Vector {
-	return resource.Vector{resource.CPU: 1000, resource.Memory: 1 << (30 + i)}
 }
 
 // share is the largest part of a dimension of the room that the need takes.
