@@ -37,14 +37,8 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	w.eventually(func() string { return w.running("crowd", 2) })
 	w.eventually(func() string { return w.running("solo", 1) })
 	w.eventually(w.tally)
-	home := map[string]bool{}
-	for _, p := range w.workers() {
-		home[p.Spec.NodeName] = true
-	}
-	for _, n := range w.nodes() {
-		if !home[n.Name] {
-			t.Errorf("node %s is empty", n.Name)
-		}
+	if empty := w.empty(); len(empty) > 0 {
+		t.Errorf("%s are empty", strings.Join(empty, " and "))
 	}
 }
 
