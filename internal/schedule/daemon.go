@@ -25,11 +25,19 @@ func befriends(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool
 	return any
 }
 
-// repels reports whether the class's anti-affinity keeps it from every node that the daemon is on.
-func repels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
+// repels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on. A node
+// without the rule's label is in nobody's domain.
+func (m *market) repels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
 	return slices.ContainsFunc(c.Rules, func(r *cluster.Rule) bool {
-		return r.Kind == cluster.AntiAffinity && chooses(s, r, d)
+		return r.Kind == cluster.AntiAffinity && m.labels(r.Topology) && chooses(s, r, d)
 	})
+}
+
+// labels reports whether the market's nodes carry the label.
+func (m *market) labels(key string) bool {
+	_, fixed := m.fixed.Get(key)
+	_, open := m.open.Get(key)
+	return key == cluster.HostnameLabel || fixed || open || m.pool.Catalog.Index().Knows(key)
 }
 
 // chooses reports whether the rule selects the daemon's pods.
@@ -50,7 +58,7 @@ func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass) {
 	}
 	friends, wanted := w.bits.AndNot(w.bits), false
 	for _, d := range m.daemons {
-		if clash(c.Ports, d.daemon.Class.Ports) || repels(s, c, d.daemon) {
+		if clash(c.Ports, d.daemon.Class.Ports) || m.repels(s, c, d.daemon) {
 			w.bits = w.bits.AndNot(d.bits)
 		}
 		if befriends(s, c, d.daemon) {

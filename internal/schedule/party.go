@@ -37,7 +37,14 @@ func parties(l *ledger, sh *shop, kinds []*kind) []*party {
 	var out []*party
 	leads, follows := make(map[*kind]bool), make(map[*kind]bool)
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
-		return len(k.pods) == 0 || !l.volumes.claim(k.exclusive)
+		if len(k.pods) == 0 {
+			return true
+		}
+		if len(k.exclusive) == 0 {
+			return false
+		}
+		// Whoever can't be placed anyway must not keep the volume from others.
+		return !sh.site([]*cluster.PodClass{k.class}, nil).holds(&k.class.Requests) || !l.volumes.claim(k.exclusive)
 	})
 	for _, k := range kinds {
 		if l.clings(k) && !k.attached {
