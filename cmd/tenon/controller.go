@@ -216,7 +216,8 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		return err
 	}
 	book := ingest.New(time.Now, labels, classKinds(cloud))
-	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses()); err != nil {
+	book.SpreadByDefault(o.defaultSpread)
+	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}
 	ready := &readiness{}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tenon-sh/tenon/internal/ingest"
 )
 
 // options are the settings of the controller. Each flag has an environment variable: its name in capitals, with
@@ -41,6 +44,7 @@ type options struct {
 	ignoreDRA           bool
 	featureGates        string
 	schedulerConfig     string
+	defaultSpread       []corev1.TopologySpreadConstraint // what schedulerConfig says; validate reads it
 	instanceTypesFile   string
 	launchTimeout       time.Duration
 	registrationTimeout time.Duration
@@ -71,7 +75,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.minValuesPolicy, "min-values-policy", "Strict", "Strict, or BestEffort to relax minValues")
 	f.BoolVar(&o.ignoreDRA, "ignore-dra-requests", true, "leave pods with dynamic resource claims alone")
 	f.StringVar(&o.featureGates, "feature-gates", "", "gates as Name=true,Other=false")
-	f.StringVar(&o.schedulerConfig, "scheduler-config", "", "kube-scheduler's configuration, as YAML")
+	f.StringVar(&o.schedulerConfig, "scheduler-config", "", "topology spread constraints of pods that have none: podTopologySpread.defaultConstraints or a KubeSchedulerConfiguration, as YAML")
 	f.StringVar(&o.instanceTypesFile, "instance-types-file-path", "", "JSON file with instance types for the simulated cloud; empty for the built-in list")
 	f.DurationVar(&o.launchTimeout, "launch-timeout", 5*time.Minute, "how long a NodeClaim may wait for its instance")
 	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute, "how long an instance may take to join")
@@ -131,7 +135,11 @@ func (o *options) validate() error {
 	if o.launchTimeout <= 0 || o.registrationTimeout <= 0 {
 		return fmt.Errorf("--launch-timeout and --registration-timeout must be more than 0")
 	}
-	_, err := parseGates(o.featureGates)
+	var err error
+	if o.defaultSpread, err = ingest.ReadSchedulerConfig(o.schedulerConfig); err != nil {
+		return fmt.Errorf("--scheduler-config: %w", err)
+	}
+	_, err = parseGates(o.featureGates)
 	return err
 }
 
@@ -152,7 +160,7 @@ func parseGates(text string) (map[string]bool, error) {
 // withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
-	for _, name := range []string{"scheduler-config", "feature-gates", "karpenter-service", "cpu-requests", "disable-controller-warmup", "disable-cluster-state-observability"} {
+	for _, name := range []string{"feature-gates", "karpenter-service", "cpu-requests", "disable-controller-warmup", "disable-cluster-state-observability"} {
 		if f.Changed(name) && f.Lookup(name).Value.String() != f.Lookup(name).DefValue {
 			out = append(out, "--"+name)
 		}

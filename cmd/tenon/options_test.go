@@ -51,6 +51,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--feature-gates", "NodeRepair"}, "--feature-gates"},
 		{[]string{"--feature-gates", "NodeRepair=maybe"}, "--feature-gates"},
 		{[]string{"--launch-timeout", "0s"}, "--launch-timeout"},
+		{[]string{"--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"}, "--scheduler-config: podTopologySpread.defaultConstraints[0].maxSkew: 0"},
+		{[]string{"--scheduler-config", "a: ["}, "--scheduler-config: yaml: "},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
 	} {
 		if _, err := parse(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -66,10 +68,10 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.register(f)
-	if err := f.Parse([]string{"--scheduler-config", "x", "--min-values-policy", "BestEffort", "--log-level", "debug"}); err != nil {
+	if err := f.Parse([]string{"--feature-gates", "NodeRepair=true", "--scheduler-config", "{}", "--min-values-policy", "BestEffort", "--log-level", "debug"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(o.withoutEffect(f), " "); got != "--scheduler-config" {
+	if got := strings.Join(o.withoutEffect(f), " "); got != "--feature-gates" {
 		t.Errorf("told %q", got)
 	}
 }

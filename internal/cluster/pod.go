@@ -66,6 +66,8 @@ type Owner struct {
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
 	// has become ready, waiting for more is in vain and Desired is 0.
 	Desired int
+	// Since is when we learned that it wants so many.
+	Since time.Time
 }
 
 // Pod is one pod.
@@ -83,9 +85,10 @@ type Pod struct {
 	Unbound []string
 	// Owner is the UID of its controller, if it has one.
 	Owner string
-	// Node is the name of the node it is bound to.
-	Node    string
-	Created time.Time
+	// Node is the name of the node it is bound to; Nominated that of the node which kube-scheduler has chosen and not bound
+	// it to yet (it waits for a volume, or makes room there).
+	Node, Nominated string
+	Created         time.Time
 	// Appeared is when we first saw it.
 	Appeared time.Time
 

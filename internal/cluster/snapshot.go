@@ -63,6 +63,7 @@ type view struct {
 	claimsOf    map[string][]*Claim // by pool
 	kin         map[string]*kin     // by owner UID
 	pendingPods []*Pod
+	nominated   map[string]bool // nodes that kube-scheduler has chosen for a pod which is not bound yet
 }
 
 // tenants are the pods that take up room on one node.
@@ -129,6 +130,12 @@ func (v *view) addPods(pods []*Pod) {
 		if p.Done || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
 			continue
 		}
+		if p.Nominated != "" {
+			if v.nominated == nil {
+				v.nominated = make(map[string]bool)
+			}
+			v.nominated[p.Nominated] = true
+		}
 		family := entry(v.kin, p.Owner)
 		families[i] = family
 		family.there++
@@ -189,6 +196,23 @@ func (s *Snapshot) PodsOn(node string) []*Pod {
 	}
 	return nil
 }
+
+// Growing is when the latest of the owners that lack pods began to want so many; zero if none lacks any.
+func (s *Snapshot) Growing() time.Time {
+	var latest time.Time
+	for uid, o := range s.Owners {
+		if !o.Known || !o.Since.After(latest) {
+			continue
+		}
+		if family := s.view.kin[uid]; family == nil && o.Desired > 0 || family != nil && family.there < o.Desired {
+			latest = o.Since
+		}
+	}
+	return latest
+}
+
+// Awaited reports whether kube-scheduler has chosen the node for a pod that it has not bound yet.
+func (s *Snapshot) Awaited(node string) bool { return s.view.nominated[node] }
 
 // Pending lists the pods that kube-scheduler could not place, and those of the same owner and class that it has not
 // looked at yet.

@@ -84,7 +84,7 @@ func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 			return false
 		}
 	}
-	return true
+	return !s.Awaited(n.Name) // kube-scheduler has chosen it for a pod that will come
 }
 
 // quietAt is when the node has been left alone for long enough.

@@ -14,7 +14,8 @@ import (
 )
 
 // TestEveryConstraintInOneCluster gives one cluster pods with every kind of constraint. kube-scheduler is the judge: it
-// places all of them, and it leaves none of the nodes that were made for them empty.
+// places all of them, and in the end none of the nodes is left empty. It is free to put a pod where room was meant for
+// another, which then gets a node of its own; so the number of nodes is certain only until the first of them opens.
 func TestEveryConstraintInOneCluster(t *testing.T) {
 	t.Run("all at once", func(t *testing.T) {
 		w := newWorld(t)
@@ -27,26 +28,28 @@ func TestEveryConstraintInOneCluster(t *testing.T) {
 		if n := strings.Count(c.log.String(), planning); n != 1 {
 			t.Errorf("the nodes were planned in %d goes, want one:\n%s", n, planned(c))
 		}
+		first := len(w.claims())
 		w.boot("null")
-		w.everyPodRuns(pods)
-		w.checkFinal(c)
-		w.liftGate()
-		w.everyPodRuns(pods + 1)
-		w.checkFinal(c)
+		w.finish(pods)
+		t.Logf("%d nodes were planned at first, %d were made in the end, with that of the gated pod", first, strings.Count(c.log.String(), creation))
 	})
-	// Pods that come while nodes for others boot may be placed there, and those others elsewhere: then a node may have
-	// been made in vain, and must go again.
 	t.Run("as they come", func(t *testing.T) {
 		w := newWorld(t)
 		w.run()
-		pods := w.createEveryConstraint()
-		w.everyPodRuns(pods)
-		w.liftGate()
-		w.everyPodRuns(pods + 1)
-		w.eventually(func() string { return strings.Join(w.empty(), " and ") })
-		w.everyPodRuns(pods + 1)
-		w.checkRules()
+		w.finish(w.createEveryConstraint())
 	})
+}
+
+// finish waits for the pods, the gated one at last, and checks what came of it.
+func (w *world) finish(pods int) {
+	w.Helper()
+	w.everyPodRuns(pods)
+	w.checkRules()
+	w.liftGate()
+	w.everyPodRuns(pods + 1)
+	w.eventually(func() string { return strings.Join(w.empty(), " and ") })
+	w.everyPodRuns(pods + 1)
+	w.checkRules()
 }
 
 // createEveryConstraint makes all of it and returns the number of pods that are to run, without those of daemons and
@@ -169,19 +172,6 @@ func planned(c *controller) string {
 	return strings.Join(out, "\n")
 }
 
-// checkFinal tests that no node was made in vain and that every rule holds.
-func (w *world) checkFinal(c *controller) {
-	w.Helper()
-	nodes := w.nodes()
-	if made := strings.Count(c.log.String(), creation); made != len(nodes) {
-		w.Errorf("%d nodes were made and %d are there:\n%s", made, len(nodes), planned(c))
-	}
-	if empty := w.empty(); len(empty) > 0 {
-		w.Errorf("kube-scheduler left %s empty:\n%s", strings.Join(empty, " and "), planned(c))
-	}
-	w.checkRules()
-}
-
 // empty lists the nodes that have no pod but those of daemons.
 func (w *world) empty() []string {
 	home := map[string]int{}
@@ -191,7 +181,7 @@ func (w *world) empty() []string {
 	var out []string
 	for _, n := range w.nodes() {
 		if home[n.Name] == 0 {
-			out = append(out, "node "+n.Name)
+			out = append(out, "node "+n.Name+" is empty")
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	w.eventually(func() string { return w.running("solo", 1) })
 	w.eventually(w.tally)
 	if empty := w.empty(); len(empty) > 0 {
-		t.Errorf("%s are empty", strings.Join(empty, " and "))
+		t.Error(strings.Join(empty, " and "))
 	}
 }
 

@@ -44,11 +44,12 @@ type Book struct {
 	classes map[string]*recipe // by the key of the class
 	rules   map[string]*cluster.Rule
 	worn    map[string]cluster.Labels // labels of pods, by their bytes
-	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes.
+	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes or default constraints.
 	mounts         map[string]*mount
 	users          map[string]map[string]bool
 	mountedRecipes map[mountKey]*recipe
-	sweepAt        int // how much may be remembered before what is unused is dropped
+	defaults       *defaultSpread // nil without default constraints
+	sweepAt        int            // how much may be remembered before what is unused is dropped
 
 	pods    *roster[*cluster.Pod] // by UID
 	nodes   map[string]*nodeEntry

@@ -26,7 +26,7 @@ type mount struct {
 	open           bool // a claim is not bound
 }
 
-// mountKey names a recipe that was made from another by adding volumes.
+// mountKey names a recipe that was made from another by adding volumes or default spread constraints.
 type mountKey struct {
 	base *recipe
 	text string
@@ -34,7 +34,7 @@ type mountKey struct {
 
 // mountPod gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock is held.
 func (b *Book) mountPod(p *cluster.Pod, pod *corev1.Pod) {
-	base := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status)
+	base := b.baseOf(p, pod)
 	sources := sourcesOf(pod)
 	if len(sources) == 0 {
 		b.unmount(p.UID)
@@ -94,6 +94,11 @@ func (b *Book) fill(p *cluster.Pod, m *mount) {
 
 // remount gives pods their class anew after something has changed that their volumes depend on. The lock is held.
 func (b *Book) remount(uids []string) {
+	b.renew(uids, func(p *cluster.Pod) { b.fill(p, b.mounts[p.UID]) })
+}
+
+// renew gives pods anew what follows from other objects, and notes what that changes. The lock is held.
+func (b *Book) renew(uids []string, anew func(*cluster.Pod)) {
 	what := nothing
 	changed := false
 	for _, uid := range uids {
@@ -102,7 +107,7 @@ func (b *Book) remount(uids []string) {
 			continue
 		}
 		p := *old
-		b.fill(&p, b.mounts[uid])
+		anew(&p)
 		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.Exclusive, old.Exclusive) && slices.Equal(p.Unbound, old.Unbound) {
 			continue
 		}

@@ -41,7 +41,8 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 func (b *Book) SetOwner(o cluster.Owner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if have, known := b.owners.now[o.UID]; known && have == o {
+	o.Since = b.now()
+	if have, known := b.owners.now[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired {
 		return
 	}
 	b.owners.set(o.UID, o)

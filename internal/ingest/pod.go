@@ -44,6 +44,7 @@ func (b *Book) DeletePod(pod *corev1.Pod) {
 	}
 	b.pods.remove(old.UID)
 	b.unmount(old.UID)
+	b.defaults.forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settle(command.KindPod, old.UID)
 	b.touch(podChange(old, nil))
@@ -134,6 +135,9 @@ func (b *Book) nodeName(name string) string {
 // already.
 func (b *Book) judge(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
 	p.Judged = p.Node != ""
+	if p.Node == "" {
+		p.Nominated = pod.Status.NominatedNodeName
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type != corev1.PodScheduled {
 			continue

@@ -93,7 +93,7 @@ func (b *Book) putPool(e *poolEntry) {
 // placing is the part of a pool that decides where pods go.
 func placing(p *cluster.Pool) cluster.Pool {
 	out := *p
-	out.Generation, out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = 0, cluster.PoolStatus{}, nil, "", cluster.Wait{}
+	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.Wait{}
 	return out
 }
 

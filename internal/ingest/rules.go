@@ -43,9 +43,14 @@ func (b *Book) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleRea
 	for i := range spec.TopologySpreadConstraints {
 		r.spread(&spec.TopologySpreadConstraints[i])
 	}
+	r.sortRules()
+	return r
+}
+
+// sortRules brings the rules into one order, each once.
+func (r *ruleReader) sortRules() {
 	slices.SortFunc(r.rules, func(x, y *cluster.Rule) int { return cmp.Compare(x.Key, y.Key) })
 	r.rules = slices.Compact(r.rules)
-	return r
 }
 
 func (r *ruleReader) nodeWishes(a *corev1.NodeAffinity) {
@@ -132,6 +137,11 @@ func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
 	if !s.Nothing {
 		s.Namespaces = []string{r.meta.Namespace}
 	}
+	r.spreadOver(c, s)
+}
+
+// spreadOver adds a topology spread constraint that counts the selected pods.
+func (r *ruleReader) spreadOver(c *corev1.TopologySpreadConstraint, s cluster.Selector) {
 	rule := cluster.Rule{
 		Kind: cluster.Spread, Topology: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s}, MaxSkew: int(c.MaxSkew),
 		AnyNode:     c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,

@@ -55,9 +55,14 @@ func (b *Book) dropUnused() {
 	for _, m := range b.mounts {
 		bases[m.base] = true
 	}
+	if b.defaults != nil {
+		for _, e := range b.defaults.pods {
+			bases[e.base] = true
+		}
+	}
 	maps.DeleteFunc(b.shapes, func(_ string, r *recipe) bool { return !classes[r.class] && !bases[r] })
 	maps.DeleteFunc(b.classes, func(_ string, r *recipe) bool { return !classes[r.class] })
-	maps.DeleteFunc(b.mountedRecipes, func(_ mountKey, r *recipe) bool { return !classes[r.class] })
+	maps.DeleteFunc(b.mountedRecipes, func(_ mountKey, r *recipe) bool { return !classes[r.class] && !bases[r] })
 	maps.DeleteFunc(b.rules, func(key string, _ *cluster.Rule) bool { return !rules[key] })
 	maps.DeleteFunc(b.worn, func(_ string, l cluster.Labels) bool { return len(l) > 0 && !worn[&l[0]] })
 	for r := range bases {

@@ -26,9 +26,9 @@ func owners() []client.Object {
 }
 
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
-// elected fills its cache too, takes over at once, and is not ready before.
-func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
-	kinds := append(owners(), &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
+// elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
+func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
+	kinds := append(append(owners(), also...), &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
 		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
 	for _, gvk := range classes {
 		class := &unstructured.Unstructured{}
@@ -53,8 +53,13 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 			if o, ok := ownerOf(obj); ok {
 				b.SetOwner(o)
 			}
-		}, func(obj client.Object) { b.DeleteOwner(obj.GetUID()) })
+			b.SetController(obj.(client.Object))
+		}, func(obj client.Object) {
+			b.DeleteOwner(obj.GetUID())
+			b.DeleteController(obj)
+		})
 	}
+	b.watchDefaults(&w)
 	b.watchSurroundings(&w)
 	w.watch(&appsv1.DaemonSet{}, func(obj any) { b.SetDaemon(obj.(*appsv1.DaemonSet)) },
 		func(obj client.Object) { b.DeleteDaemon(obj.GetUID()) })

@@ -71,7 +71,7 @@ func apiVersionOf(path string) string {
 func kindNames() map[string]string {
 	return map[string]string{
 		"replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet", "jobs": "Job",
-		"replicationcontrollers": "ReplicationController", "nodes": "Node", "pods": "Pod",
+		"replicationcontrollers": "ReplicationController", "nodes": "Node", "pods": "Pod", "services": "Service",
 		"namespaces": "Namespace", "storageclasses": "StorageClass", "csinodes": "CSINode",
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",
 		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
@@ -93,6 +93,7 @@ func startCache(t *testing.T, s *apiServer) cache.Cache {
 	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ReplicationController"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
 	for _, kind := range []string{"Node", "Namespace", "PersistentVolume"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)

@@ -7,12 +7,16 @@ import (
 )
 
 // settle is how long to wait for company of a pod that nobody but its maker wants: long enough for a burst, too short to
-// notice.
-const settle = 50 * time.Millisecond
+// notice. growth is how long other owners that have just been made, or want more pods, may take to make them:
+// what is applied together is planned for together.
+const (
+	settle = 50 * time.Millisecond
+	growth = 250 * time.Millisecond
+)
 
 // batch decides whether to plan now or to wait for more pods. The window is closed early once every pod that the new
-// pods' owners want has appeared and kube-scheduler has looked at one of each kind; otherwise it closes after BatchIdle without a
-// new pod, and after BatchMax in any case.
+// pods' owners want has appeared and kube-scheduler has looked at one of each kind, and no other owner is just making pods;
+// otherwise it closes after BatchIdle without a new pod, and after BatchMax in any case.
 func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	var first, last, lastLoose time.Time
 	complete := true
@@ -42,10 +46,14 @@ func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	}
 	due := cluster.Earlier(last.Add(policy.BatchIdle), first.Add(policy.BatchMax))
 	if complete {
-		due = cluster.Earlier(due, lastLoose.Add(settle))
-		if lastLoose.IsZero() {
-			due = s.Now
+		soon := s.Now
+		if !lastLoose.IsZero() {
+			soon = lastLoose.Add(settle)
 		}
+		if at := s.Growing(); !at.IsZero() && at.Add(growth).After(soon) {
+			soon = at.Add(growth)
+		}
+		due = cluster.Earlier(due, soon)
 	}
 	if s.Now.Before(due) {
 		return false, due

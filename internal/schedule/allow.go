@@ -9,13 +9,16 @@ import (
 // hurdle is a rule that keeps a pod from a place.
 type hurdle struct {
 	rule *cluster.Rule
-	// inverse says that it is the rule of a pod that is there, not the pod's own.
-	inverse bool
+	// inverse says that it is the rule of a pod that is there, not the pod's own; waits that a node on its way will decide.
+	inverse, waits bool
 }
 
 // allows reports whether the rules let one more pod of the kind go to a place: its own, and those of the pods that are
 // there. It answers as kube-scheduler's filters do.
 func (l *ledger) allows(at []int32, k *kind) (hurdle, bool) {
+	if h, ok := l.certain(k); !ok {
+		return h, false
+	}
 	if h, ok := l.allowsSpread(at, k); !ok {
 		return h, false
 	}
@@ -35,6 +38,21 @@ func (l *ledger) allows(at []int32, k *kind) (hurdle, bool) {
 		}
 	}
 	return l.allowsAffinity(at, k)
+}
+
+// certain reports whether it is known where the pods are that the kind's rules look at, and those whose rules look at it.
+func (l *ledger) certain(k *kind) (hurdle, bool) {
+	for _, id := range k.carries {
+		if t := &l.rules[id]; t.adrift > 0 {
+			return hurdle{rule: t.rule, waits: true}, false
+		}
+	}
+	for _, id := range k.counted {
+		if t := &l.rules[id]; t.adrift > 0 && t.rule.Kind == cluster.AntiAffinity {
+			return hurdle{rule: t.rule, inverse: true, waits: true}, false
+		}
+	}
+	return hurdle{}, true
 }
 
 func (l *ledger) allowsSpread(at []int32, k *kind) (hurdle, bool) {

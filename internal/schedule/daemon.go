@@ -6,9 +6,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// attached reports whether a DaemonSet's pod meets all of the class's affinity: wherever such a pod runs, the class may go.
-func (l *ledger) attached(c *cluster.PodClass) bool {
-	return slices.ContainsFunc(l.s.Daemons, func(d *cluster.Daemon) bool { return befriends(l.s, c, d) })
+// attach finds the kinds whose affinity nobody but a DaemonSet's pods can meet: they go where those come.
+func (l *ledger) attach(sh *shop, kinds []*kind) {
+	if len(l.s.Daemons) == 0 {
+		return
+	}
+	for _, k := range kinds {
+		if !slices.ContainsFunc(l.s.Daemons, func(d *cluster.Daemon) bool { return befriends(l.s, k.class, d) }) {
+			continue
+		}
+		k.attached = !slices.ContainsFunc(k.carries, func(id int32) bool {
+			t := &l.rules[id]
+			return t.rule.Kind == cluster.Affinity && (t.total > 0 || slices.ContainsFunc(kinds, func(other *kind) bool {
+				_, counted := slices.BinarySearch(other.counted, id)
+				return counted && len(other.pods) > 0
+			}))
+		})
+		sh.attached[k.class] = sh.attached[k.class] || k.attached
+	}
 }
 
 // befriends reports whether the daemon's pods are what the class's affinity asks for, if it has any.
@@ -52,7 +67,7 @@ func chooses(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
 
 // restrict takes the offerings out of a site's alternative on which daemonsets leave no place for the class: they occupy
 // its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
-func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass) {
+func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass, attached bool) {
 	if len(c.Rules) == 0 && len(c.Ports) == 0 {
 		return
 	}
@@ -61,7 +76,7 @@ func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass) {
 		if clash(c.Ports, d.daemon.Class.Ports) || m.repels(s, c, d.daemon) {
 			w.bits = w.bits.AndNot(d.bits)
 		}
-		if befriends(s, c, d.daemon) {
+		if attached && befriends(s, c, d.daemon) {
 			friends, wanted = friends.Or(d.bits), true
 		}
 	}

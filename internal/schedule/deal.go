@@ -81,6 +81,7 @@ type hand struct {
 	keys   []int32
 	loose  *site
 	combos []combo
+	used   []int // by combination: how many companies went there
 	rooms  []roomy
 	dealt  int
 }
@@ -109,7 +110,8 @@ func (d *dealer) pick(p *party) *hand {
 		d.settle(p, p.units, loose, loose)
 		return nil
 	}
-	return &hand{party: p, keys: keys, loose: loose, combos: d.combosFor(p, loose, keys), rooms: d.roomsFor(p)}
+	combos := d.combosFor(p, loose, keys)
+	return &hand{party: p, keys: keys, loose: loose, combos: combos, used: make([]int, len(combos)), rooms: d.roomsFor(p)}
 }
 
 // roomsFor finds the hosts that would take a pod of the party, were it not for the rules.
@@ -296,13 +298,23 @@ func (d *dealer) one(h *hand) bool {
 			continue
 		}
 		load, price := d.load(h, c), c.site.about(&h.party.need)
-		if best < 0 || load < bestLoad || load == bestLoad && price < bestPrice {
+		better := best < 0 || load < bestLoad
+		if !better && load == bestLoad {
+			// Combinations of several keys are used evenly, so that no order in which the pods are bound ends in one
+			// that is full in each key.
+			better = h.used[i] < h.used[best] || h.used[i] == h.used[best] && price < bestPrice
+			if len(h.keys) == 1 {
+				better = price < bestPrice
+			}
+		}
+		if better {
 			best, bestLoad, bestPrice = i, load, price
 		}
 	}
 	if best < 0 {
 		return false
 	}
+	h.used[best]++
 	c := &h.combos[best]
 	for _, part := range h.party.parts {
 		d.l.add(c.at, nil, part.kind, part.count)

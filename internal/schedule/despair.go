@@ -1,5 +1,11 @@
 package schedule
 
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
 // despair answers for the pods of classes that found no place before, as long as nothing has happened that could help
 // them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
 func (p *Placement) despair(before *Placement, help uint64, kinds []*kind) {
@@ -12,6 +18,7 @@ func (p *Placement) despair(before *Placement, help uint64, kinds []*kind) {
 		if !known || !steady(k) {
 			continue
 		}
+		p.hopeless[k.class.Key] = why
 		for _, pod := range k.take(len(k.pods)) {
 			why.Pod = pod
 			p.Unplaced = append(p.Unplaced, why)
@@ -19,30 +26,28 @@ func (p *Placement) despair(before *Placement, help uint64, kinds []*kind) {
 	}
 }
 
-// steady reports whether what the kind's pods find depends on nothing but nodes and what is for sale.
-func steady(k *kind) bool { return len(k.carries) == 0 && len(k.exclusive) == 0 && len(k.counted) == 0 }
+// steady reports whether what the kind's pods find depends on nothing but their class, nodes and what is for sale.
+func steady(k *kind) bool {
+	return len(k.carries) == 0 && len(k.counted) == 0 && len(k.exclusive) == 0 && len(k.volumes) == 0
+}
 
-// remember keeps the reasons of the pods that found no place, by class, where no pod of the class found one: those that
-// did will come again for the seats that they were given.
-func (p *Placement) remember(l *ledger) {
-	for i := range p.Unplaced {
-		u := p.Unplaced[i]
-		class := u.Pod.Class
-		if len(u.Unsupported) > 0 || len(class.Rules) > 0 || len(u.Pod.Exclusive) > 0 || len(l.census.counted(u.Pod)) > 0 {
-			continue
-		}
-		u.Pod = nil
-		p.hopeless[class.Key] = u
+// doom finds the kinds for which there is nothing, were they alone: neither a host nor anything for sale. Kinds that others
+// were preferred to are not among them: they are tried again each time.
+func (s *settler) doom() {
+	for _, k := range s.kinds {
+		k.doomed = steady(k) && !s.shop.site([]*cluster.PodClass{k.class}, nil).holds(&k.class.Requests) &&
+			!slices.ContainsFunc(s.houses, func(h *house) bool { return s.fits(h, k) && s.suits(h, k) || h.keeps(k) })
 	}
-	if len(p.hopeless) == 0 {
-		return
-	}
-	for i := range p.Assigned {
-		delete(p.hopeless, p.Assigned[i].Pod.Class.Key)
-	}
-	for i := range p.Bins {
-		for _, seat := range p.Bins[i].Seats {
-			delete(p.hopeless, seat.Class)
-		}
+}
+
+// keeps reports whether the host keeps a seat for pods of the kind.
+func (h *house) keeps(k *kind) bool {
+	return slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == k.class.Key })
+}
+
+// remember keeps the reason of a kind for which there is nothing.
+func (p *Placement) remember(k *kind, why Unplaced) {
+	if why.Pod = nil; k.doomed {
+		p.hopeless[k.class.Key] = why
 	}
 }

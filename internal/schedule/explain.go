@@ -22,6 +22,7 @@ func explain(s *cluster.Snapshot, sh *shop, l *ledger, k *kind, out *Placement) 
 		}
 		misses = append(misses, PoolMiss{Pool: p.Name, NotUsable: unusable(p)})
 	}
+	out.remember(k, Unplaced{Taken: taken, Pools: misses})
 	for _, pod := range k.pods {
 		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Taken: taken, Pools: misses})
 	}
@@ -80,7 +81,8 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	free := m.missByPort(&out, k, sold)
 	allowed := m.missByLimit(&out, free)
 	if k.why != nil && allowed.Any() {
-		out.ByTopology, out.Rule, out.Inverse = m.countTypes(allowed), k.why.rule, k.why.inverse
+		out.ByTopology, out.Rule, out.Inverse, out.Waits = m.countTypes(allowed), k.why.rule, k.why.inverse, k.why.waits
+		out.Unlabelled = !m.labels(k.why.rule.Topology)
 		return out
 	}
 	for _, w := range wants {

@@ -25,6 +25,8 @@ type kind struct {
 	exclusive []string
 	// attached says that a DaemonSet's pod, which every node for the kind will have, meets its affinity.
 	attached bool
+	// doomed says that there is nothing for the kind's pods, even were they alone.
+	doomed bool
 	// lone says that the company that the kind's pods want could not be had.
 	lone bool
 	// why is the last rule that kept the kind's pods from a domain, for the explanation.
@@ -145,7 +147,6 @@ func kindsOf(pods []*cluster.Pod, book *ledger) []*kind {
 			k = &kind{class: pod.Class, counted: counted, volumes: shared, exclusive: exclusive}
 			k.carries, k.wishes = book.carried(pod.Class)
 			k.carries = sortedSet(slices.Concat(k.carries, ties))
-			k.attached = book.attached(pod.Class)
 			k.spreads = book.spreadsOf(k)
 			byKey[kindKey{pod.Class, string(text)}] = k
 			kinds = append(kinds, k)

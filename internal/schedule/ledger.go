@@ -47,6 +47,8 @@ type tally struct {
 	// match counts the pods that the rule selects, carry those that have it.
 	match, carry []int32
 	total        int
+	// adrift counts the pods that the rule selects, or that have it, on nodes whose domain the launch will decide.
+	adrift int
 	// spreads are the places of the rule's spreads.
 	spreads []int32
 	// pending says that a pod that looks for a place has the rule; hard that some pod insists on it.
@@ -349,12 +351,19 @@ func (l *ledger) add(at []int32, counts []bool, k *kind, n int) {
 
 func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n int, leaving bool) {
 	for _, id := range carries {
-		if t := &l.rules[id]; t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
+		t := &l.rules[id]
+		if t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
 			t.carry = raise(t.carry, at[t.key], int32(n))
+		}
+		if at[t.key] == unknown && t.hard && !l.draft {
+			t.adrift += n
 		}
 	}
 	for _, id := range counted {
 		t := &l.rules[id]
+		if at[t.key] == unknown && t.hard && !l.draft {
+			t.adrift += n
+		}
 		if at[t.key] < 0 {
 			continue
 		}

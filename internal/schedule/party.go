@@ -106,11 +106,7 @@ func (l *ledger) company(sh *shop, k *kind, kinds []*kind, leads map[*kind]bool)
 		return true
 	}
 	if chosen(k) && !l.somewhere(k) {
-		out := l.together(sh, []part{{k, 1}}, 0, k.ready(), 1)
-		if promised(out, k) < len(k.pods) {
-			k.why = &hurdle{rule: l.clinging(k)}
-		}
-		return out
+		return l.clan(sh, k, kinds, leads)
 	}
 	for _, leader := range kinds {
 		if leader == k || leads[leader] || len(leader.pods) == 0 || l.clings(leader) || !chosen(leader) || len(leader.class.Unsupported) > 0 {
@@ -123,6 +119,63 @@ func (l *ledger) company(sh *shop, k *kind, kinds []*kind, leads map[*kind]bool)
 	}
 	k.why = &hurdle{rule: l.clinging(k)}
 	return nil
+}
+
+// clan makes one company of the kinds that ask to share a node with the same pods, themselves among them: as many of their
+// pods as the largest node holds.
+func (l *ledger) clan(sh *shop, k *kind, kinds []*kind, taken map[*kind]bool) []*party {
+	if taken[k] {
+		return nil // it has gone with another
+	}
+	var parts []part
+	for _, other := range kinds {
+		same := l.joins(other, k) && !taken[other] && !other.lone && len(other.class.Unsupported) == 0
+		if other != k && (!same || len(other.pods) == 0) {
+			continue
+		}
+		next := append(slices.Clone(parts), part{other, 1})
+		if st := sh.site((&party{parts: next}).classes(), require.Set{}); len(st.tops) > 0 {
+			for n := min(other.ready(), l.crowd(next, len(next)-1)); n > 0; n-- {
+				if need := needOf(next, len(next)-1, n); st.holds(&need) {
+					next[len(next)-1].count = n
+					parts = next
+					taken[other] = true
+					break
+				}
+			}
+		}
+		if len(parts) == 0 || parts[len(parts)-1].kind != other || parts[len(parts)-1].count < len(other.pods) {
+			other.why = &hurdle{rule: l.clinging(other)}
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	var need resource.Vector
+	for _, p := range parts {
+		need = need.Add(p.kind.class.Requests.Times(int64(p.count)))
+	}
+	return []*party{{parts: parts, units: 1, need: need}}
+}
+
+// joins reports whether pods of a kind that clings may share k's node: k's pods are what all of its rules ask for.
+func (l *ledger) joins(other, k *kind) bool {
+	rules := l.clingings(other)
+	return len(rules) > 0 && !slices.ContainsFunc(rules, func(id int32) bool {
+		_, chosen := slices.BinarySearch(k.counted, id)
+		return !chosen
+	})
+}
+
+// clingings are the rules by which the kind's pods must share a node with others, sorted.
+func (l *ledger) clingings(k *kind) []int32 {
+	var out []int32
+	for _, id := range k.carries {
+		if t := &l.rules[id]; t.rule.Kind == cluster.Affinity && l.keys[t.key].host {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // somewhere reports whether a pod that the kind's affinity to a node selects has a place already.

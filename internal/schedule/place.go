@@ -17,8 +17,8 @@ type Settings struct {
 	IgnoreWishes bool
 	// RelaxMinValues lets a pool's minValues give way where they can't be met.
 	RelaxMinValues bool
-	// Before is an earlier placement with the same settings, if there is one. It saves work and changes nothing: what
-	// found no place then, and could not have been helped by anything since, is not tried again.
+	// Before is an earlier placement with the same settings, if there is one. It saves work and changes nothing: pods
+	// for which there was nothing then, had they been alone, are not tried again until something happens that may help.
 	Before *Placement
 }
 
@@ -63,10 +63,12 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	hosts := o.Hosts()
 	houses := moveIn(book, hosts)
 	moveIn(book, o.Leaving())
+	book.attach(shop, kinds)
 	out.despair(settings.Before, o.Base.Help, kinds)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
 	settler := &settler{l: book, shop: shop, houses: houses, kinds: kinds, wishes: !settings.IgnoreWishes, out: &out}
+	settler.doom()
 	settler.run()
 
 	// 3. Buy nodes for the rest.
@@ -101,7 +103,6 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: k.class.Unsupported})
 		}
 	}
-	out.remember(book)
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
 }

@@ -39,6 +39,9 @@ type PoolMiss struct {
 	// Rule is the one between pods that left no domain; Inverse says that it is another pod's.
 	Rule    *cluster.Rule
 	Inverse bool
+	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of the
+	// pool has the label that the rule is about.
+	Waits, Unlabelled bool
 	// MinValues names the key of which too few values were left.
 	MinValues string
 }
@@ -61,7 +64,7 @@ func (m *PoolMiss) String() string {
 		parts = append(parts, fmt.Sprintf("%d don't match the pod's %s", m.ByRequirement, m.Key))
 	}
 	if m.ByResources > 0 {
-		parts = append(parts, fmt.Sprintf("%d are too small (%s: the pod needs %s, the largest leaves %s for pods)", m.ByResources, m.Resource, m.Need, m.Best))
+		parts = append(parts, fmt.Sprintf("%d are too small (%s: the pod needs %s, the largest of them leaves %s for pods)", m.ByResources, m.Resource, m.Need, m.Best))
 	}
 	if m.ByOffering > 0 {
 		parts = append(parts, fmt.Sprintf("%d have no capacity right now", m.ByOffering))
@@ -73,7 +76,7 @@ func (m *PoolMiss) String() string {
 		parts = append(parts, fmt.Sprintf("%d would exceed the pool's limit of %s", m.ByLimit, m.Limit))
 	}
 	if m.ByTopology > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s", m.ByTopology, ruled(m.Rule, m.Inverse)))
+		parts = append(parts, fmt.Sprintf("%d %s", m.ByTopology, m.ruled()))
 	}
 	if m.MinValues != "" {
 		parts = append(parts, fmt.Sprintf("minValues of %s can't be met", m.MinValues))
@@ -108,16 +111,27 @@ func (m *PoolMiss) shortage(names *resource.Names, dim int, need, best int64) {
 }
 
 // ruled says what a rule between pods makes of the nodes that could be had.
-func ruled(r *cluster.Rule, inverse bool) string {
+func (m *PoolMiss) ruled() string {
+	r := m.Rule
+	where := "in a " + r.Topology
+	if r.Topology == cluster.HostnameLabel {
+		where = "on a node"
+	}
 	switch {
-	case inverse && r.Kind == cluster.AntiAffinity:
-		return fmt.Sprintf("would be in a %s where a pod's anti-affinity keeps this one away", r.Topology)
-	case inverse:
+	case len(r.Selectors) == 0:
+		return "would be in another zone than the pods with which the pod shares a volume"
+	case m.Waits:
+		return fmt.Sprintf("have to wait: pods that the rule about %s looks at are on a node that is being launched", r.Topology)
+	case m.Unlabelled && !m.Inverse:
+		return fmt.Sprintf("have no label %s, which the pod's rule is about", r.Topology)
+	case m.Inverse && r.Kind == cluster.AntiAffinity:
+		return fmt.Sprintf("would be %s where another pod's anti-affinity keeps this one away", where)
+	case m.Inverse:
 		return fmt.Sprintf("would upset another pod's rule about %s", r.Topology)
 	case r.Kind == cluster.Spread:
 		return fmt.Sprintf("would break the pod's spread over %s (maxSkew %d)", r.Topology, r.MaxSkew)
 	case r.Kind == cluster.Affinity:
-		return fmt.Sprintf("would be in a %s without a pod that its affinity asks for", r.Topology)
+		return fmt.Sprintf("would be %s without a pod that its affinity asks for", where)
 	}
-	return fmt.Sprintf("would be in a %s with a pod that its anti-affinity avoids", r.Topology)
+	return fmt.Sprintf("would be %s with a pod that its anti-affinity avoids", where)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // clone copies what the ledger has counted; rules and kinds are shared.
@@ -36,11 +37,13 @@ func (l *ledger) clone() *ledger {
 // rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
 // ledger then counts those who did.
 func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dropped int) {
-	for _, c := range crates {
-		for i := range c.loads {
-			l.volumes.claim(c.loads[i].kind.exclusive)
+	defer func() {
+		for _, c := range kept {
+			for i := range c.loads {
+				l.volumes.claim(c.loads[i].kind.exclusive)
+			}
 		}
-	}
+	}()
 	if len(l.rules) == 0 {
 		return crates, 0
 	}
@@ -73,9 +76,12 @@ func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dr
 		}
 	}
 	for i, c := range crates {
-		dropped += c.evict(in[i])
+		out := c.evict(in[i])
+		dropped += out
 		if len(c.loads) > 0 {
-			kept = append(kept, c)
+			if kept = append(kept, c); out > 0 && c.house == nil {
+				c.shrink()
+			}
 			continue
 		}
 		if c.house != nil { // its room was kept in vain, which nobody else will miss in this placement
@@ -89,7 +95,8 @@ func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dr
 	return kept, dropped
 }
 
-// enter lets as many of the load's pods in as the rules allow.
+// enter lets the load's pods in if the rules allow it: all at once if they have none, else as many as the rules allow, and
+// one at a time where they are spread, so that none of the places is used up before the others.
 func (l *ledger) enter(sp *spot, ld *load, in *int) (progress bool) {
 	for *in < len(ld.pods) {
 		n := 1
@@ -100,7 +107,9 @@ func (l *ledger) enter(sp *spot, ld *load, in *int) (progress bool) {
 		}
 		l.add(sp.at, sp.counts, ld.kind, n)
 		*in += n
-		progress = true
+		if progress = true; len(ld.kind.spreads) > 0 {
+			break
+		}
 	}
 	return progress
 }
@@ -118,6 +127,39 @@ func (c *crate) evict(in []int) (dropped int) {
 	}
 	c.loads = loads
 	return dropped
+}
+
+// shrink buys the cheapest node for what is left in the crate.
+func (c *crate) shrink() {
+	var content resource.Vector
+	var sites []*site
+	for _, ld := range c.loads {
+		content = content.Add(ld.kind.class.Requests.Times(int64(len(ld.pods))))
+		if !slices.Contains(sites, ld.site) {
+			sites = append(sites, ld.site)
+		}
+	}
+	slices.SortFunc(sites, func(x, y *site) int { return x.number - y.number })
+	rows, catalog := c.m.forSale, c.m.pool.Catalog
+	for _, st := range sites {
+		rows = rows.And(st.rows[c.m.number])
+	}
+	best, own := c.row, &catalog.Offerings[c.row]
+	for i := range rows.All {
+		o := &catalog.Offerings[i]
+		if o.Reservation == own.Reservation && o.Price < catalog.Offerings[best].Price && c.m.holds(i, &content) &&
+			c.m.withinLimited(&catalog.Types[o.Type].Capacity, &catalog.Types[own.Type].Capacity) {
+			best = i
+		}
+	}
+	p := newPurchase(c.m, best, sites, content)
+	b := p.bin()
+	if len(p.wants) < len(sites) || b.Relaxed && !c.Relaxed {
+		return // no single alternative does; what was bought still does
+	}
+	c.m.left.charge(c.Capacity, -1)
+	c.m.left.charge(b.Capacity, 1)
+	c.Bin, c.row, c.rows = b, best, p.rows
 }
 
 // host is the node that the crate will become, as far as that is decided.

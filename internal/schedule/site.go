@@ -22,6 +22,8 @@ type shop struct {
 	// stocks are how many instances each reservation has left; relax lets minValues give way.
 	stocks map[string]int
 	relax  bool
+	// attached are the classes that can only go where a DaemonSet's pods come.
+	attached map[*cluster.PodClass]bool
 }
 
 // demand is what a class asks of a node, numbered.
@@ -51,11 +53,17 @@ type bargain struct {
 
 func newShop(s *cluster.Snapshot, relax bool) *shop {
 	sh := &shop{s: s, tiers: marketTiers(s), sites: make(map[string]*site), texts: make(map[*cluster.PodClass]demand),
-		numbers: make(map[string]int), stocks: make(map[string]int), relax: relax}
+		numbers: make(map[string]int), stocks: make(map[string]int), relax: relax,
+		attached: make(map[*cluster.PodClass]bool)}
 	sh.markets = slices.Concat(sh.tiers...)
 	for _, m := range sh.markets {
 		for i := range m.pool.Catalog.Offerings {
-			if o := &m.pool.Catalog.Offerings[i]; o.Reservation != "" {
+			o := &m.pool.Catalog.Offerings[i]
+			if o.Reservation == "" {
+				continue
+			}
+			// Pools may have been told at different times: the least is what can be counted on.
+			if left, known := sh.stocks[o.Reservation]; !known || o.Left < left {
 				sh.stocks[o.Reservation] = o.Left
 			}
 		}
@@ -159,7 +167,7 @@ func (sh *shop) newSite(classes []*cluster.PodClass, pins require.Set) *site {
 		for j := range st.wants[i] {
 			w := &st.wants[i][j]
 			for _, c := range classes {
-				m.restrict(sh.s, w, c)
+				m.restrict(sh.s, w, c, sh.attached[c])
 			}
 			st.rows[i] = st.rows[i].Or(w.bits)
 		}

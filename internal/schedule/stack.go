@@ -22,17 +22,21 @@ type stacker struct {
 	l      *ledger
 	wishes bool
 	ports  []cluster.Port
-	opens  []openLabel
+	opens  []openKey
+	values map[openKey][]string
 	likes  map[string]*like
 	order  []*like
 	avoid  bool // some pool has taints that pods should rather avoid
 }
 
-// openLabel is a value of a label that a pool leaves open and some pod asks for.
-type openLabel struct {
+// openKey is a label that a pool leaves open and some pod asks for.
+type openKey struct {
 	market int
-	label  cluster.Label
+	key    string
 }
+
+// openDigits bounds the number of values of such a label, 4096, that pods are kept apart by.
+const openDigits = 12
 
 // stackKey tells stacks apart.
 type stackKey struct {
@@ -44,7 +48,7 @@ type stackKey struct {
 }
 
 func (s *stacker) stacks(portions []*portion) []*stack {
-	s.likes = make(map[string]*like)
+	s.likes, s.values = make(map[string]*like), make(map[openKey][]string)
 	for _, p := range portions {
 		s.collect(p)
 	}
@@ -89,8 +93,12 @@ func (s *stacker) collect(p *portion) {
 	for number, wants := range p.site.wants {
 		for i := range wants {
 			for _, label := range wants[i].open {
-				if at := (openLabel{number, label}); !slices.Contains(s.opens, at) {
-					s.opens = append(s.opens, at)
+				key := openKey{number, label.Key}
+				if s.values[key] == nil {
+					s.opens = append(s.opens, key)
+				}
+				if !slices.Contains(s.values[key], label.Value) {
+					s.values[key] = append(s.values[key], label.Value)
 				}
 			}
 		}
@@ -147,16 +155,26 @@ func (s *stacker) marks(p *portion) pack.Marks {
 
 // labelMarks keeps pods apart that want different values of a label that the pool leaves open.
 func (s *stacker) labelMarks(p *portion, m *pack.Marks, first int32) {
-	for i, open := range s.opens {
-		for _, w := range p.site.wants[open.market] {
-			value, asked := w.open.Get(open.label.Key)
-			switch {
-			case !asked:
-			case value == open.label.Value:
-				m.Shuns = append(m.Shuns, first+int32(i))
-			default:
-				m.Shunned = append(m.Shunned, first+int32(i))
+	for number, wants := range p.site.wants {
+		for _, w := range wants {
+			for _, label := range w.open {
+				s.colour(m, first, openKey{number, label.Key}, label.Value)
 			}
+		}
+	}
+}
+
+// colour marks a value of a key so that any two different values shun each other: by the digits of its number, two marks a
+// digit, because there may be hundreds of values.
+func (s *stacker) colour(m *pack.Marks, first int32, key openKey, value string) {
+	at := slices.Index(s.opens, key)
+	number := slices.Index(s.values[key], value)
+	for digit := range openDigits {
+		id := first + int32((at*openDigits+digit)*2)
+		if number>>digit&1 == 1 {
+			m.Shuns, m.Shunned = append(m.Shuns, id), append(m.Shunned, id+1)
+		} else {
+			m.Shuns, m.Shunned = append(m.Shuns, id+1), append(m.Shunned, id)
 		}
 	}
 }
