@@ -17,7 +17,8 @@ func (l *ledger) attach(sh *shop, kinds []*kind) {
 		}
 		k.attached = !slices.ContainsFunc(k.carries, func(id int32) bool {
 			t := &l.rules[id]
-			return t.rule.Kind == cluster.Affinity && (t.total > 0 || slices.ContainsFunc(kinds, func(other *kind) bool {
+			// A pod that is there helps on a new node only if it need not be on the same one.
+			return t.rule.Kind == cluster.Affinity && (t.total > 0 && !l.keys[t.key].host || slices.ContainsFunc(kinds, func(other *kind) bool {
 				_, counted := slices.BinarySearch(other.counted, id)
 				return counted && len(other.pods) > 0
 			}))

@@ -156,6 +156,9 @@ func (d *dealer) lodge(h *hand) bool {
 			}
 			d.l.add(house.at, house.counts, k, 1)
 			house.occupy(k, 1)
+			if d.l.crossed(k) {
+				k.order = append(k.order, h.loose)
+			}
 			d.late = append(d.late, &crate{house: house, loads: []load{{k, k.take(1), h.loose}}})
 			h.party.units--
 			return true
@@ -316,12 +319,27 @@ func (d *dealer) one(h *hand) bool {
 	}
 	h.used[best]++
 	c := &h.combos[best]
+	if k := h.party.parts[0].kind; len(h.party.parts) == 1 && d.l.crossed(k) {
+		k.order = append(k.order, c.site)
+	}
 	for _, part := range h.party.parts {
 		d.l.add(c.at, nil, part.kind, part.count)
 	}
 	h.dealt++
 	d.settle(h.party, 1, c.site, h.loose)
 	return true
+}
+
+// crossed reports whether the kind's pods are spread over several keys beside the hostname: then not every order in which
+// they are let in comes to an end.
+func (l *ledger) crossed(k *kind) bool {
+	keys := 0
+	for _, n := range k.spreads {
+		if !l.keys[l.spreads[n].key].host {
+			keys++
+		}
+	}
+	return keys > 1
 }
 
 // admits asks the rules of every pod of a company. That they follow one another is left to the referee.

@@ -25,6 +25,8 @@ type kind struct {
 	exclusive []string
 	// attached says that a DaemonSet's pod, which every node for the kind will have, meets its affinity.
 	attached bool
+	// order is the sites to which the kind's pods were dealt, one after the other.
+	order []*site
 	// doomed says that there is nothing for the kind's pods, even were they alone.
 	doomed bool
 	// lone says that the company that the kind's pods want could not be had.

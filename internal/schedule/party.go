@@ -37,7 +37,7 @@ func parties(l *ledger, sh *shop, kinds []*kind) []*party {
 	var out []*party
 	leads, follows := make(map[*kind]bool), make(map[*kind]bool)
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
-		if len(k.pods) == 0 {
+		if len(k.pods) == 0 || k.doomed { // whoever has nothing to hope for must not change what others get
 			return true
 		}
 		if len(k.exclusive) == 0 {

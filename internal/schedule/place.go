@@ -152,7 +152,7 @@ func setAside(kinds []*kind) []*kind {
 // buy deals pods to domains and packs each tier of pools, the heaviest first.
 func buy(book *ledger, sh *shop, kinds []*kind, hosts *settler, wide bool) []*crate {
 	for _, k := range kinds {
-		k.why = nil
+		k.why, k.order = nil, nil
 	}
 	draft := book.clone()
 	draft.draft = true

@@ -62,8 +62,11 @@ func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dr
 	for i, c := range crates {
 		in[i] = make([]int, len(c.loads))
 	}
-	// Whoever has no rule of his own may come first.
+	// Whoever has no rule of his own may come first, then those who were dealt, in that order, then anybody.
 	for _, strangers := range []bool{true, false} {
+		if !strangers {
+			l.recall(crates, spots, in)
+		}
 		for again := true; again; {
 			again = false
 			for i, c := range crates {
@@ -93,6 +96,58 @@ func referee(l *ledger, sh *shop, crates []*crate, first int) (kept []*crate, dr
 		}
 	}
 	return kept, dropped
+}
+
+// berth is a place that was bought for pods of a kind.
+type berth struct{ crate, load int }
+
+// recall lets pods that are spread in in the order in which they were dealt: then each found its place allowed.
+func (l *ledger) recall(crates []*crate, spots []*spot, in [][]int) {
+	type dealt struct {
+		kind *kind
+		site *site
+	}
+	berths, seen := make(map[dealt][]berth), make(map[*kind]bool)
+	var kinds []*kind
+	for i, c := range crates {
+		for j := range c.loads {
+			k := c.loads[j].kind
+			if len(k.order) == 0 {
+				continue
+			}
+			at := dealt{k, c.loads[j].site}
+			berths[at] = append(berths[at], berth{i, j})
+			if !seen[k] {
+				seen[k], kinds = true, append(kinds, k)
+			}
+		}
+	}
+	slices.SortStableFunc(kinds, compareKinds)
+	for again := true; again; {
+		again = false
+		for _, k := range kinds {
+			for len(k.order) > 0 {
+				at := dealt{k, k.order[0]}
+				for len(berths[at]) > 0 && full(crates, in, berths[at][0]) {
+					berths[at] = berths[at][1:]
+				}
+				if len(berths[at]) > 0 {
+					b := berths[at][0]
+					if _, ok := l.allows(spots[b.crate].at, k); !ok {
+						break
+					}
+					l.add(spots[b.crate].at, spots[b.crate].counts, k, 1)
+					in[b.crate][b.load]++
+					again = true
+				}
+				k.order = k.order[1:]
+			}
+		}
+	}
+}
+
+func full(crates []*crate, in [][]int, b berth) bool {
+	return in[b.crate][b.load] == len(crates[b.crate].loads[b.load].pods)
 }
 
 // enter lets the load's pods in if the rules allow it: all at once if they have none, else as many as the rules allow, and
