@@ -34,6 +34,8 @@ type Snapshot struct {
 
 	// Planned is when pods were last planned for: pods seen since then have not been in any plan.
 	Planned time.Time
+	// Bound is when a pod, daemons' aside, was last bound to a node.
+	Bound time.Time
 	// Gone holds the provider ids of instances that the cloud has said it no longer knows.
 	Gone map[string]bool
 	// Busy holds the keys of commands that are under way, or whose effect the watch has not shown yet.

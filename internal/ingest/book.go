@@ -79,6 +79,7 @@ type Book struct {
 	gone      map[string]bool     // by claim UID and by provider id
 	refusals  map[string]*refusal // by pool
 	planned   time.Time
+	bound     time.Time // when a pod that we knew was bound last
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
@@ -133,7 +134,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.measureAgain()
 	b.sweep()
 	s := &cluster.Snapshot{
-		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned,
+		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
 		Pods: b.pods.all(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(),
 		Busy:       make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),

@@ -60,6 +60,7 @@ func (b *Book) notePodEvent(old, now *cluster.Pod, came time.Time) {
 	if after {
 		if old != nil {
 			came = b.now()
+			b.bound = came
 		}
 		// The node may not be known yet: the order of the watches is not defined.
 		if came.After(b.podEvents[now.Node]) {

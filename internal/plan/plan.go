@@ -63,7 +63,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
 		p.place(overlay, policy.Schedule, before)
-		p.createClaims(s)
+		p.createClaims(s, policy)
 		for _, pool := range s.Pools {
 			if pool.Held {
 				p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
@@ -109,9 +109,14 @@ func (p *Plan) add(step lifecycle.Step) {
 }
 
 // createClaims asks for a claim for every new node.
-func (p *Plan) createClaims(s *cluster.Snapshot) {
+func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 	taken := make(map[string]bool, len(p.Placement.Bins))
+	moving := newMoving(s, &p.Placement, policy)
 	for i := range p.Placement.Bins {
+		if wake, wait := moving.wait(&p.Placement.Bins[i]); wait {
+			p.WakeAt = cluster.Earlier(p.WakeAt, wake)
+			continue
+		}
 		c := createClaim(&p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		taken[c.Name] = true
 		p.Commands = append(p.Commands, c)

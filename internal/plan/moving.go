@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// longestMove bounds how long pods are taken to be moving in after a node has opened.
+const longestMove = time.Minute
+
+// moving says whether kube-scheduler is still filling nodes that were made for pods. It does not put each pod on the node
+// that was made for it, so while it is at work some pods look as if they had no place: theirs is taken, and that of the pod
+// which took it is free. What is really missing shows when it is done, and can then be bought at once.
+type moving struct {
+	s       *cluster.Snapshot
+	until   time.Time
+	ongoing bool
+	seats   map[string]bool // classes for which a node has been made lately
+}
+
+func newMoving(s *cluster.Snapshot, placement *schedule.Placement, policy Policy) *moving {
+	m := &moving{s: s, until: s.Bound.Add(policy.BatchIdle), seats: make(map[string]bool)}
+	m.ongoing = !s.Bound.IsZero() && s.Now.Before(m.until) && len(placement.Assigned) > 0
+	if !m.ongoing {
+		return m
+	}
+	for _, c := range s.Claims {
+		open := c.Condition(cluster.Initialized)
+		if c.Deleting.IsZero() && open.Status == cluster.True && s.Now.Before(open.Since.Add(longestMove)) {
+			for _, seat := range c.Seats {
+				m.seats[seat.Class] = true
+			}
+		}
+	}
+	return m
+}
+
+// wait reports whether a new node can wait until when: it is only for pods that have been planned for before and whose kind
+// has nodes that are being filled.
+func (m *moving) wait(b *schedule.Bin) (until time.Time, wait bool) {
+	if !m.ongoing {
+		return time.Time{}, false
+	}
+	for _, p := range b.Pods {
+		if p.Node != "" || p.NewAt().After(m.s.Planned) || !m.seats[p.Class.Key] {
+			return time.Time{}, false
+		}
+	}
+	return m.until, true
+}
