@@ -95,7 +95,9 @@ func newDrama(seed int64) *drama {
 	return d
 }
 
-func (d *drama) note(format string, args ...any) { d.trail = append(d.trail, fmt.Sprintf(format, args...)) }
+func (d *drama) note(format string, args ...any) {
+	d.trail = append(d.trail, fmt.Sprintf(format, args...))
+}
 
 func (d *drama) setPool() {
 	p := pool("default")
