@@ -15,7 +15,7 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	w.apply("reasons/pools", "reasons/pods")
 	w.run()
 	for pod, words := range map[string][]string{
-		"too-large":     {`NodePool "open"`, "too small", "cpu: the pod needs 500", "the largest leaves"},
+		"too-large":     {`NodePool "open"`, "too small", "cpu: the pod needs 500", "the largest of them leaves"},
 		"no-such-label": {`NodePool "closed"`, "label team In [red]", "neither sets nor allows"},
 		"no-such-zone":  {`NodePool "open"`, "don't match the pod's topology.kubernetes.io/zone"},
 		"not-tolerated": {`NodePool "closed"`, "does not tolerate taint dedicated=blue:NoSchedule"},
