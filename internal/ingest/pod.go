@@ -99,7 +99,7 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	}
 	p.DoNotDisrupt = pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
-	if owner := metav1.GetControllerOf(pod); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner = string(owner.UID)
 		if o, known := b.owners.now[p.Owner]; known {
 			p.Owner = o.UID

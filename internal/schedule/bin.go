@@ -357,10 +357,10 @@ func (p *purchase) describe(b *Bin, c *choice) {
 
 // include adds a value to a short sorted list.
 func include(list []string, value string) []string {
-	i, there := slices.BinarySearchFunc(list, value, strings.Compare)
-	if there || value == "" {
+	if value == "" || slices.Contains(list, value) { // mostly it is the very same string, which is quick to tell
 		return list
 	}
+	i, _ := slices.BinarySearchFunc(list, value, strings.Compare)
 	return slices.Insert(list, i, value)
 }
 
