@@ -24,6 +24,8 @@ type Offering struct {
 	Zone, CapacityType string
 	Price              float64 // dollars per hour
 	Available          bool
+	// Trial offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
+	Trial bool
 	// Reservation names the capacity that was paid for in advance, of which Left instances are still free; empty for
 	// offerings without bound.
 	Reservation string

@@ -36,12 +36,34 @@ type Claim struct {
 	// HasTerminationGrace and TerminationGrace bound how long a drain may take.
 	HasTerminationGrace bool
 	TerminationGrace    time.Duration
+	// Expire is how long the claim may live; Deadline is when its end must be over, whoever has not left by then: what its
+	// termination annotation says, zero without one.
+	Expire   Wait
+	Deadline time.Time
+	// DoNotRepair keeps an unhealthy node from being replaced.
+	DoNotRepair bool
+	// Problems are what is wrong with the text of a claim that a person wrote.
+	Problems []Problem
 	// InstanceGone says that the cloud no longer knows the instance.
 	InstanceGone bool
 	// Foreign claims belong to a provider that is not ours: their nodes are there for pods, but nothing is done to them.
 	Foreign bool
 	// Expected marks a claim that we have asked for and the API server has not shown yet.
 	Expected bool
+}
+
+// Standalone reports whether a person made the claim: it belongs to no pool.
+func (c *Claim) Standalone() bool { return c.Pool == "" }
+
+// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like.
+func (c *Claim) End() (at time.Time, has bool) {
+	switch {
+	case !c.Deadline.IsZero():
+		return c.Deadline, true
+	case c.HasTerminationGrace && !c.Deleting.IsZero():
+		return c.Deleting.Add(c.TerminationGrace), true
+	}
+	return time.Time{}, false
 }
 
 // Seat keeps room on a claim for a number of pods of a class. It outlives a restart as an annotation, so that the pods a
@@ -90,8 +112,18 @@ type Node struct {
 	Cordoned     bool
 	Ready        bool
 	DoNotDisrupt bool
+	DoNotRepair  bool
+	// Conditions are those that some repair policy names.
+	Conditions []NodeCondition
 	// Capacity and Allocatable as the kubelet reports them.
 	Capacity, Allocatable resource.Vector
+}
+
+// NodeCondition is a condition of a node's health.
+type NodeCondition struct {
+	Type, Status string
+	// Since is when the status last changed.
+	Since time.Time
 }
 
 // HasTaint reports whether the node carries a taint with the key and effect, whatever its value.

@@ -106,8 +106,12 @@ type Pod struct {
 	Deleting time.Time
 	Grace    time.Duration
 
-	// DoNotDisrupt keeps its node from being disrupted.
-	DoNotDisrupt bool
+	// DoNotDisrupt keeps its node from being disrupted; if that ends by itself, DoNotDisruptUntil is when.
+	DoNotDisrupt      bool
+	DoNotDisruptUntil time.Time
+	// Started is when its kubelet took it on; Ready pods serve, and count as healthy for disruption budgets.
+	Started time.Time
+	Ready   bool
 	// Critical pods are drained after the others.
 	Critical bool
 	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits them.

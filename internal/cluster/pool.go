@@ -13,8 +13,11 @@ type Pool struct {
 	Generation int64
 	Weight     int32
 	Deleting   bool
-	// Static pools keep a fixed number of nodes; pods never make them grow.
-	Static bool
+	// Static pools keep a fixed number of nodes, Replicas; pods never make them grow.
+	Static   bool
+	Replicas int64
+	// Timeouts of the pool's own; zero for what the settings say.
+	Timeouts Timeouts
 
 	Template Template
 	Limits   Limits
@@ -30,10 +33,13 @@ type Pool struct {
 	Catalog      *Catalog
 	CatalogError string
 
-	// Held says that the cloud has refused the pool's last launches without saying what else to try: it is left alone
-	// until HeldUntil.
+	// Held says that the pool's last launches have failed without a hint what else to try: it is left alone until
+	// HeldUntil. HeldFor is what the cloud said.
 	Held      bool
 	HeldUntil time.Time
+	HeldFor   string
+	// Registering says whether the pool's latest launches have become nodes: Unknown as long as there were none.
+	Registering ConditionStatus
 
 	// Status is what the pool's status says now, to tell what has to be written.
 	Status PoolStatus
@@ -49,6 +55,9 @@ func (p *Pool) Usable() bool {
 func (p *Pool) Waiting() bool {
 	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil && p.CatalogError == ""
 }
+
+// Timeouts are how long a node may take to come; zero for no word about it.
+type Timeouts struct{ Launch, Registration, Initialization time.Duration }
 
 // Template is what a pool's new nodes look like.
 type Template struct {

@@ -31,6 +31,14 @@ type Snapshot struct {
 	Owners  map[string]Owner // by UID
 	// Namespaces holds the labels of each namespace.
 	Namespaces map[string]Labels
+	// Guards are the disruption budgets of pods, by namespace and name.
+	Guards []*Guard
+	// Attached holds, by node, the handles of the volumes that are still attached to it, as pods name them.
+	Attached map[string][]string
+	// Census is what the cloud last said it runs; nil before its first answer.
+	Census *Census
+	// Notes are what should be told to people although no decision depends on it.
+	Notes []Note
 
 	// Planned is when pods were last planned for: pods seen since then have not been in any plan.
 	Planned time.Time
@@ -65,7 +73,8 @@ type view struct {
 	claimsOf    map[string][]*Claim // by pool
 	kin         map[string]*kin     // by owner UID
 	pendingPods []*Pod
-	nominated   map[string]bool // nodes that kube-scheduler has chosen for a pod which is not bound yet
+	guards      map[string][]*Guard // by namespace
+	nominated   map[string]bool     // nodes that kube-scheduler has chosen for a pod which is not bound yet
 }
 
 // tenants are the pods that take up room on one node.
@@ -104,6 +113,12 @@ func (s *Snapshot) Seal() *Snapshot {
 		v.addClaim(c)
 	}
 	v.addPods(s.Pods)
+	if len(s.Guards) > 0 {
+		v.guards = make(map[string][]*Guard)
+	}
+	for _, g := range s.Guards {
+		v.guards[g.Namespace] = append(v.guards[g.Namespace], g)
+	}
 	s.view = v
 	return s
 }

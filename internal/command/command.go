@@ -42,11 +42,27 @@ type CreateClaim struct {
 	Price float64
 }
 
+// Nominate tells kube-scheduler on which node a pod is expected, so that it puts it there and keeps the room for it.
+type Nominate struct {
+	Pod, UID, Namespace, Name string
+	Node                      string
+}
+
+// Bind puts a pod on a node without waiting for kube-scheduler: its kubelet can begin before the node is ready.
+type Bind struct {
+	Pod, UID, Namespace, Name string
+	Node                      string
+}
+
 // LaunchInstance has the cloud run an instance for a claim.
 type LaunchInstance struct{ Claim, UID string }
 
 // Register joins a node to its claim: labels, taints, finalizer and owner are put in place and the node is opened.
-type Register struct{ Claim, Node string }
+type Register struct {
+	Claim, Node string
+	// Bare says that the node came without the taint that keeps pods off until now: some may be there already.
+	Bare bool
+}
 
 // Initialize marks a node that is ready for all its pods.
 type Initialize struct{ Claim, Node string }
@@ -65,6 +81,15 @@ type DeleteClaim struct {
 	Claim, UID, Node string
 	Reason           Reason
 	Message          string
+	// Deadline is written to the claim first if it is set: by then it must be gone.
+	Deadline time.Time
+}
+
+// DeleteNode begins the end of a node that has lost its claim.
+type DeleteNode struct {
+	Node, UID string
+	Reason    Reason
+	Message   string
 }
 
 // Evict asks a pod to leave its node.
@@ -76,7 +101,7 @@ type Evict struct {
 	Grace time.Duration
 }
 
-// Terminate has the cloud end the instance of a claim, or of a node whose claim is lost. Without a ProviderID the claim
+// Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without a ProviderID the claim
 // was never seen launched; the cloud is asked whether it runs an instance for it all the same.
 type Terminate struct{ Claim, UID, Node, ProviderID string }
 
@@ -96,14 +121,19 @@ type SetPool struct {
 	Status cluster.PoolStatus
 }
 
-// SetClaim writes conditions of a claim and the time of its last pod event, where it is set.
+// SetClaim writes conditions of a claim, the time of its last pod event and the time by which it must be gone, where they
+// are set.
 type SetClaim struct {
 	Claim        string
 	Conditions   []cluster.Condition
 	LastPodEvent time.Time
+	Deadline     time.Time
 }
 
 func (c CreateClaim) Key() string    { return "create/" + c.Name }
+func (c Nominate) Key() string       { return "nominate/" + c.UID }
+func (c Bind) Key() string           { return "bind/" + c.UID }
+func (c DeleteNode) Key() string     { return "delete-node/" + c.Node }
 func (c LaunchInstance) Key() string { return "launch/" + c.Claim }
 func (c Register) Key() string       { return "register/" + c.Claim }
 func (c Initialize) Key() string     { return "initialize/" + c.Claim }
@@ -128,6 +158,9 @@ func (c SetPool) Key() string  { return "pool/" + c.Pool }
 func (c SetClaim) Key() string { return "claim/" + c.Claim }
 
 func (CreateClaim) command()    {}
+func (Nominate) command()       {}
+func (Bind) command()           {}
+func (DeleteNode) command()     {}
 func (LaunchInstance) command() {}
 func (Register) command()       {}
 func (Initialize) command()     {}
@@ -154,6 +187,16 @@ const (
 	LaunchTimeout        Reason = "LaunchTimeout"
 	RegistrationTimeout  Reason = "RegistrationTimeout"
 	NodeMissing          Reason = "NodeMissing"
+	// InstanceMissing: the cloud no longer runs the claim's instance. ClaimMissing: nobody claims the node or instance.
+	InstanceMissing       Reason = "InstanceMissing"
+	ClaimMissing          Reason = "ClaimMissing"
+	InitializationTimeout Reason = "InitializationTimeout"
+	Expired               Reason = "Expired"
+	Unhealthy             Reason = "Unhealthy"
+	// ScaledDown: a static pool wants fewer nodes.
+	ScaledDown Reason = "ScaledDown"
+	// Invalid: a claim that a person wrote can never be launched.
+	Invalid Reason = "ValidationFailed"
 )
 
 // Outcome is what became of a command. It goes back through ingest, which is the only way back.

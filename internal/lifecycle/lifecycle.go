@@ -18,6 +18,8 @@ import (
 type Settings struct {
 	LaunchTimeout       time.Duration
 	RegistrationTimeout time.Duration
+	// InitializationTimeout is how long a registered node may take to be ready for pods; zero for as long as it likes.
+	InitializationTimeout time.Duration
 }
 
 // podEventEvery bounds how often the time of the last pod event is written to a claim.

@@ -21,7 +21,24 @@ type Policy struct {
 	Lifecycle           lifecycle.Settings
 	// Schedule says what is made of preferences and of minValues.
 	Schedule schedule.Settings
+	// Placement is how pods get to the nodes that were made for them.
+	Placement PlacementMode
+	// StaticCapacity serves pools that keep a fixed number of nodes.
+	StaticCapacity bool
+	// Repair says which nodes are beyond hope.
+	Repair disrupt.RepairSettings
 }
+
+// PlacementMode is how pods get to the nodes that were made for them.
+type PlacementMode string
+
+// The modes: kube-scheduler is told where a pod is expected, or the pod is bound as soon as the node exists, or an event
+// is all that is said.
+const (
+	PlaceByNomination PlacementMode = "nominate"
+	PlaceByBinding    PlacementMode = "bind"
+	PlaceByEvent      PlacementMode = "event"
+)
 
 // nomination is how long a new node is kept for the pods it was made for.
 func (p Policy) nomination() time.Duration { return max(2*p.BatchMax, 10*time.Second) }

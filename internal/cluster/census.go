@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Census is what the cloud said it runs for us: a list that may lag behind by some seconds.
+type Census struct {
+	// At is when the cloud was asked: what was launched or ended since then is not in it.
+	At time.Time
+	// Instances by provider id.
+	Instances []Instance
+}
+
+// Instance is a machine that the cloud runs for a claim.
+type Instance struct {
+	ProviderID string
+	// Claim and ClaimUID name the claim that it was launched for.
+	Claim, ClaimUID string
+	Created         time.Time
+	// Terminating machines are on their way out already.
+	Terminating bool
+}
+
+// Has reports whether the cloud listed the instance.
+func (c *Census) Has(providerID string) bool {
+	_, found := slices.BinarySearchFunc(c.Instances, providerID, func(i Instance, id string) int {
+		return strings.Compare(i.ProviderID, id)
+	})
+	return found
+}
+
+// Note is something about an object that its owner should be told.
+type Note struct {
+	Kind, Namespace, Name, UID string
+	Reason, Message            string
+}

@@ -1,0 +1,19 @@
+package disrupt
+
+import "time"
+
+// RepairSettings say when a node is beyond hope.
+type RepairSettings struct {
+	// Enabled is the gate NodeRepair.
+	Enabled bool
+	// Policies name the conditions of a node that call for its replacement.
+	Policies []RepairPolicy
+	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is elsewhere.
+	MaxUnhealthy int
+}
+
+// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced.
+type RepairPolicy struct {
+	Type, Status string
+	Toleration   time.Duration
+}
