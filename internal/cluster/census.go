@@ -32,8 +32,3 @@ func (c *Census) Has(providerID string) bool {
 	return found
 }
 
-// Note is something about an object that its owner should be told.
-type Note struct {
-	Kind, Namespace, Name, UID string
-	Reason, Message            string
-}

@@ -14,6 +14,8 @@ import (
 type Result struct {
 	Commands []command.Command
 	WakeAt   time.Time
+	// Notes are what stands in the way, for people.
+	Notes []cluster.Note
 }
 
 // Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and

@@ -1,6 +1,10 @@
 package disrupt
 
-import "time"
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
 
 // RepairSettings say when a node is beyond hope.
 type RepairSettings struct {
@@ -16,4 +20,9 @@ type RepairSettings struct {
 type RepairPolicy struct {
 	Type, Status string
 	Toleration   time.Duration
+}
+
+// Repair removes nodes that are beyond hope.
+func Repair(s *cluster.Snapshot, set RepairSettings) Result {
+	return Result{}
 }

@@ -29,6 +29,8 @@ const podEventEvery = 10 * time.Second
 type Step struct {
 	Commands []command.Command
 	WakeAt   time.Time
+	// Notes are what stands in the way, for people.
+	Notes []cluster.Note
 }
 
 func do(c ...command.Command) Step { return Step{Commands: c} }

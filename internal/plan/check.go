@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -21,7 +22,7 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	switch c := c.(type) {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
-		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && pool.Usable() && s.Claim(c.Name) == nil && anyNeedy(c.Pods, s)
+		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil && (pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s))
 	case command.LaunchInstance:
 		claim := alive(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
@@ -40,6 +41,13 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 		return claim != nil && claim.UID == c.UID && (c.Reason != command.Empty || stillEmpty(s, c.Claim))
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
+	case command.Nominate:
+		return awaits(s, c.UID) && s.Node(c.Node) != nil
+	case command.Bind:
+		return awaits(s, c.UID) && s.Node(c.Node) != nil
+	case command.DeleteNode:
+		n := s.Node(c.Node)
+		return n != nil && n.UID == c.UID && n.Deleting.IsZero()
 	case command.Terminate, command.Release:
 		return true // the claim or node is being deleted, and nothing takes that back
 	case command.SetPool:
@@ -62,21 +70,26 @@ func stillEmpty(s *cluster.Snapshot, claim string) bool {
 	return c != nil && n != nil && disrupt.IsEmpty(s, c, n)
 }
 
+// awaits reports whether the pod still has no node.
+func awaits(s *cluster.Snapshot, uid string) bool {
+	p := podOf(s, uid)
+	return p != nil && p.Node == "" && p.Deleting.IsZero() && !p.Done
+}
+
 // anyNeedy reports whether some pod that the node was meant for still needs a place.
 func anyNeedy(pods []*cluster.Pod, s *cluster.Snapshot) bool {
 	for _, p := range pods {
-		i, found := slices.BinarySearchFunc(s.Pods, p.UID, func(q *cluster.Pod, uid string) int {
-			switch {
-			case q.UID < uid:
-				return -1
-			case q.UID > uid:
-				return 1
-			}
-			return 0
-		})
-		if found && (s.Pods[i].Pending() || s.Pods[i].Waiting() || s.Pods[i].Reschedulable()) {
+		if q := podOf(s, p.UID); q != nil && (q.Pending() || q.Waiting() || q.Reschedulable()) {
 			return true
 		}
 	}
 	return false
+}
+
+func podOf(s *cluster.Snapshot, uid string) *cluster.Pod {
+	i, found := slices.BinarySearchFunc(s.Pods, uid, func(q *cluster.Pod, uid string) int { return strings.Compare(q.UID, uid) })
+	if !found {
+		return nil
+	}
+	return s.Pods[i]
 }

@@ -57,6 +57,8 @@ type Plan struct {
 	demand, supply uint64
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
+	// Notes are what stands in the way, for people.
+	Notes []cluster.Note
 }
 
 // Make decides what should happen now. before is the last plan that placed pods, or nil: what has not changed since then
@@ -71,6 +73,8 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	for _, n := range s.Nodes {
 		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
 	}
+	p.add(lifecycle.Orphans(s))
+	p.shareEvictions(s)
 
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
 	overlay := s.Plain()
@@ -88,21 +92,27 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 		}
 	}
 
+	p.guide(s, policy)
+
 	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.
 	if closed {
-		empty := disrupt.Empty(s, needed(&p.Placement), policy.nomination())
-		p.Commands = append(p.Commands, empty.Commands...)
-		p.WakeAt = cluster.Earlier(p.WakeAt, empty.WakeAt)
+		p.take(disrupt.Empty(s, needed(&p.Placement), policy.nomination()))
 	}
 
-	// 4. Every pool's status tells what there is and what is wrong.
+	// 4. Sick nodes are replaced, and static pools get the nodes that they ask for.
+	p.take(disrupt.Repair(s, policy.Repair))
+	if policy.StaticCapacity {
+		p.take(disrupt.Static(s))
+	}
+
+	// 5. Every pool's status tells what there is and what is wrong.
 	for _, pool := range s.Pools {
 		if status := poolStatus(s, pool); !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
 		}
 	}
 
-	// 5. What is under way is left alone; what failed waits for its turn.
+	// 6. What is under way is left alone; what failed waits for its turn.
 	p.hold(s)
 	return p
 }
@@ -123,6 +133,13 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings, before *Pla
 func (p *Plan) add(step lifecycle.Step) {
 	p.Commands = append(p.Commands, step.Commands...)
 	p.WakeAt = cluster.Earlier(p.WakeAt, step.WakeAt)
+	p.Notes = append(p.Notes, step.Notes...)
+}
+
+func (p *Plan) take(r disrupt.Result) {
+	p.Commands = append(p.Commands, r.Commands...)
+	p.WakeAt = cluster.Earlier(p.WakeAt, r.WakeAt)
+	p.Notes = append(p.Notes, r.Notes...)
 }
 
 // createClaims asks for a claim for every new node.
