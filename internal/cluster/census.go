@@ -31,4 +31,3 @@ func (c *Census) Has(providerID string) bool {
 	})
 	return found
 }
-
