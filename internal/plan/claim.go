@@ -54,8 +54,8 @@ func nameFor(b *schedule.Bin, try int) string {
 	return prefix + "-" + suffix
 }
 
-// poolStatus is what a pool's status should say.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool) cluster.PoolStatus {
+// poolStatus is what a pool's status should say; static says whether pools with a fixed number of nodes are served.
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.PoolStatus {
 	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
@@ -75,27 +75,39 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool) cluster.PoolStatus {
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready, canLaunch(p)}
+	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, static)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}
 	return status
 }
 
+// registering says whether the pool's latest launches have become nodes. It informs and does not feed Ready.
+func registering(p *cluster.Pool) cluster.Condition {
+	c := cluster.Condition{Type: cluster.RegistrationHealthy, Status: cluster.Unknown, Reason: "AwaitingReconciliation", Message: "no node has been launched since the pool or its NodeClass last changed"}
+	switch p.Registering {
+	case cluster.True:
+		return condition(cluster.RegistrationHealthy, true, "", "")
+	case cluster.False:
+		return condition(cluster.RegistrationHealthy, false, "RegistrationFailed", "at least half of the latest launches did not become nodes; see the events of the pool's NodeClaims and the logs of its machines")
+	}
+	return c
+}
+
 // canLaunch says whether the pool could make a node now; a pool that is Ready may still ask for what nobody sells.
-func canLaunch(p *cluster.Pool) cluster.Condition {
+func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 	no := func(reason, message string) cluster.Condition {
 		return condition(cluster.CanLaunch, false, reason, message)
 	}
 	switch {
 	case p.Deleting:
 		return no("NodePoolDeleting", "the NodePool is being deleted")
-	case p.Static:
-		return no("StaticCapacityNotSupported", "spec.replicas makes the pool static, which this version does not serve; remove it to let pods decide")
+	case p.Static && !static:
+		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or remove the field to let pods decide")
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
 		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
 	case p.Held:
-		return no("LaunchesRefused", "the cloud has refused the pool's launches; see the events of its NodeClaims")
+		return no("LaunchesRefused", held(p))
 	case p.Catalog == nil && p.CatalogError != "":
 		return no("InstanceTypesUnknown", p.CatalogError)
 	case p.Catalog == nil:
@@ -105,6 +117,14 @@ func canLaunch(p *cluster.Pool) cluster.Condition {
 		return no("NoCompatibleInstanceTypes", why)
 	}
 	return condition(cluster.CanLaunch, true, "", "")
+}
+
+// held says what the cloud has said last. When the next try comes is not told: it would be written anew with each.
+func held(p *cluster.Pool) string {
+	if p.HeldFor == "" {
+		return "the cloud has refused the pool's launches; see the events of its NodeClaims"
+	}
+	return "the pool's launches fail and are tried less and less often; the last answer: " + p.HeldFor
 }
 
 func condition(kind string, ok bool, reason, message string) cluster.Condition {

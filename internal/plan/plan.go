@@ -107,7 +107,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 
 	// 5. Every pool's status tells what there is and what is wrong.
 	for _, pool := range s.Pools {
-		if status := poolStatus(s, pool); !sameStatus(&status, &pool.Status) {
+		if status := poolStatus(s, pool, policy.StaticCapacity); !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
 		}
 	}
