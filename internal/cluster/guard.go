@@ -1,13 +1,15 @@
 package cluster
 
+import "slices"
+
 // Guard is a PodDisruptionBudget: how many of the pods that it selects may be made to leave now.
 type Guard struct {
 	Namespace, Name, UID string
 	Selector             Selector
 	// Allowed is how many evictions the API server would grant now; zero while its count is out of date.
 	Allowed int
-	// Healthy and Wanted are how many of its pods are ready, and how many must be.
-	Healthy, Wanted int
+	// Healthy and Wanted are how many of its pods are ready, and how many must be; Expected is how many there should be.
+	Healthy, Wanted, Expected int
 	// FreesUnhealthy lets pods go that are not ready, whatever the count (unhealthyPodEvictionPolicy AlwaysAllow).
 	FreesUnhealthy bool
 }
@@ -26,6 +28,9 @@ func (g *Guard) Spares(p *Pod) bool {
 	return !p.Ready && (g.FreesUnhealthy || g.Wanted > 0 && g.Healthy >= g.Wanted)
 }
 
+// Never reports whether the budget lets no pod go, however healthy they are: it wants all that there are.
+func (g *Guard) Never() bool { return g.Wanted > 0 && g.Wanted >= g.Expected }
+
 // GuardsOf lists the budgets that count the pod.
 func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 	var out []*Guard
@@ -35,4 +40,10 @@ func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 		}
 	}
 	return out
+}
+
+// Moves reports whether the pod will be evicted, and needs another place, when its node is drained. One that a disruption
+// budget holds for good stays: a node made for it would wait in vain.
+func (s *Snapshot) Moves(p *Pod) bool {
+	return p.Moves() && !slices.ContainsFunc(s.view.guards[p.Namespace], func(g *Guard) bool { return g.Never() && g.Selects(p) })
 }

@@ -195,7 +195,7 @@ func (o *Overlay) Leaving() []Host {
 		h := Host{Name: n.Name, Labels: n.Labels, Initialized: true, Closed: true,
 			Taints: append(without(n.Taints, DisruptedTaint), Taint{Key: DisruptedTaint, Effect: NoSchedule})}
 		for _, p := range o.Base.PodsOn(n.Name) {
-			if !p.Moves() {
+			if !o.Base.Moves(p) {
 				h.Pods = append(h.Pods, p)
 			}
 		}
@@ -330,7 +330,7 @@ func (o *Overlay) Pending() []*Pod {
 			continue
 		}
 		for _, p := range o.Base.PodsOn(n.Name) {
-			if p.Moves() {
+			if o.Base.Moves(p) {
 				pods = append(pods, p)
 			}
 		}
