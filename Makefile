@@ -26,6 +26,10 @@ test: lint verify lab ## lint, check generated files, and run every test
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance
 
+.PHONY: soak
+soak: ## play seeds of the simulation until it is told to stop (FROM=1 for the first seed)
+	go test ./internal/sim -run TestSoak -timeout 0 -v -soak -from $(or $(FROM),$$(date +%s)000)
+
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }
@@ -66,6 +70,6 @@ bench: ## run the engine's benchmarks, in the form that benchstat reads
 bench-peer: ## give the same work to Tenon's engine and to its peer's, in one process, and compare (ARGS='-only fleet')
 	cd bench/versus && export GOTOOLCHAIN=auto GOWORK=off && go vet ./... && go test ./... && go run . $(ARGS)
 
-.PHONY: bench-peer-lab
-bench-peer-lab: build ## run Tenon and its peer as programs, on the same lab, and compare (ARGS='-count 1')
+.PHONY: bench-lab
+bench-lab: build ## run Tenon and its peer as programs, one after the other on fresh labs, and compare (ARGS='-only up-1000')
 	cd bench && go run . -tenon ../$(BIN) $(ARGS)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseDefaults(t *testing.T) {
@@ -17,7 +19,7 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.count != 3 || o.pods != 500 || o.only != "" || o.floor || o.logLevel != "info" {
+	if o.pods != 0 || o.only != "" || o.tenonOnly || o.peerOnly || o.skipBase || o.timeout != 30*time.Minute || o.idle != time.Minute || o.logLevel != "info" {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -27,10 +29,13 @@ func TestParseRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-count", "0"}, "-count: 0 is too few"},
-		{[]string{"-pods", "0"}, "-pods: 0 is out of range"},
-		{[]string{"-pods", "5001"}, "-pods: 5001 is out of range"},
-		{[]string{"-only", "both"}, `-only: "both" is neither tenon nor peer`},
+		{[]string{"-pods", "-1"}, "-pods: -1 is out of range"},
+		{[]string{"-pods", "100001"}, "-pods: 100001 is out of range"},
+		{[]string{"-only", "both"}, `-only: "both" is not one of down, down-1000, idle, idle-20000, rss, rss-20000, up, up-1000, up-20000`},
+		{[]string{"-only", "up-1000", "-pods", "50"}, `-only: "up-1000" is not one of down, down-50`},
+		{[]string{"-tenon-only", "-peer-only"}, "leave nothing"},
+		{[]string{"-timeout", "0s"}, "-timeout: 0s is too short"},
+		{[]string{"-idle", "1ms"}, "-idle: 1ms is too short"},
 		{[]string{"-log-level", "loud"}, `-log-level: "loud" is not one of`},
 		{[]string{"pods"}, `"pods" is not a flag`},
 		{[]string{"-nonsense"}, "flag provided but not defined: -nonsense (see -help)"},
@@ -43,12 +48,48 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestPlan(t *testing.T) {
+	cases := []struct {
+		args []string
+		want string
+	}{
+		{nil, "1000[up down]base 20000[up rss idle]base"},
+		{[]string{"-skip-base"}, "1000[up down] 20000[up rss idle]"},
+		{[]string{"-only", "up"}, "1000[up]base 20000[up]base"},
+		{[]string{"-only", "down-1000,idle"}, "1000[down] 20000[idle]"},
+		{[]string{"-only", "up-20000,rss-20000"}, "20000[up rss]base"},
+		{[]string{"-pods", "300"}, "300[up rss idle down]base"},
+		{[]string{"-pods", "300", "-only", "down-300"}, "300[down]"},
+	}
+	for _, c := range cases {
+		o, err := parse(c.args, io.Discard)
+		if err != nil {
+			t.Errorf("%v: %v", c.args, err)
+			continue
+		}
+		var got []string
+		for _, s := range plan(o) {
+			text := fmt.Sprint(s.pods, s.kinds)
+			if s.base {
+				text += "base"
+			}
+			if s.needs("base") != s.base || !s.needs("tenon") || len(s.scenarios()) != len(s.kinds) {
+				t.Errorf("%v: %+v is at odds with itself", c.args, s)
+			}
+			got = append(got, strings.ReplaceAll(text, " [", "["))
+		}
+		if line := strings.Join(got, " "); line != c.want {
+			t.Errorf("%v: got %s, want %s", c.args, line, c.want)
+		}
+	}
+}
+
 func TestHelpNamesTheFlags(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Fatalf("got %v", err)
 	}
-	for _, name := range []string{"-tenon", "-count", "-pods", "-only", "-floor", "-keep-logs", "-log-level"} {
+	for _, name := range []string{"-tenon", "-only", "-pods", "-tenon-only", "-peer-only", "-skip-base", "-timeout", "-idle", "-profiles", "-keep-logs", "-log-level"} {
 		if !strings.Contains(help.String(), name+" ") && !strings.Contains(help.String(), name+"\n") {
 			t.Errorf("the help does not name %s:\n%s", name, help.String())
 		}

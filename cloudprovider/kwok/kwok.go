@@ -104,8 +104,8 @@ func (p *Provider) InstanceTypes(_ context.Context, _ *v1.NodePool) ([]*cloudpro
 // RepairPolicies implements cloudprovider.Provider.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 	return []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute},
 	}
 }
 

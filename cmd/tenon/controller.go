@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,7 +78,9 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(config, o)
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	mgr, err := newManager(config, o, lost)
 	if err != nil {
 		return err
 	}
@@ -93,6 +97,9 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	log.Info("starting", "version", version(), "provider", cloud.Name())
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the controller: %w", err)
+	}
+	if errors.Is(context.Cause(ctx), errLeaseLost) {
+		return fmt.Errorf("running the controller: %w", errLeaseLost)
 	}
 	return nil
 }
@@ -119,24 +126,35 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, o *options) (manager.Manager, error) {
+// newManager makes the manager. lost is told when another replica has taken the lease from this one.
+func newManager(config *rest.Config, o *options, lost func(error)) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
 	election := rest.CopyConfig(config)
 	election.QPS, election.Burst = 20, 30 // the lease must not wait behind a burst of launches
+	config = rest.CopyConfig(config)
+	config.Wrap(observe.Calls(metrics.Registry, time.Now))
+	var lease resourcelock.Interface
+	if !o.disableElection {
+		if lease, err = newLease(election, o, lost); err != nil {
+			return nil, err
+		}
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultTransform: ingest.Strip},
-		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see tolerantReader
-		Metrics:                       metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)},
-		HealthProbeBindAddress:        address(o.bindAddress, o.healthProbePort),
-		LeaderElection:                !o.disableElection,
-		LeaderElectionID:              o.electionName,
-		LeaderElectionNamespace:       electionNamespace(o),
-		LeaderElectionConfig:          election,
-		LeaderElectionReleaseOnCancel: true,
+		Scheme:                  scheme,
+		Cache:                   cache.Options{DefaultTransform: ingest.Strip},
+		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see tolerantReader
+		Metrics:                 metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)},
+		HealthProbeBindAddress:  address(o.bindAddress, o.healthProbePort),
+		LeaderElection:          !o.disableElection,
+		LeaderElectionID:        o.electionName,
+		LeaderElectionNamespace: electionNamespace(o),
+		LeaderElectionConfig:    election,
+
+		LeaderElectionResourceLockInterface: lease,
+		LeaderElectionReleaseOnCancel:       true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -217,6 +235,10 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	}
 	book := ingest.New(time.Now, labels, classKinds(cloud))
 	book.SpreadByDefault(o.defaultSpread)
+	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
+	repair := o.repairSettings(cloud.RepairPolicies())
+	book.WatchHealth(conditionTypes(repair.Policies)...)
+	watched := observe.NewCloud(cloud, metrics.Registry, time.Now)
 	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}
@@ -231,13 +253,18 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	main := &loop.Loop{
 		World: book,
 		Actor: &actuate.Actor{
-			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: cloud, Now: time.Now, Names: book.Names,
+			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},
-		Observer: observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now),
+		Observer: observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
+			ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
+		}),
 		Policy: plan.Policy{
 			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
-			Lifecycle: lifecycle.Settings{LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout},
-			Schedule:  schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
+			Lifecycle: lifecycle.Settings{
+				LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout, InitializationTimeout: o.initTimeout,
+			},
+			Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates[gateStaticCapacity], Repair: repair,
+			Schedule: schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
 		},
 	}
 	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
@@ -247,11 +274,8 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses()); err != nil {
 			return err
 		}
-		failed := make(chan error, 1)
-		go func() { failed <- book.Catalogs(ctx, cloud) }()
-		if err := main.Run(ctx); err != nil {
-			return err
-		}
-		return <-failed
+		return runAll(ctx, main.Run,
+			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
+			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) })
 	}))
 }

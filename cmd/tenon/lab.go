@@ -23,7 +23,7 @@ this machine. The executable is built from source the first time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab: state, logs and DIR/kubeconfig")
-	cmd.AddCommand(newLabUp(), newLabDown(), newLabStatus(), newLabKubectl(), newLabBuild())
+	cmd.AddCommand(newLabUp(), newLabDown(), newLabStatus(), newLabRestart(), newLabKubectl(), newLabBuild())
 	return cmd
 }
 
@@ -70,6 +70,16 @@ func newLabStatus() *cobra.Command {
 		Short: "Show the parts of the lab; fails if it does not run",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return execLab(cmd) },
+	}
+}
+
+func newLabRestart() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart PART...",
+		Short:   "Kill parts of the running lab and wait until they are back",
+		Example: "  tenon lab restart etcd kube-apiserver",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return execLab(cmd, args...) },
 	}
 }
 

@@ -5,14 +5,15 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/plan"
 )
 
 // options are the settings of the controller. Each flag has an environment variable: its name in capitals, with
@@ -48,6 +49,16 @@ type options struct {
 	instanceTypesFile   string
 	launchTimeout       time.Duration
 	registrationTimeout time.Duration
+	initTimeout         time.Duration
+	placement           string
+	backoffFirst        time.Duration
+	backoffMax          time.Duration
+	repairMaxUnhealthy  int
+	repairToleration    string
+
+	// What validate has read of the texts above.
+	gates       map[string]bool
+	tolerations []disrupt.RepairPolicy
 }
 
 func (o *options) register(f *pflag.FlagSet) {
@@ -79,6 +90,12 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.instanceTypesFile, "instance-types-file-path", "", "JSON file with instance types for the simulated cloud; empty for the built-in list")
 	f.DurationVar(&o.launchTimeout, "launch-timeout", 5*time.Minute, "how long a NodeClaim may wait for its instance")
 	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute, "how long an instance may take to join")
+	f.DurationVar(&o.initTimeout, "initialization-timeout", 0, "how long a node that has joined may take to be ready for pods; 0 for as long as it likes")
+	f.StringVar(&o.placement, "placement", string(plan.PlaceByNomination), "how pods get to the nodes made for them: nominate tells kube-scheduler, bind binds them as soon as the node exists, event only says so")
+	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone that the cloud could not sell; twice as long each time it happens again")
+	f.DurationVar(&o.backoffMax, "capacity-backoff-max", 15*time.Minute, "longest time that an offering is left alone")
+	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")
+	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and after how long, instead of the provider's or besides: Ready=False:30m,...")
 }
 
 // fromEnvironment fills the flags that were not given from the environment.
@@ -106,6 +123,7 @@ func (o *options) validate() error {
 		{"log-level", o.logLevel, []string{"debug", "info", "error"}},
 		{"preference-policy", o.preferencePolicy, []string{"Respect", "Ignore"}},
 		{"min-values-policy", o.minValuesPolicy, []string{"Strict", "BestEffort"}},
+		{"placement", o.placement, []string{string(plan.PlaceByNomination), string(plan.PlaceByBinding), string(plan.PlaceByEvent)}},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.allowed, c.value) {
@@ -132,39 +150,43 @@ func (o *options) validate() error {
 	if o.kubeClientQPS <= 0 || o.kubeClientBurst < o.kubeClientQPS {
 		return fmt.Errorf("--kube-client-qps (%d) must be more than 0 and at most --kube-client-burst (%d)", o.kubeClientQPS, o.kubeClientBurst)
 	}
+	return o.validateLifecycle()
+}
+
+// validateLifecycle is validate for what decides about the life of nodes.
+func (o *options) validateLifecycle() error {
 	if o.launchTimeout <= 0 || o.registrationTimeout <= 0 {
 		return fmt.Errorf("--launch-timeout and --registration-timeout must be more than 0")
+	}
+	if o.initTimeout < 0 {
+		return fmt.Errorf("--initialization-timeout: %s is less than 0; use 0 for as long as a node likes", o.initTimeout)
+	}
+	if o.backoffFirst <= 0 || o.backoffMax < o.backoffFirst {
+		return fmt.Errorf("--capacity-backoff-first (%s) must be more than 0 and at most --capacity-backoff-max (%s)", o.backoffFirst, o.backoffMax)
+	}
+	if o.repairMaxUnhealthy < 0 || o.repairMaxUnhealthy > 100 {
+		return fmt.Errorf("--node-repair-max-unhealthy: %d is not a percentage; use 0 to 100", o.repairMaxUnhealthy)
 	}
 	var err error
 	if o.defaultSpread, err = ingest.ReadSchedulerConfig(o.schedulerConfig); err != nil {
 		return fmt.Errorf("--scheduler-config: %w", err)
 	}
-	_, err = parseGates(o.featureGates)
-	return err
-}
-
-// parseGates reads Name=true,Other=false.
-func parseGates(text string) (map[string]bool, error) {
-	gates := make(map[string]bool)
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
-		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		on, err := strconv.ParseBool(value)
-		if !ok || err != nil {
-			return nil, fmt.Errorf("--feature-gates: %q is not Name=true or Name=false", part)
-		}
-		gates[name] = on
+	if o.tolerations, err = parseTolerations(o.repairToleration); err != nil {
+		return err
 	}
-	return gates, nil
+	o.gates, err = parseGates(o.featureGates)
+	return err
 }
 
 // withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
-	for _, name := range []string{"feature-gates", "karpenter-service", "cpu-requests", "disable-controller-warmup", "disable-cluster-state-observability"} {
+	for _, name := range []string{"karpenter-service", "cpu-requests", "disable-controller-warmup"} {
 		if f.Changed(name) && f.Lookup(name).Value.String() != f.Lookup(name).DefValue {
 			out = append(out, "--"+name)
 		}
 	}
+	out = append(out, idleGates(o.gates)...)
 	if !o.ignoreDRA {
 		out = append(out, "--ignore-dra-requests=false")
 	}

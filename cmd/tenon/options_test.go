@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
 func parse(t *testing.T, args ...string) (*options, error) {
@@ -51,6 +56,16 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--feature-gates", "NodeRepair"}, "--feature-gates"},
 		{[]string{"--feature-gates", "NodeRepair=maybe"}, "--feature-gates"},
 		{[]string{"--launch-timeout", "0s"}, "--launch-timeout"},
+		{[]string{"--initialization-timeout", "-1s"}, "--initialization-timeout: -1s is less than 0"},
+		{[]string{"--placement", "Bind"}, `--placement: "Bind" is not one of nominate, bind, event`},
+		{[]string{"--capacity-backoff-first", "0s"}, "--capacity-backoff-first (0s) must be more than 0"},
+		{[]string{"--capacity-backoff-first", "20m"}, "at most --capacity-backoff-max (15m0s)"},
+		{[]string{"--node-repair-max-unhealthy", "120"}, "--node-repair-max-unhealthy: 120 is not a percentage"},
+		{[]string{"--node-repair-toleration", "Ready"}, `--node-repair-toleration: "Ready" is not Type=Status:duration`},
+		{[]string{"--node-repair-toleration", "Ready=False"}, "--node-repair-toleration"},
+		{[]string{"--node-repair-toleration", "Ready=No:30m"}, `status "No" is not one of True, False, Unknown`},
+		{[]string{"--node-repair-toleration", "Ready=False:soon"}, `duration "soon"`},
+		{[]string{"--node-repair-toleration", "Ready=False:1m,Ready=False:2m"}, "Ready=False is there twice"},
 		{[]string{"--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"}, "--scheduler-config: podTopologySpread.defaultConstraints[0].maxSkew: 0"},
 		{[]string{"--scheduler-config", "a: ["}, "--scheduler-config: yaml: "},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
@@ -68,10 +83,62 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.register(f)
-	if err := f.Parse([]string{"--feature-gates", "NodeRepair=true", "--scheduler-config", "{}", "--min-values-policy", "BestEffort", "--log-level", "debug"}); err != nil {
+	if err := f.Parse([]string{
+		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true", "--scheduler-config", "{}",
+		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(o.withoutEffect(f), " "); got != "--feature-gates" {
-		t.Errorf("told %q", got)
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
+	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	if !o.gates[gateNodeRepair] || o.gates[gateStaticCapacity] {
+		t.Errorf("gates %v", o.gates)
+	}
+}
+
+func TestRepairSettings(t *testing.T) {
+	provider := []cloudprovider.RepairPolicy{
+		{Type: "Ready", Status: "False", Toleration: 30 * time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: 30 * time.Minute},
+	}
+	for _, c := range []struct{ args, want string }{
+		{"", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:30m0s"},
+		{"--feature-gates=NodeRepair=true --node-repair-max-unhealthy=50", "enabled true, 50%: Ready=False:30m0s Ready=Unknown:30m0s"},
+		{"--node-repair-toleration=Ready=Unknown:5m,DiskBroken=True:1h", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:5m0s DiskBroken=True:1h0m0s"},
+	} {
+		o, err := parse(t, strings.Fields(c.args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := o.repairSettings(provider)
+		got := fmt.Sprintf("enabled %v, %d%%:", set.Enabled, set.MaxUnhealthy)
+		for _, p := range set.Policies {
+			got += fmt.Sprintf(" %s=%s:%s", p.Type, p.Status, p.Toleration)
+		}
+		if got != c.want {
+			t.Errorf("%q: %s, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+func TestDefaultsOfTheLifecycle(t *testing.T) {
+	o, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.placement != "nominate" || o.initTimeout != 0 || o.backoffFirst != 30*time.Second || o.backoffMax != 15*time.Minute {
+		t.Errorf("placement %s, initialization %s, backoff %s to %s", o.placement, o.initTimeout, o.backoffFirst, o.backoffMax)
+	}
+}
+
+func TestTheFirstFailureEndsTheOthers(t *testing.T) {
+	boom := errors.New("boom")
+	wait := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	if err := runAll(t.Context(), wait, func(context.Context) error { return boom }, wait); !errors.Is(err, boom) {
+		t.Errorf("ended with %v, want %v", err, boom)
 	}
 }

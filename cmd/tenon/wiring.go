@@ -7,6 +7,7 @@ import (
 	"net/http/pprof"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -79,6 +80,35 @@ type everywhere func(context.Context) error
 
 func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 func (e everywhere) NeedLeaderElection() bool        { return false }
+
+// runAll runs what belongs together until all have come to their end; the first that fails ends the others.
+func runAll(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ends := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ends <- part(ctx) }()
+	}
+	var first error
+	for range parts {
+		if err := <-ends; err != nil && first == nil {
+			first = err
+			stop()
+		}
+	}
+	return first
+}
+
+// tellTrouble logs once that the cloud does not say what it runs, and once that it does again.
+func tellTrouble(log logr.Logger) func(error) {
+	return func(err error) {
+		if err != nil {
+			log.Error(err, "the cloud does not say what it runs; nodes and instances that nobody claims are not looked for until it does")
+			return
+		}
+		log.Info("the cloud says again what it runs")
+	}
+}
 
 // profiling serves /debug/pprof on the metrics port if it is asked for.
 func profiling(o *options) map[string]http.Handler {

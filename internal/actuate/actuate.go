@@ -7,10 +7,11 @@ package actuate
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/retry"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -28,6 +29,35 @@ type Actor struct {
 	Now    func() time.Time
 	// Names numbers the resources of a command's vectors.
 	Names func() *resource.Names
+	// Wait lets time pass between two tries, and Together does two things at the same time; nil for the real clock and for
+	// a goroutine. Tests in virtual time have their own.
+	Wait     func(context.Context, time.Duration) error
+	Together func(one, other func())
+}
+
+// wait lets time pass unless the context ends first.
+func (a *Actor) wait(ctx context.Context, d time.Duration) error {
+	if a.Wait != nil {
+		return a.Wait(ctx, d)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// together does two things at the same time.
+func (a *Actor) together(one, other func()) {
+	if a.Together != nil {
+		a.Together(one, other)
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(one)
+	other()
+	both.Wait()
 }
 
 // result is what a command's file returns: the writes it made, and what else the outcome should say.
@@ -65,8 +95,14 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 		return a.unfence(ctx, c)
 	case command.DeleteClaim:
 		return a.deleteClaim(ctx, c)
+	case command.DeleteNode:
+		return a.deleteNode(ctx, c)
 	case command.Evict:
 		return a.evict(ctx, c)
+	case command.Nominate:
+		return a.nominate(ctx, c)
+	case command.Bind:
+		return a.bind(ctx, c)
 	case command.Terminate:
 		return a.terminate(ctx, c)
 	case command.Release:
@@ -115,20 +151,34 @@ func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeC
 	return []command.Write{{Kind: command.KindClaim, Name: name, Version: claim.ResourceVersion}}, nil
 }
 
+// tries is how often an edit is tried that runs into conflicts; between two lies breath.
+const (
+	tries  = 5
+	breath = 10 * time.Millisecond
+)
+
 // edit reads, changes and patches an object, reading live after the first conflict.
 func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change func(), patch func(base client.Object) error) error {
 	var reader client.Reader = a.Client
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := reader.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
-			return err
+	var err error
+	for try := 1; ; try++ {
+		err = a.editOnce(ctx, reader, name, obj, change, patch)
+		if !apierrors.IsConflict(err) || try == tries || a.wait(ctx, breath) != nil {
+			break
 		}
 		reader = a.Live
-		base := obj.DeepCopyObject().(client.Object)
-		change()
-		return patch(base)
-	})
+	}
 	if err != nil {
 		return fmt.Errorf("changing %T %s: %w", obj, name, err)
 	}
 	return nil
+}
+
+func (a *Actor) editOnce(ctx context.Context, reader client.Reader, name string, obj client.Object, change func(), patch func(base client.Object) error) error {
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
+		return err
+	}
+	base := obj.DeepCopyObject().(client.Object)
+	change()
+	return patch(base)
 }

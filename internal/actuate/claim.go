@@ -36,10 +36,8 @@ func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result,
 		if err == nil || isRefusal(err) {
 			return r, err
 		}
-		select {
-		case <-ctx.Done():
+		if a.wait(ctx, wait) != nil {
 			return result{}, err
-		case <-time.After(wait):
 		}
 	}
 }
@@ -164,8 +162,14 @@ func (a *Actor) adopt(ctx context.Context, c command.Adopt) (result, error) {
 	return result{writes: writes}, err
 }
 
-// deleteClaim begins the end of a claim; the UID keeps a namesake safe.
+// deleteClaim begins the end of a claim; the UID keeps a namesake safe. The time by which it must be gone is written first:
+// once it is being deleted everybody goes by it.
 func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result, error) {
+	if !c.Deadline.IsZero() {
+		if _, err := a.setDeadline(ctx, c.Claim, c.UID, c.Deadline); err != nil {
+			return result{}, err
+		}
+	}
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Claim}}
 	uid := types.UID(c.UID)
 	err := a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid})
@@ -175,8 +179,35 @@ func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result,
 	return result{writes: []command.Write{{Kind: command.KindClaim, Name: c.Claim}}}, nil
 }
 
-// setClaim writes conditions and the time of the last pod event.
+// setDeadline writes by when a claim must be gone. An earlier time stands. An empty UID is anybody's.
+func (a *Actor) setDeadline(ctx context.Context, name, uid string, at time.Time) ([]command.Write, error) {
+	return a.editClaim(ctx, name, func(claim *v1.NodeClaim) {
+		if uid != "" && claim.UID != types.UID(uid) {
+			return // a namesake is another claim
+		}
+		have, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+		if err == nil && !at.Before(have) {
+			return
+		}
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] = at.UTC().Format(time.RFC3339)
+	})
+}
+
+// setClaim writes the time by which the claim must be gone, conditions and the time of the last pod event.
 func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error) {
+	var deadline []command.Write
+	if !c.Deadline.IsZero() {
+		var err error
+		if deadline, err = a.setDeadline(ctx, c.Claim, "", c.Deadline); err != nil {
+			return result{}, err
+		}
+	}
+	if len(c.Conditions) == 0 && c.LastPodEvent.IsZero() {
+		return result{writes: deadline}, nil
+	}
 	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		for _, cond := range c.Conditions {
 			setCondition(claim, cond)
@@ -185,7 +216,7 @@ func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error
 			claim.Status.LastPodEventTime = metav1.NewTime(c.LastPodEvent)
 		}
 	})
-	return result{writes: writes}, err
+	return result{writes: append(deadline, writes...)}, err
 }
 
 // setCondition sets one condition of a claim and keeps Ready in step with the three that it sums up.
@@ -207,6 +238,13 @@ func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
 func putIfAbsent(claim *v1.NodeClaim, c metav1.Condition) {
 	if meta.FindStatusCondition(claim.Status.Conditions, c.Type) == nil {
 		put(claim, c)
+	}
+}
+
+// putUnlessFalse sets a condition to True, unless somebody has found that it does not hold.
+func putUnlessFalse(claim *v1.NodeClaim, kind string) {
+	if !meta.IsStatusConditionFalse(claim.Status.Conditions, kind) {
+		put(claim, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,11 +22,14 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 	if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim); err != nil {
 		return result{}, client.IgnoreNotFound(fmt.Errorf("reading NodeClaim %s: %w", c.Claim, err))
 	}
+	if isNamesake(claim, c.UID) {
+		return result{}, nil // the claim is gone, and this is another
+	}
 	instance, err := a.Cloud.Create(ctx, claim.DeepCopy())
 	if err != nil {
 		return a.refused(ctx, c, err)
 	}
-	writes, err := a.writeDown(ctx, c.Claim, instance)
+	writes, err := a.writeDown(ctx, c, instance)
 	if err != nil {
 		return result{}, err
 	}
@@ -42,33 +44,49 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 
 // writeDown puts the instance's labels and state on its claim, both at the same time: until they are there the node can't
 // be registered and its pods wait. Nobody else writes these fields now, so neither write needs a lock. A write is missing
-// from the answer if the claim was gone.
-func (a *Actor) writeDown(ctx context.Context, name string, instance *cloudprovider.Instance) ([]command.Write, error) {
-	var labels []command.Write
-	var labelsErr error
-	var both sync.WaitGroup
-	both.Go(func() {
-		labels, labelsErr = a.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
+// from the answer if the claim was gone, or is another by now.
+func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instance *cloudprovider.Instance) ([]command.Write, error) {
+	var labels, status []command.Write
+	var labelsErr, statusErr error
+	a.together(func() {
+		labels, labelsErr = a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 			if claim.Labels == nil {
 				claim.Labels = map[string]string{}
 			}
 			maps.Copy(claim.Labels, instance.Labels)
 		}, func(claim *v1.NodeClaim, base client.Object) error {
-			return a.Client.Patch(ctx, claim, client.MergeFrom(base))
+			if isNamesake(claim, c.UID) {
+				return errNamesake(claim)
+			}
+			return a.Client.Patch(ctx, claim, pinned{base})
+		})
+	}, func() {
+		status, statusErr = a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+			claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
+			claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
+			setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
+			for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
+				putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+			}
+		}, func(claim *v1.NodeClaim, base client.Object) error {
+			if isNamesake(claim, c.UID) {
+				return errNamesake(claim)
+			}
+			return a.Client.Status().Patch(ctx, claim, pinned{base})
 		})
 	})
-	status, statusErr := a.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
-		claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
-		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
-		setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
-		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-			putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
-		}
-	}, func(claim *v1.NodeClaim, base client.Object) error {
-		return a.Client.Status().Patch(ctx, claim, client.MergeFrom(base))
-	})
-	both.Wait()
 	return append(labels, status...), errors.Join(labelsErr, statusErr)
+}
+
+// heldUp names what keeps an instance from being launched although it may go well later.
+func heldUp(err error) string {
+	switch {
+	case cloudprovider.IsThrottled(err):
+		return "Throttled"
+	case cloudprovider.IsUnauthorized(err):
+		return "Unauthorized"
+	}
+	return "LaunchFailed"
 }
 
 func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
@@ -86,11 +104,11 @@ func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error
 		cond.Reason = string(command.ClassNotReady)
 	default:
 		// Worth another try: shown as Unknown meanwhile, so that people see what holds the claim up.
-		r.refused, cond.Status, cond.Reason = false, cluster.Unknown, "LaunchFailed"
-		_, shown := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
+		r.refused, cond.Status, cond.Reason = false, cluster.Unknown, heldUp(err)
+		_, shown := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 		return r, fmt.Errorf("launching an instance for NodeClaim %s: %w", c.Claim, errors.Join(err, shown))
 	}
-	writes, failed := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
+	writes, failed := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 	r.writes = writes
 	return r, failed
 }

@@ -2,12 +2,15 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -46,7 +49,11 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
+	_, again := node.Labels[v1.NodeRegisteredLabelKey] // a try before this one got as far as the node
 	maps.Copy(node.Labels, claim.Labels)
+	if ref := claim.Spec.NodeClassRef; ref != nil { // whose node it is must be seen even if it loses its claim
+		node.Labels[v1.NodeClassLabelKey(ref.Group, ref.Kind)] = ref.Name
+	}
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	for key, value := range claim.Annotations {
 		if key != cluster.SeatsAnnotation && key != corev1.LastAppliedConfigAnnotation {
@@ -54,8 +61,14 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 		}
 	}
 	if node.Labels[v1.NodeDoNotSyncTaintsLabelKey] != "true" {
-		for _, t := range v1.CoreTaints(slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)) {
+		for _, t := range v1.CoreTaints(claim.Spec.Taints) {
 			addTaint(node, t)
+		}
+		// What a startup taint was waiting for may have happened since then: it is put on once.
+		for _, t := range v1.CoreTaints(claim.Spec.StartupTaints) {
+			if !again {
+				addTaint(node, t)
+			}
 		}
 	}
 	removeTaint(node, v1.UnregisteredNoExecuteTaint())
@@ -83,6 +96,7 @@ func (a *Actor) initialize(ctx context.Context, c command.Initialize) (result, e
 	}
 	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		setCondition(claim, isTrue(v1.ConditionTypeInitialized, v1.ConditionTypeInitialized))
+		putUnlessFalse(claim, v1.ConditionTypeConsistentStateFound)
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
 }
@@ -127,6 +141,17 @@ func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) 
 		})
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
+}
+
+// deleteNode begins the end of a node that nobody claims; the UID keeps a namesake safe.
+func (a *Actor) deleteNode(ctx context.Context, c command.DeleteNode) (result, error) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node}}
+	uid := types.UID(c.UID)
+	err := a.Client.Delete(ctx, node, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
+	}
+	return result{writes: []command.Write{{Kind: command.KindNode, Name: c.Node}}}, nil
 }
 
 func addTaint(node *corev1.Node, t corev1.Taint) {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ const askAgain = time.Second
 func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, error) {
 	ids := []string{c.ProviderID}
 	if c.ProviderID == "" {
-		found, err := a.instancesOf(ctx, c.Claim)
+		found, err := a.instancesOf(ctx, c)
 		if err != nil {
 			return result{}, err
 		}
@@ -49,18 +50,28 @@ func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, err
 	if c.Claim == "" {
 		return r, nil
 	}
-	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
-		put(claim, metav1.Condition{Type: v1.ConditionTypeDrained, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeDrained})
+	claim := &v1.NodeClaim{}
+	err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim)
+	if err == nil && !isNamesake(claim, c.UID) && meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
+		return r, nil // told before: asking again is nothing new
+	}
+	r.writes, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
+		putUnlessFalse(claim, v1.ConditionTypeDrained)
+		putUnlessFalse(claim, v1.ConditionTypeVolumesDetached)
 		put(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeInstanceTerminating})
 	})
-	r.writes = writes
 	return r, err
 }
 
-func (a *Actor) instancesOf(ctx context.Context, claim string) ([]string, error) {
-	object := &v1.NodeClaim{}
-	if err := a.Client.Get(ctx, client.ObjectKey{Name: claim}, object); err != nil {
-		return nil, client.IgnoreNotFound(err)
+// instancesOf finds the instances that the cloud runs for a claim of which none is known.
+func (a *Actor) instancesOf(ctx context.Context, c command.Terminate) ([]string, error) {
+	uid := c.UID
+	if uid == "" {
+		object := &v1.NodeClaim{}
+		if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, object); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		uid = string(object.UID)
 	}
 	instances, err := a.Cloud.List(ctx)
 	if err != nil {
@@ -68,7 +79,7 @@ func (a *Actor) instancesOf(ctx context.Context, claim string) ([]string, error)
 	}
 	var ids []string
 	for _, i := range instances {
-		if i.ClaimUID == string(object.UID) {
+		if i.ClaimUID == uid {
 			ids = append(ids, i.ProviderID)
 		}
 	}
@@ -86,13 +97,22 @@ func (a *Actor) release(ctx context.Context, c command.Release) (result, error) 
 		writes = append(writes, command.Write{Kind: command.KindNode, Name: c.Node, Gone: true})
 	}
 	if c.Claim != "" {
+		another := ""
 		_, err := a.editClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
-			if claim.UID == types.UID(c.UID) { // a namesake is another claim
+			another = ""
+			switch {
+			case claim.UID != types.UID(c.UID): // a namesake is another claim
+			case claim.Status.ProviderID != c.ProviderID:
+				another = claim.Status.ProviderID
+			default:
 				claim.Finalizers = without(claim.Finalizers)
 			}
 		})
 		if err != nil {
 			return result{}, err
+		}
+		if another != "" {
+			return result{}, fmt.Errorf("releasing NodeClaim %s: it has got instance %s meanwhile", c.Claim, another)
 		}
 		writes = append(writes, command.Write{Kind: command.KindClaim, Name: c.Claim, Gone: true})
 	}

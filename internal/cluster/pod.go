@@ -61,6 +61,8 @@ func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string,
 type Owner struct {
 	UID  string
 	Kind string
+	// Name of the owner, in the namespace of its pods: for people.
+	Name string
 	// Known is false if nothing is known about how many pods the owner wants.
 	Known bool
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
@@ -97,6 +99,8 @@ type Pod struct {
 	Seen          time.Time
 	// Judged says that kube-scheduler has looked at the pod at all.
 	Judged bool
+	// OtherScheduler says that the pod names a scheduler of its own, which may want more than a node for it.
+	OtherScheduler bool
 
 	// Daemon pods come with a node, Mirror pods belong to a kubelet: neither is ever planned for.
 	Daemon, Mirror bool
@@ -112,6 +116,10 @@ type Pod struct {
 	// Started is when its kubelet took it on; Ready pods serve, and count as healthy for disruption budgets.
 	Started time.Time
 	Ready   bool
+	// Phase and Limits are for people: no decision depends on them but one, since a Pending pod is protected by no disruption
+	// budget. Pods with equal limits share one value; nil for none.
+	Phase  string
+	Limits *resource.Vector
 	// Critical pods are drained after the others.
 	Critical bool
 	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits them.

@@ -38,6 +38,8 @@ type Pool struct {
 	Held      bool
 	HeldUntil time.Time
 	HeldFor   string
+	// OnTrial says that the time of a hold is over and no launch has gone well since: one at a time finds out.
+	OnTrial bool
 	// Registering says whether the pool's latest launches have become nodes: Unknown as long as there were none.
 	Registering ConditionStatus
 

@@ -129,7 +129,11 @@ func (v *view) addClaim(c *Claim) {
 	if c.ProviderID == "" {
 		return
 	}
-	if n := v.byProvider[c.ProviderID]; n != nil {
+	n := v.byProvider[c.ProviderID]
+	if own := v.node[c.NodeName]; own != nil && own.ProviderID == c.ProviderID {
+		n = own // another node that says it is the same machine changes nothing for one that has joined
+	}
+	if n != nil {
 		v.nodeOf[c.Name], v.claimOf[n.Name] = n, c
 	}
 }
@@ -147,7 +151,7 @@ func (v *view) addPods(pods []*Pod) {
 		if p.Done || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
 			continue
 		}
-		if p.Nominated != "" {
+		if p.Nominated != "" && !p.Pending() { // where we want a pending pod to go is for the placement to say
 			if v.nominated == nil {
 				v.nominated = make(map[string]bool)
 			}

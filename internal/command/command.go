@@ -83,6 +83,8 @@ type DeleteClaim struct {
 	Message          string
 	// Deadline is written to the claim first if it is set: by then it must be gone.
 	Deadline time.Time
+	// Condition is the condition of the node that called for it, if one did.
+	Condition string
 }
 
 // DeleteNode begins the end of a node that has lost its claim.
@@ -110,6 +112,8 @@ type Release struct {
 	Claim, UID    string
 	Node, NodeUID string
 	Reason        Reason
+	// ProviderID of the instance that is gone: a claim that has another by now is not let go.
+	ProviderID string
 }
 
 // Adopt puts our finalizer on a claim that somebody else created, before an instance is launched for it.
@@ -193,6 +197,8 @@ const (
 	InitializationTimeout Reason = "InitializationTimeout"
 	Expired               Reason = "Expired"
 	Unhealthy             Reason = "Unhealthy"
+	// LaunchesRefused: other launches of the pool have failed, and this one would too.
+	LaunchesRefused Reason = "LaunchesRefused"
 	// ScaledDown: a static pool wants fewer nodes.
 	ScaledDown Reason = "ScaledDown"
 	// Invalid: a claim that a person wrote can never be launched.
@@ -221,6 +227,10 @@ type Outcome struct {
 type Write struct {
 	Kind, Name, Version string
 	Created, Gone       bool
+	// Nominated says that a pod was told which node it is for, Node, or that it is for none; Bound that it was bound. What
+	// counts is not the version, which changes for many reasons, but whether the pod says so.
+	Nominated, Bound bool
+	Node             string
 }
 
 // The kinds of objects that are written. Pods are named by UID, the others by name.

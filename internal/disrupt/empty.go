@@ -50,6 +50,9 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nom
 		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
+		case !idle && !tainted(n) && c.Is(cluster.DisruptionReason) && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty):
+			// The fence is down and the reason is still written on the claim: whoever took it down was cut short.
+			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
 		case s.Now.Before(quietAt(p, c, nomination)):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c, nomination))
@@ -63,10 +66,15 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nom
 	}
 }
 
-// Fenced reports whether the node was fenced for a reason that is written on its claim: a fence without one is not ours.
+// Fenced reports whether it was we who fenced the node: the reason is written on its claim, or the label that comes with our
+// fence is on the node. The reason alone may be missing if two replicas put up and took down the fence at the same time.
 func Fenced(c *cluster.Claim, n *cluster.Node) bool {
-	return tainted(n) && c.Is(cluster.DisruptionReason)
+	mark, _ := n.Labels.Get(excludeFromBalancers)
+	return tainted(n) && (c.Is(cluster.DisruptionReason) || mark == "karpenter")
 }
+
+// excludeFromBalancers is the label that a fence puts on a node beside the taint.
+const excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 func tainted(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) }
 
@@ -101,10 +109,16 @@ func quietAt(p *cluster.Pool, c *cluster.Claim, nomination time.Duration) time.T
 	return since.Add(p.ConsolidateAfter.For)
 }
 
-// allowance is how many more of the pool's nodes may be disrupted for the reason: the least that an active budget
-// allows, less the nodes that are out already, whoever took them.
+// allowance is how many more of the pool's nodes may be disrupted for the reason.
 func allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) int {
-	total, out := 0, 0
+	allowed, out := Allowance(s, p, reason)
+	return allowed - out
+}
+
+// Allowance is how many of the pool's nodes may be out at the same time for the reason, the least that an active budget
+// allows, and how many are out already, whoever took them.
+func Allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
+	total := 0
 	for _, c := range s.ClaimsOf(p.Name) {
 		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
 			continue
@@ -115,11 +129,11 @@ func allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) int {
 			out++
 		}
 	}
-	allowed := total
+	allowed = total
 	for i := range p.Budgets {
 		if p.Budgets[i].Covers(reason) {
 			allowed = min(allowed, p.Budgets[i].Allows(total))
 		}
 	}
-	return allowed - out
+	return allowed, out
 }

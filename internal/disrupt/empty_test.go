@@ -71,6 +71,25 @@ func TestOnlyOurFencesAreFollowed(t *testing.T) {
 	}
 }
 
+func TestAReasonWithoutAFenceIsTakenBack(t *testing.T) {
+	s := quiet(1)
+	mark(s, 0, command.Empty)
+	s.Pools[0].ConsolidateAfter.Never = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n0 " {
+		t.Errorf("a node that stays, whose claim says it is to go: %s, want the reason taken back", got)
+	}
+}
+
+func TestAFenceOfOursWithoutAReasonIsTakenDown(t *testing.T) {
+	s := quiet(1)
+	taint(s, 0)
+	s.Nodes[0].Labels = cluster.LabelsOf(map[string]string{excludeFromBalancers: "karpenter"})
+	s.Pools[0].ConsolidateAfter.Never = true
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n0 " {
+		t.Errorf("a node that stays, behind a fence of ours: %s, want it opened", got)
+	}
+}
+
 func TestFencesBeyondTheBudgetAreTakenDown(t *testing.T) {
 	s := quiet(3)
 	for i := range 2 {

@@ -1,8 +1,147 @@
 package disrupt
 
-import "github.com/tenon-sh/tenon/internal/cluster"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
-// Static keeps the number of nodes that static pools ask for.
-func Static(s *cluster.Snapshot) Result {
-	return Result{}
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Static keeps the number of nodes that static pools ask for. Pods have no say in it, and neither have budgets: whoever
+// lowers the number wants fewer nodes.
+func Static(s *cluster.Snapshot, settings schedule.Settings) Result {
+	var out Result
+	for _, p := range s.Pools {
+		if !p.Static || p.Deleting {
+			continue // the claims of a pool that is deleted go with it
+		}
+		var staying []*cluster.Claim
+		for _, c := range s.ClaimsOf(p.Name) {
+			if c.Deleting.IsZero() && !c.Foreign && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] {
+				staying = append(staying, c)
+			}
+		}
+		switch have := int64(len(staying)); {
+		case have < p.Replicas:
+			grow(s, p, settings, int(p.Replicas-have), &out)
+		case have > p.Replicas:
+			shrink(s, staying, int(have-p.Replicas), p, &out)
+		}
+	}
+	return out
+}
+
+// grow asks for n more claims.
+func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n int, out *Result) {
+	blocked := func(why string) {
+		note := p.Note("StaticCapacityBlocked", fmt.Sprintf("%d of %d nodes are missing: %s", n, p.Replicas, why))
+		note.Warning = true
+		out.Notes = append(out.Notes, note)
+	}
+	switch {
+	case len(p.Problems) > 0:
+		blocked(p.Problems[0].Field + ": " + p.Problems[0].Text)
+		return
+	case !p.NodeClass.Ready:
+		blocked(p.NodeClass.Message)
+		return
+	case p.Catalog == nil && p.CatalogError != "":
+		blocked(p.CatalogError)
+		return
+	case p.Catalog == nil:
+		return // the cloud has not said yet what it sells
+	case p.Held:
+		blocked("the cloud has refused the pool's launches: " + p.HeldFor)
+		out.WakeAt = cluster.Earlier(out.WakeAt, p.HeldUntil)
+		return
+	}
+	bins, why := schedule.Blank(s, p, settings, n)
+	names := freeNames(s, p, len(bins))
+	for i, b := range bins {
+		out.Commands = append(out.Commands, command.CreateClaim{
+			Name: names[i], Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
+			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
+		})
+	}
+	if n -= len(bins); n > 0 {
+		blocked(why)
+	}
+}
+
+// tries is how many claims may have had a slot one after the other and be on their way out at the same time.
+const tries = 8
+
+// freeNames finds names for n claims. A static pool has slots with numbers; a slot whose claim is on its way out gets its
+// next claim under another name. The names depend on nothing else, so that after a crash the same claims are asked for.
+func freeNames(s *cluster.Snapshot, p *cluster.Pool, n int) []string {
+	names := make([]string, 0, n)
+	for slot := 0; len(names) < n; slot++ {
+		free := ""
+		for try := range tries {
+			name := command.ClaimName(p.Name, p.UID, "slot", strconv.Itoa(slot), strconv.Itoa(try))
+			c := s.Claim(name)
+			if c == nil && free == "" {
+				free = name
+			}
+			if c != nil && c.Deleting.IsZero() {
+				free = ""
+				break
+			}
+		}
+		if free != "" {
+			names = append(names, free)
+		}
+	}
+	return names
+}
+
+// shrink lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the
+// youngest.
+func shrink(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool, out *Result) {
+	claims = slices.DeleteFunc(claims, func(c *cluster.Claim) bool { return c.Expected }) // it can go once it is there
+	cost := make(map[string]int, len(claims))
+	for _, c := range claims {
+		cost[c.Name] = staticCost(s, c)
+	}
+	slices.SortFunc(claims, func(a, b *cluster.Claim) int {
+		return cmp.Or(cmp.Compare(cost[a.Name], cost[b.Name]), b.Created.Compare(a.Created), strings.Compare(a.Name, b.Name))
+	})
+	for _, c := range claims[:min(n, len(claims))] {
+		d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.ScaledDown,
+			Message: fmt.Sprintf("NodePool %s asks for %d nodes", p.Name, p.Replicas)}
+		if node := s.NodeOf(c.Name); node != nil {
+			d.Node = node.Name
+		}
+		out.Commands = append(out.Commands, d)
+	}
+}
+
+// staticCost is how much the end of a claim would disturb: nothing before it is launched, little while nobody runs there,
+// then the more the more pods do; what people have asked not to disturb comes last.
+func staticCost(s *cluster.Snapshot, c *cluster.Claim) int {
+	n := s.NodeOf(c.Name)
+	switch {
+	case !c.Is(cluster.Launched):
+		return 0
+	case n == nil:
+		return 1
+	case n.DoNotDisrupt || c.DoNotDisrupt:
+		return math.MaxInt
+	}
+	cost := 2
+	for _, p := range s.PodsOn(n.Name) {
+		if p.DoNotDisrupt {
+			return math.MaxInt
+		}
+		if p.Workload() {
+			cost++
+		}
+	}
+	return cost
 }

@@ -82,6 +82,8 @@ type controller struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	log  *safeBuffer
+	// quiet leaves this controller's log out of a failed test's, which would be one of dozens.
+	quiet bool
 }
 
 type safeBuffer struct {
@@ -114,7 +116,7 @@ func (w *world) run(flags ...string) *controller {
 	go func() { _ = c.cmd.Wait(); close(c.done) }()
 	w.Cleanup(func() {
 		c.kill()
-		if w.Failed() {
+		if w.Failed() && !c.quiet {
 			w.Logf("the end of the controller's log:\n%s", tail(c.log.String(), 40))
 		}
 	})

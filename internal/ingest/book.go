@@ -39,11 +39,12 @@ type Book struct {
 	crowded    bool                     // somebody found no dimension left
 	idle       [resource.Size]time.Time // since when nobody counts by a dimension, while it is crowded
 
-	scribe  scribe
-	shapes  map[string]*recipe // by the bytes of the shape
-	classes map[string]*recipe // by the key of the class
-	rules   map[string]*cluster.Rule
-	worn    map[string]cluster.Labels // labels of pods, by their bytes
+	scribe   scribe
+	shapes   map[string]*recipe // by the bytes of the shape
+	classes  map[string]*recipe // by the key of the class
+	rules    map[string]*cluster.Rule
+	worn     map[string]cluster.Labels            // labels of pods, by their bytes
+	ceilings map[resource.Vector]*resource.Vector // limits of pods
 	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes or default constraints.
 	mounts         map[string]*mount
 	users          map[string]map[string]bool
@@ -51,13 +52,21 @@ type Book struct {
 	defaults       *defaultSpread // nil without default constraints
 	sweepAt        int            // how much may be remembered before what is unused is dropped
 
-	pods    *roster[*cluster.Pod] // by UID
-	nodes   map[string]*nodeEntry
-	claims  map[string]*claimEntry
-	pools   map[string]*poolEntry
-	daemons map[string]*cluster.Daemon
-	owners  *ledger[cluster.Owner]
-	class   map[cluster.ClassRef]cluster.NodeClassState
+	pods      *roster[*cluster.Pod] // by UID
+	endings   endings
+	nominees  map[string]map[string]nominee // by node and pod UID
+	notes     map[string]cluster.Note       // by kind and UID
+	health    map[string]bool               // the conditions of nodes that matter
+	nodeBy    map[string]string             // nodes and claims by provider id
+	claimBy   map[string]string
+	guards    map[string]*cluster.Guard // by namespace/name
+	guardList []*cluster.Guard
+	nodes     map[string]*nodeEntry
+	claims    map[string]*claimEntry
+	pools     map[string]*poolEntry
+	daemons   map[string]*cluster.Daemon
+	owners    *ledger[cluster.Owner]
+	class     map[cluster.ClassRef]cluster.NodeClassState
 
 	namespaces     *ledger[cluster.Labels]
 	volumeClaims   map[string]*corev1.PersistentVolumeClaim // by namespace/name
@@ -68,16 +77,25 @@ type Book struct {
 	csiLimits      map[string]map[string]int32 // by node and driver
 	typeLimits     map[string]map[string]int32 // by instance type and driver
 	limited        map[string]bool             // drivers of which some limit has been heard
+	attachments    map[string]attachedVolume
+	attached       map[string][]string // by node; nil if it is to be made anew
 
 	fetch     chan struct{}          // wakes Catalogs
 	shelf     map[string]*shelfEntry // what each pool can buy
-	converted map[*measured]*cluster.Catalog
-	exhausted map[command.Exhausted]time.Time
+	converted map[counter]*cluster.Catalog
+	lessons   map[cluster.ClassRef]*lessons
+	shortages map[command.Exhausted]*shortage
+	backoff   Backoff
 	podEvents map[string]time.Time // by node
 	flights   map[string]*flight
+	awaiting  map[awaited]map[string]bool // the commands that wait for an object
 	retries   map[string]cluster.Retry
-	gone      map[string]bool     // by claim UID and by provider id
-	refusals  map[string]*refusal // by pool
+	gone      map[string]bool      // by claim UID and by provider id
+	holds     map[string]*hold     // by pool
+	joining   map[string]launches  // by pool
+	refused   map[string]time.Time // launches that were, by claim UID
+	count     chan struct{}        // wakes Census
+	census    census
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
 }
@@ -87,7 +105,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 	b := &Book{
 		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), fetch: make(chan struct{}, 1),
 		names: &resource.Names{}, shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
-		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), pods: newRoster[*cluster.Pod](),
+		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), ceilings: make(map[resource.Vector]*resource.Vector), pods: newRoster[*cluster.Pod](),
 		mounts: make(map[string]*mount), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),
 		namespaces: newLedger[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
 		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume), volumesOf: make(map[string]map[string]*corev1.PersistentVolume),
@@ -96,10 +114,15 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
 		daemons: make(map[string]*cluster.Daemon), owners: newLedger[cluster.Owner](),
 		class: make(map[cluster.ClassRef]cluster.NodeClassState), shelf: make(map[string]*shelfEntry),
-		converted: make(map[*measured]*cluster.Catalog), exhausted: make(map[command.Exhausted]time.Time),
+		converted: make(map[counter]*cluster.Catalog), lessons: make(map[cluster.ClassRef]*lessons),
+		shortages: make(map[command.Exhausted]*shortage), backoff: defaultBackoff(),
+		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note), health: make(map[string]bool),
+		nodeBy: make(map[string]string), claimBy: make(map[string]string), guards: make(map[string]*cluster.Guard),
+		attachments: make(map[string]attachedVolume), awaiting: make(map[awaited]map[string]bool),
+		joining: make(map[string]launches), refused: make(map[string]time.Time), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]bool),
-		refusals: make(map[string]*refusal),
+		holds: make(map[string]*hold),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -135,9 +158,9 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.sweep()
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
-		Pods: b.pods.all(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
-		Namespaces: b.namespaces.share(),
-		Busy:       make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
+		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
+		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
+		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
 	}
 	for _, e := range inOrder(b.nodes) {
 		s.Nodes = append(s.Nodes, e.node)
@@ -174,6 +197,11 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 			c.LastPodEvent = at
 		}
 		c.InstanceGone = b.gone[c.UID]
+		if refused, ok := b.refusedLaunch(&c); ok {
+			c.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
+				return have.Type == refused.Type
+			}), refused)
+		}
 		if p := byName[c.Pool]; p != nil && p.Catalog != nil {
 			kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
 			zone, _ := c.Labels.Get(cluster.ZoneLabel)

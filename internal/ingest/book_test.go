@@ -191,7 +191,7 @@ func TestExhaustedOfferingComesBack(t *testing.T) {
 	if sold() != 1 {
 		t.Fatalf("%d offerings are for sale after one was refused, want 1", sold())
 	}
-	clock.tick(exhaustedFor + time.Second)
+	clock.tick(defaultBackoff().First + time.Second)
 	if sold() != 2 {
 		t.Errorf("%d offerings are for sale after a while, want 2 again", sold())
 	}
@@ -214,6 +214,7 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 	if p := b.Snapshot().Pods[0]; !p.Pending() || !p.Seen.Equal(first) {
 		t.Errorf("pending %v, seen %s, want %s", p.Pending(), p.Seen, first)
 	}
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	preempting := judged.DeepCopy()
 	preempting.Status.NominatedNodeName = "n"
 	b.SetPod(preempting)

@@ -41,10 +41,10 @@ type shelfEntry struct {
 	busy         bool
 	since        time.Time // of the first fetch; zero if there was none
 	late         bool      // the first answer has taken longer than others can wait
-	// catalog is stock as it is sold now; soldOut the offerings that were left out of it.
+	// catalog is stock as it is sold now; scarce is what was held against which offerings.
 	catalog *cluster.Catalog
 	base    *cluster.Catalog
-	soldOut map[command.Exhausted]bool
+	scarce  map[command.Exhausted]scarcity
 	// told is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
 	told   time.Time
 	pinned map[string]int
@@ -218,7 +218,7 @@ func (b *Book) dropUnusedStock() {
 	for _, e := range b.shelf {
 		used[e.stock] = true
 	}
-	maps.DeleteFunc(b.converted, func(m *measured, _ *cluster.Catalog) bool { return !used[m] })
+	maps.DeleteFunc(b.converted, func(key counter, _ *cluster.Catalog) bool { return !used[key.stock] })
 }
 
 // share finds the stock of another pool that has the same list. The lock is held.
@@ -252,44 +252,57 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 	if e == nil || e.stock == nil {
 		return nil, b.catalogTrouble(pool)
 	}
-	base := b.converted[e.stock]
-	if base == nil {
-		base = b.convert(e.stock.types)
-		b.converted[e.stock] = base
+	var class cluster.ClassRef
+	if p := b.pools[pool]; p != nil {
+		class = p.pool.Template.NodeClass
 	}
+	base := b.catalogFor(e.stock, class)
 	pinned := b.pinned(e.stock.reservations, e.told)
-	if e.catalog == nil || e.base != base || !b.sameSoldOut(e.soldOut) || !maps.Equal(e.pinned, pinned) {
-		e.base, e.soldOut, e.pinned = base, b.soldOutNow(), pinned
+	if e.catalog == nil || e.base != base || !b.sameScarcity(e.scarce) || !maps.Equal(e.pinned, pinned) {
+		e.base, e.scarce, e.pinned = base, b.scarceNow(), pinned
 		e.catalog = base.Without(func(o *cluster.Offering) bool {
-			return o.Reservation != "" && o.Left <= pinned[o.Reservation] ||
-				e.soldOut[command.Exhausted{Type: base.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}]
+			return o.Reservation != "" && o.Left <= pinned[o.Reservation] || e.scarcity(base, o) == shut
 		})
 		for i := range e.catalog.Offerings {
 			o := &e.catalog.Offerings[i] // Without has made a list of its own
 			o.Left = max(0, o.Left-pinned[o.Reservation])
+			o.Trial = e.scarcity(base, o) == onTrial
 		}
 	}
 	return e.catalog, ""
 }
 
-func (b *Book) soldOutNow() map[command.Exhausted]bool {
-	out := make(map[command.Exhausted]bool, len(b.exhausted))
-	for e := range b.exhausted {
-		out[e] = true
+// scarcity is what is held against an offering of the catalog.
+func (e *shelfEntry) scarcity(c *cluster.Catalog, o *cluster.Offering) scarcity {
+	if len(e.scarce) == 0 {
+		return 0
 	}
-	return out
+	return e.scarce[command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}]
 }
 
-func (b *Book) sameSoldOut(have map[command.Exhausted]bool) bool {
-	if len(have) != len(b.exhausted) {
-		return false
+// counter is where a list is sold to a NodeClass: what was learned of its nodes is particular to the class.
+type counter struct {
+	stock *measured
+	class cluster.ClassRef
+}
+
+// catalogFor is a provider's list, numbered, with what has been learned of the nodes of the class. Classes of which nothing
+// was learned share it. The lock is held.
+func (b *Book) catalogFor(stock *measured, class cluster.ClassRef) *cluster.Catalog {
+	key := counter{stock, class}
+	if have := b.converted[key]; have != nil {
+		return have
 	}
-	for e := range b.exhausted {
-		if !have[e] {
-			return false
-		}
+	if types, less := b.lessened(stock.types, class); less {
+		b.converted[key] = b.convert(types)
+		return b.converted[key]
 	}
-	return true
+	plain := counter{stock: stock}
+	if b.converted[plain] == nil {
+		b.converted[plain] = b.convert(stock.types)
+	}
+	b.converted[key] = b.converted[plain]
+	return b.converted[key]
 }
 
 // convert numbers a provider's list. The lock is held.

@@ -1,6 +1,11 @@
 package ingest
 
-import "github.com/tenon-sh/tenon/internal/cluster"
+import (
+	"reflect"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
 
 // change says what a change may mean to a placement.
 type change uint8
@@ -43,6 +48,9 @@ func (b *Book) note(c change) {
 // podChange says what it means that a pod has come (no old), gone (no now) or changed.
 func podChange(old, now *cluster.Pod) change {
 	c := nothing
+	if old != nil && now != nil && placedAlike(old, now) {
+		return nothing
+	}
 	if needy(old) || needy(now) {
 		c |= demand
 	}
@@ -54,6 +62,21 @@ func podChange(old, now *cluster.Pod) change {
 		c |= room
 	}
 	return c
+}
+
+// placedAlike reports whether the pod has not changed in anything that a placement depends on.
+func placedAlike(old, now *cluster.Pod) bool {
+	x, y := *old, *now
+	for _, p := range []*cluster.Pod{&x, &y} {
+		p.Nominated = "" // whether that leaves the pod to us shows in Unschedulable
+		p.Ready, p.Started, p.DoNotDisruptUntil, p.Phase, p.Limits = false, time.Time{}, time.Time{}, "", nil
+	}
+	return reflect.DeepEqual(&x, &y)
+}
+
+// quiet changes of a pod are those of which no plan comes out differently unless its node is on its way out.
+func quiet(old, now *cluster.Pod) bool {
+	return old != nil && old.Nominated == now.Nominated && placedAlike(old, now)
 }
 
 // needy pods look for a place, or will once kube-scheduler has given up on one of their kind.

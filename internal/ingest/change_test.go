@@ -81,7 +81,7 @@ func TestPodsMoveRevisions(t *testing.T) {
 		{"kube-scheduler finds no place", judgedPod("a"), "demand"},
 		{"it says so again", with(judgedPod("a"), func(p *corev1.Pod) { p.ResourceVersion, p.Status.Conditions[0].Message = "2", "0/3 nodes" }), ""},
 		{"it gets a node", placedPod("a", "n"), "demand supply"},
-		{"it starts", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), ""},
+		{"it starts", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), "quiet rev"},
 		{"its labels change", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }), "supply help"},
 		{"it is being deleted", with(placedPod("a", "n"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at(12, 0)} }), "supply help"},
 		{"it is done", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "supply help"},
@@ -217,7 +217,7 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Exhausted: []command.Exhausted{spot}})
 		}, "supply"},
 		{"time passes", func() { clock.tick(time.Second) }, ""},
-		{"it may have some again", func() { clock.tick(exhaustedFor) }, "supply help"},
+		{"it may have some again", func() { clock.tick(defaultBackoff().First) }, "supply help"},
 		{"a claim", func() { b.SetClaim(claimObject("a", "1")) }, "supply"},
 		{"its pool is held", refuse, "supply"},
 		{"its pool is free again", func() { clock.tick(firstHold) }, "supply help"},

@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +39,14 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		Conditions:   conditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
 		DoNotDisrupt: claim.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
+		DoNotRepair:  claim.Annotations[v1.DoNotRepairAnnotationKey] == "true",
+		Expire:       waitOf(claim.Spec.ExpireAfter),
+	}
+	b.readDeadline(c, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+	if c.Standalone() {
+		for _, problem := range validate.NodeClaim(claim, b.labels) {
+			c.Problems = append(c.Problems, problemOf(problem))
+		}
 	}
 	if ref := claim.Spec.NodeClassRef; ref != nil {
 		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
@@ -56,18 +66,69 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	old := b.claims[c.Name]
 	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
 	settled := b.settle(command.KindClaim, c.Name)
-	if what, changed := claimChange(old, c); changed || settled {
+	what, changed := claimChange(old, c)
+	if changed {
+		b.indexClaim(old, c)
+		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c)
+	}
+	if changed || settled {
 		b.touch(what)
 	}
+}
+
+// indexClaim keeps the index of claims by their machine. The lock is held.
+func (b *Book) indexClaim(old *claimEntry, c *cluster.Claim) {
+	if old != nil && old.claim.ProviderID != c.ProviderID {
+		b.dropProvider(old.claim)
+	}
+	if c.ProviderID != "" {
+		b.claimBy[c.ProviderID] = c.Name
+	}
+}
+
+func (b *Book) dropProvider(c *cluster.Claim) {
+	if b.claimBy[c.ProviderID] == c.Name {
+		delete(b.claimBy, c.ProviderID)
+	}
+}
+
+// readDeadline reads by when a claim must be gone. A time that can't be read is none, and whoever wrote it is told. The
+// lock is held.
+func (b *Book) readDeadline(c *cluster.Claim, text string) {
+	b.forgetNote("NodeClaim", c.UID)
+	if text == "" {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err == nil {
+		c.Deadline = at
+		return
+	}
+	note := c.Note("InvalidTerminationTimestamp", fmt.Sprintf(
+		"annotation %s: %q is not a time and is ignored; use one like 2026-01-31T12:00:00Z, or remove it", v1.NodeClaimTerminationTimestampAnnotationKey, text))
+	note.Warning = true
+	b.notes["NodeClaim"+c.UID] = note
+}
+
+// problemOf puts a finding into the words of a condition.
+func problemOf(p validate.Problem) cluster.Problem {
+	return cluster.Problem{Field: p.Field, Text: strings.TrimPrefix(p.String(), p.Field+" ")}
 }
 
 // DeleteClaim takes in that a claim is gone.
 func (b *Book) DeleteClaim(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.claims, name)
+	what := room
+	if e := b.claims[name]; e != nil {
+		delete(b.claims, name)
+		b.dropProvider(e.claim)
+		delete(b.refused, e.claim.UID)
+		b.forgetNote("NodeClaim", e.claim.UID)
+		what |= b.judgeAgain(b.nodeBy[e.claim.ProviderID])
+	}
 	b.settle(command.KindClaim, name)
-	b.touch(room)
+	b.touch(what)
 }
 
 // claimAllocatable is what pods may use of a claim's node, with what its type can attach. The lock is held.
@@ -92,7 +153,7 @@ func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool
 	}
 	for _, c := range []*cluster.Claim{&x, &y} {
 		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
-		c.HasTerminationGrace, c.TerminationGrace = false, 0
+		c.HasTerminationGrace, c.TerminationGrace, c.Expire, c.Deadline, c.DoNotRepair = false, 0, cluster.Wait{}, time.Time{}, false
 		c.Conditions = states(c.Conditions)
 	}
 	if reflect.DeepEqual(x, y) {

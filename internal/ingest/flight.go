@@ -13,26 +13,12 @@ const (
 	// createSettleFor is the same for a claim that was created. It is long: were it forgotten while it is there, its pods
 	// would be given a second node.
 	createSettleFor = 5 * time.Minute
-	// exhaustedFor is how long an offering that the cloud refused is left alone.
-	exhaustedFor = 3 * time.Minute
 
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
 	// lastEviction bounds the wait of an eviction: a disruption budget may allow it at any moment.
 	lastEviction = 10 * time.Second
-
-	// A pool whose launches are refused for no reason that the next plan could avoid is left alone for a while that
-	// grows from firstHold to lastHold.
-	firstHold = time.Second
-	lastHold  = 5 * time.Minute
 )
-
-// refusal is what is remembered of a pool whose launches are refused.
-type refusal struct {
-	count int
-	until time.Time
-	over  bool // that until has passed has been noted
-}
 
 // flight is a command under way: begun and not done, or done and not shown by the watch.
 type flight struct {
@@ -45,12 +31,12 @@ type flight struct {
 func (b *Book) Begin(c command.Command) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.flights[c.Key()] = &flight{command: c}
+	b.putFlight(c.Key(), &flight{command: c})
 	if _, create := c.(command.CreateClaim); create {
 		b.note(supply)
 		return
 	}
-	b.note(nothing)
+	b.note(b.bindChange(c))
 }
 
 // Record notes what became of a command.
@@ -82,30 +68,58 @@ func (b *Book) Record(o command.Outcome) {
 		what |= b.land(key)
 		return
 	}
+	b.putFlight(key, f)
+}
+
+// awaited is an object of which the watch has yet to show a write.
+type awaited struct{ kind, name string }
+
+// putFlight keeps a command under way, and what it waits for. The lock is held.
+func (b *Book) putFlight(key string, f *flight) {
+	b.dropFlight(key)
 	b.flights[key] = f
+	for _, w := range f.waiting {
+		what := awaited{w.Kind, w.Name}
+		if b.awaiting[what] == nil {
+			b.awaiting[what] = make(map[string]bool)
+		}
+		b.awaiting[what][key] = true
+	}
+}
+
+// dropFlight forgets a command. The lock is held.
+func (b *Book) dropFlight(key string) {
+	f := b.flights[key]
+	if f == nil {
+		return
+	}
+	delete(b.flights, key)
+	for _, w := range f.waiting {
+		what := awaited{w.Kind, w.Name}
+		if delete(b.awaiting[what], key); len(b.awaiting[what]) == 0 {
+			delete(b.awaiting, what)
+		}
+	}
 }
 
 // land ends a flight. A claim that was counted on and has not appeared is one less to count on. The lock is held.
 func (b *Book) land(key string) change {
 	f := b.flights[key]
-	delete(b.flights, key)
 	if f == nil {
 		return nothing
 	}
+	b.dropFlight(key)
 	if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
 		return room
 	}
-	return nothing
+	return b.bindChange(f.command)
 }
 
 // learn takes in what an outcome says about the cloud. The lock is held.
 func (b *Book) learn(o command.Outcome) change {
 	what := nothing
-	for _, e := range o.Exhausted {
-		if _, known := b.exhausted[e]; !known {
-			what |= supply
-		}
-		b.exhausted[e] = o.At.Add(exhaustedFor)
+	if b.refuseOfferings(o.Exhausted, o.At) {
+		what |= supply
 	}
 	switch c := o.Command.(type) {
 	case command.Terminate:
@@ -114,35 +128,34 @@ func (b *Book) learn(o command.Outcome) change {
 			delete(b.gone, "")
 			what |= supply
 		}
+		if o.Err != nil {
+			b.countSoon()
+		}
 	case command.LaunchInstance:
-		if e := b.claims[c.Claim]; e != nil && o.Err == nil {
-			what |= b.judgeLaunch(e.claim.Pool, o, what != nothing)
+		what |= b.learnLaunch(c, o, what != nothing)
+	case command.DeleteClaim:
+		if e := b.claims[c.Claim]; e != nil && o.Err == nil && failedToJoin(c) {
+			b.joined(e.claim.Pool, false)
 		}
 	}
 	return what
 }
 
-// judgeLaunch holds a pool whose launch was refused without a hint what to try instead, and lets go of it after a launch
-// that went well. The lock is held.
-func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) change {
-	r := b.refusals[pool]
-	if !o.Refused {
-		delete(b.refusals, pool)
-		if r != nil {
-			return room
-		}
+// learnLaunch takes in what became of a launch. The lock is held.
+func (b *Book) learnLaunch(c command.LaunchInstance, o command.Outcome, news bool) change {
+	if o.Err != nil {
+		b.countSoon() // the cloud may have launched it all the same
+	}
+	e := b.claims[c.Claim]
+	if e == nil {
 		return nothing
 	}
-	if news {
-		return nothing
+	what := b.judgeLaunch(e.claim.Pool, o, news)
+	if o.Refused && o.Err == nil {
+		b.refused[e.claim.UID] = o.At
+		what |= supply // its pods look for another place
 	}
-	if r == nil {
-		r = &refusal{}
-		b.refusals[pool] = r
-	}
-	r.count++
-	r.until, r.over = o.At.Add(min(firstHold<<min(r.count-1, 20), lastHold)), false
-	return supply
+	return what
 }
 
 // nextRetry doubles the wait with each failure.
@@ -159,25 +172,13 @@ func nextRetry(r cluster.Retry, o command.Outcome) cluster.Retry {
 // settle lets go of the commands that were waiting for the watch to show what it has just shown, and reports whether
 // there were any. The lock is held.
 func (b *Book) settle(kind, name string) (settled bool) {
-	for key, f := range b.flights {
-		if f.until.IsZero() || !waitsFor(f, kind, name) {
-			continue
-		}
-		if !b.anyHidden(f.waiting) {
-			delete(b.flights, key)
+	for key := range b.awaiting[awaited{kind, name}] {
+		if !b.anyHidden(b.flights[key].waiting) {
+			b.dropFlight(key)
 			settled = true
 		}
 	}
 	return settled
-}
-
-func waitsFor(f *flight, kind, name string) bool {
-	for _, w := range f.waiting {
-		if w.Kind == kind && w.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *Book) anyHidden(writes []command.Write) bool {
@@ -209,7 +210,13 @@ func (b *Book) shown(w command.Write) bool {
 	case command.KindPod:
 		if p, found := b.pods.get(w.Name); found {
 			there, leaving = true, !p.Deleting.IsZero()
+			if w.Nominated || w.Bound {
+				return leaving || p.Node != "" || w.Nominated && p.Nominated == w.Node
+			}
 		}
+	}
+	if w.Nominated || w.Bound {
+		return !there
 	}
 	if w.Version == "" {
 		return !there || leaving && !w.Gone
@@ -229,18 +236,9 @@ func (b *Book) expire(now time.Time) {
 			b.note(b.land(key))
 		}
 	}
-	for key, until := range b.exhausted {
-		if now.After(until) {
-			delete(b.exhausted, key)
-			b.note(room)
-		}
-	}
-	for _, r := range b.refusals {
-		if !r.over && !now.Before(r.until) {
-			r.over = true
-			b.note(room)
-		}
-	}
+	b.easeShortages(now)
+	b.easeHolds(now)
+	b.endProtection(now)
 	for key, r := range b.retries {
 		if now.After(r.NotBefore.Add(10 * lastRetry)) {
 			delete(b.retries, key)
@@ -248,7 +246,8 @@ func (b *Book) expire(now time.Time) {
 	}
 }
 
-// forgetGone drops what was noted about instances of which neither claim nor node is left. The lock is held.
+// forgetGone drops what was noted about instances of which neither claim nor node is left, and which the cloud no longer
+// lists. The lock is held.
 func (b *Book) forgetGone() {
 	if len(b.gone) == 0 {
 		return
@@ -259,6 +258,11 @@ func (b *Book) forgetGone() {
 	}
 	for _, e := range b.nodes {
 		left[e.node.ProviderID] = true
+	}
+	if b.census.now != nil { // what it listed before the end may still be in it
+		for _, i := range b.census.now.Instances {
+			left[i.ProviderID] = true
+		}
 	}
 	for key := range b.gone {
 		if !left[key] {

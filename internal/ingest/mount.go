@@ -24,6 +24,7 @@ type mount struct {
 	base           *recipe // without the volumes
 	sources        []source
 	open           bool // a claim is not bound
+	disks          []attachment
 }
 
 // mountKey names a recipe that was made from another by adding volumes or default spread constraints.
@@ -82,7 +83,7 @@ func (b *Book) use(claim, uid string) {
 // fill sets what follows from a pod's volumes as they are now. The lock is held.
 func (b *Book) fill(p *cluster.Pod, m *mount) {
 	n := b.needsOf(m)
-	m.open = n.open
+	m.open, m.disks = n.open, n.attached
 	p.Class = b.classOf(b.mounted(m.base, n))
 	p.Exclusive, p.Unbound, p.Volumes = n.exclusive, n.unbound, nil
 	for _, a := range n.attached {

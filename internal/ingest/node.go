@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -29,6 +30,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 		Finalized: slices.Contains(node.Finalizers, v1.TerminationFinalizer),
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
 		DoNotDisrupt: node.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
+		DoNotRepair:  node.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Capacity:     b.measure(node.Status.Capacity),
 	}
 	for _, t := range node.Spec.Taints {
@@ -40,18 +42,54 @@ func (b *Book) SetNode(node *corev1.Node) {
 		}
 	}
 	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
-	for _, c := range node.Status.Conditions {
+	b.readConditions(n, node.Status.Conditions)
+	old := b.nodes[n.Name]
+	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
+	settled := b.settle(command.KindNode, n.Name)
+	what, changed := nodeChange(old, n)
+	if changed {
+		b.nameProvider(old, n)
+		what |= b.judgeAgain(n.Name) | b.teach(n)
+	}
+	if changed || settled {
+		b.touch(what)
+	}
+	if old != nil && old.node.Ready && !n.Ready && n.Ours {
+		b.countSoon() // its machine may be gone
+	}
+}
+
+// readConditions reads whether a node is ready, and how it stands with what repair looks at. The lock is held.
+func (b *Book) readConditions(n *cluster.Node, list []corev1.NodeCondition) {
+	for i := range list {
+		c := &list[i]
 		if c.Type == corev1.NodeReady {
 			n.Ready = c.Status == corev1.ConditionTrue
 		}
+		if b.health[string(c.Type)] {
+			n.Conditions = append(n.Conditions, cluster.NodeCondition{
+				Type: string(c.Type), Status: string(c.Status), Since: c.LastTransitionTime.Time})
+		}
 	}
-	old := b.nodes[n.Name]
-	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
-	switch settled := b.settle(command.KindNode, n.Name); {
-	case old == nil || !sameNode(old.node, n):
-		b.touch(room)
-	case settled:
-		b.touch(nothing)
+	slices.SortStableFunc(n.Conditions, func(x, y cluster.NodeCondition) int { return cmp.Compare(x.Type, y.Type) })
+}
+
+// WatchHealth names the conditions of nodes that somebody will ask for. It comes before anything is taken in.
+func (b *Book) WatchHealth(types ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range types {
+		b.health[t] = true
+	}
+}
+
+// nameProvider keeps the index of nodes by the machine that they run on. The lock is held.
+func (b *Book) nameProvider(old *nodeEntry, n *cluster.Node) {
+	if old != nil && old.node.ProviderID != n.ProviderID && b.nodeBy[old.node.ProviderID] == n.Name {
+		delete(b.nodeBy, old.node.ProviderID)
+	}
+	if n.ProviderID != "" {
+		b.nodeBy[n.ProviderID] = n.Name
 	}
 }
 
@@ -59,17 +97,38 @@ func (b *Book) SetNode(node *corev1.Node) {
 func (b *Book) DeleteNode(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e := b.nodes[name]; e != nil {
+		if b.nodeBy[e.node.ProviderID] == name {
+			delete(b.nodeBy, e.node.ProviderID)
+		}
+		if e.node.Ours {
+			b.countSoon() // did its machine go, too?
+		}
+	}
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
 	b.settle(command.KindNode, name)
-	b.touch(room)
+	b.touch(room | b.judgeAgain(name))
 }
 
-// sameNode reports whether nothing but the version differs, as after a kubelet's heartbeat.
-func sameNode(a, b *cluster.Node) bool {
-	x, y := *a, *b
+// nodeChange says what it means that a node looks like this now; changed is false if nothing but its version differs, as
+// after a kubelet's heartbeat.
+func nodeChange(old *nodeEntry, now *cluster.Node) (what change, changed bool) {
+	if old == nil {
+		return room, true
+	}
+	x, y := *old.node, *now
 	x.Version, y.Version = "", ""
-	return reflect.DeepEqual(x, y)
+	if reflect.DeepEqual(&x, &y) {
+		return nothing, false
+	}
+	for _, n := range []*cluster.Node{&x, &y} {
+		n.Conditions, n.DoNotRepair = nil, false
+	}
+	if reflect.DeepEqual(&x, &y) {
+		return nothing, true
+	}
+	return room, true
 }
 
 func when(t *metav1.Time) time.Time {

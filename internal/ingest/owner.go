@@ -61,17 +61,17 @@ func (b *Book) DeleteOwner(uid types.UID) {
 func ownerOf(obj any) (o cluster.Owner, ok bool) {
 	switch w := obj.(type) {
 	case *appsv1.ReplicaSet:
-		return wants(w.UID, "ReplicaSet", w.Spec.Replicas), true
+		return wants(w, "ReplicaSet", w.Spec.Replicas), true
 	case *corev1.ReplicationController:
-		return wants(w.UID, "ReplicationController", w.Spec.Replicas), true
+		return wants(w, "ReplicationController", w.Spec.Replicas), true
 	case *appsv1.StatefulSet:
-		o := wants(w.UID, "StatefulSet", w.Spec.Replicas)
+		o := wants(w, "StatefulSet", w.Spec.Replicas)
 		if w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 			o.Desired = 0 // the next pod comes when this one is ready
 		}
 		return o, true
 	case *batchv1.Job:
-		o := wants(w.UID, "Job", w.Spec.Parallelism)
+		o := wants(w, "Job", w.Spec.Parallelism)
 		if w.Spec.Completions != nil {
 			o.Desired = min(o.Desired, int(*w.Spec.Completions-w.Status.Succeeded))
 		}
@@ -83,10 +83,10 @@ func ownerOf(obj any) (o cluster.Owner, ok bool) {
 	return cluster.Owner{}, false
 }
 
-func wants(uid types.UID, kind string, replicas *int32) cluster.Owner {
+func wants(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	n := 1
 	if replicas != nil {
 		n = int(*replicas)
 	}
-	return cluster.Owner{UID: string(uid), Kind: kind, Known: true, Desired: n}
+	return cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Known: true, Desired: n}
 }

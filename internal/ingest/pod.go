@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -24,14 +23,24 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	same := old != nil && reflect.DeepEqual(old, p)
 	if !same {
 		b.pods.set(p.UID, p)
+		b.awaitEnding(old, p)
 		b.notePodEvent(old, p, cameAt(pod))
+		b.mountMoved(p.UID)
 	}
-	switch settled := b.settle(command.KindPod, p.UID); {
-	case !same:
+	settled := b.settle(command.KindPod, p.UID)
+	switch {
+	case same && !settled:
+	case same, !quiet(old, p), settled, b.leaving(p.Node):
 		b.touch(podChange(old, p))
-	case settled:
-		b.touch(nothing)
+	default:
+		b.note(nothing)
 	}
+}
+
+// leaving reports whether a node is on its way out: then it matters which of its pods are ready. The lock is held.
+func (b *Book) leaving(node string) bool {
+	e := b.nodes[node]
+	return e != nil && (!e.node.Deleting.IsZero() || e.node.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule))
 }
 
 // DeletePod takes in that a pod is gone.
@@ -43,7 +52,10 @@ func (b *Book) DeletePod(pod *corev1.Pod) {
 		return
 	}
 	b.pods.remove(old.UID)
+	b.mountMoved(old.UID)
 	b.unmount(old.UID)
+	b.strikeNominee(old)
+	b.forgetNote("Pod", old.UID)
 	b.defaults.forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settle(command.KindPod, old.UID)
@@ -97,7 +109,10 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	if old != nil {
 		p.Appeared = old.Appeared
 	}
-	p.DoNotDisrupt = pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
+	p.Started, p.Ready, p.Phase = when(pod.Status.StartTime), isReady(pod), phaseOf(pod)
+	p.Limits = b.ceilingOf(&pod.Spec)
+	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
+	b.readDoNotDisrupt(p, pod)
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner = string(owner.UID)
@@ -123,6 +138,25 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	return p
 }
 
+func isReady(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// phaseOf is the pod's phase as one of a few constants, so that no text of the pod is kept for it.
+func phaseOf(pod *corev1.Pod) string {
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown} {
+		if pod.Status.Phase == phase {
+			return string(phase)
+		}
+	}
+	return ""
+}
+
 // nodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever sorts
 // pods by node finds it in the cache.
 func (b *Book) nodeName(name string) string {
@@ -130,28 +164,4 @@ func (b *Book) nodeName(name string) string {
 		return e.node.Name
 	}
 	return name
-}
-
-// judge notes what kube-scheduler has said of the pod. A pod that it wants to make room for by preemption has a place
-// already.
-func (b *Book) judge(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
-	p.Judged = p.Node != ""
-	if p.Node == "" {
-		p.Nominated = pod.Status.NominatedNodeName
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.PodScheduled {
-			continue
-		}
-		p.Judged = true
-		p.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-			pod.Status.NominatedNodeName == ""
-	}
-	if !p.Unschedulable {
-		return
-	}
-	p.Seen = b.now()
-	if old != nil && old.Unschedulable {
-		p.Seen = old.Seen
-	}
 }

@@ -50,6 +50,9 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 			ExpireAfter: spec.ExpireAfter.String(),
 		},
 	}
+	if pool.Spec.Replicas != nil {
+		p.Replicas = *pool.Spec.Replicas
+	}
 	if pool.Spec.Weight != nil {
 		p.Weight = *pool.Spec.Weight
 	}
@@ -61,7 +64,12 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		p.Template.HasTerminationGrace, p.Template.TerminationGrace = true, grace.Duration
 	}
 	for _, problem := range validate.NodePool(pool, b.labels) {
-		p.Problems = append(p.Problems, cluster.Problem{Field: problem.Field, Text: strings.TrimPrefix(problem.String(), problem.Field+" ")})
+		p.Problems = append(p.Problems, problemOf(problem))
+	}
+	for _, timeout := range timeouts(p) {
+		if problem, bad := timeout.read(pool.Annotations); bad {
+			p.Problems = append(p.Problems, problem)
+		}
 	}
 	p.Status = cluster.PoolStatus{
 		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
@@ -82,6 +90,7 @@ func (b *Book) putPool(e *poolEntry) {
 	b.pools[name] = e
 	settled := b.settle(command.KindPool, name)
 	b.wantCatalog(name, e.object.Generation)
+	b.recallJoining(old, e.pool)
 	switch {
 	case old == nil || !reflect.DeepEqual(placing(old.pool), placing(e.pool)):
 		b.touch(room)
@@ -94,6 +103,7 @@ func (b *Book) putPool(e *poolEntry) {
 func placing(p *cluster.Pool) cluster.Pool {
 	out := *p
 	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.Wait{}
+	out.Replicas, out.Timeouts = 0, cluster.Timeouts{}
 	return out
 }
 
@@ -103,7 +113,8 @@ func (b *Book) DeletePool(name string) {
 	defer b.mu.Unlock()
 	delete(b.pools, name)
 	delete(b.shelf, name)
-	delete(b.refusals, name)
+	delete(b.holds, name)
+	delete(b.joining, name)
 	b.settle(command.KindPool, name)
 	b.touch(room)
 }
@@ -154,9 +165,13 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	p := *e.pool
 	p.NodeClass = b.classState(p.Template.NodeClass)
 	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
-	if r := b.refusals[p.Name]; r != nil && now.Before(r.until) {
-		p.Held, p.HeldUntil = true, r.until
+	if h := b.holds[p.Name]; h != nil {
+		p.Held, p.OnTrial = now.Before(h.until), h.count > 0 && !now.Before(h.until)
+		if p.Held {
+			p.HeldUntil, p.HeldFor = h.until, h.message
+		}
 	}
+	p.Registering = b.joining[p.Name].state()
 	p.Status.Resources = b.measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {
@@ -202,8 +217,12 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 	if b.class[ref] == state {
 		return
 	}
-	changed := b.class[ref].Generation != state.Generation
+	before, known := b.class[ref]
+	changed := before.Generation != state.Generation
 	b.class[ref] = state
+	if known && changed {
+		b.unlearn(ref)
+	}
 	b.fetchSoon() // a class that has become ready may have pools waiting for it
 	for name, e := range b.pools {
 		if changed && e.pool.Template.NodeClass == ref {
@@ -218,5 +237,6 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.class, ref)
+	b.unlearn(ref)
 	b.touch(room)
 }

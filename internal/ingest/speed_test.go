@@ -48,7 +48,7 @@ func fleet(pods, deployments int) []*corev1.Pod {
 	return out
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -60,11 +60,11 @@ func heap() uint64 {
 func TestManyPodsCostLittle(t *testing.T) {
 	pods := fleet(20000, 300)
 	b, _ := newBook()
-	before := heap()
+	before := heapBytes()
 	for _, p := range pods {
 		b.SetPod(p)
 	}
-	each := (heap() - before) / uint64(len(pods))
+	each := (heapBytes() - before) / uint64(len(pods))
 	if classes := len(b.classes); classes != 300 {
 		t.Errorf("%d classes, want 300", classes)
 	}

@@ -16,7 +16,7 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := claim.Namespace + "/" + claim.Name
-	b.volumeClaims[key] = claim
+	b.volumeClaims[key], b.attached = claim, nil
 	if pv := claim.Spec.VolumeName; pv != "" {
 		b.claimOf[pv] = key
 	}
@@ -32,6 +32,7 @@ func (b *Book) DeleteVolumeClaim(namespace, name string) {
 		delete(b.claimOf, old.Spec.VolumeName)
 	}
 	delete(b.volumeClaims, key)
+	b.attached = nil
 	b.remount(sortedKeys(b.users[key]))
 }
 
@@ -55,6 +56,7 @@ func (b *Book) DeleteVolume(name string) {
 
 // shelveVolume keeps a volume under its name and its storage class. The lock is held.
 func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
+	b.attached = nil
 	if old != nil {
 		class := volume.GetPersistentVolumeClass(old)
 		delete(b.volumes, old.Name)
@@ -141,9 +143,13 @@ func (b *Book) setCSILimits(node string, limits map[string]int32) {
 	if e := b.nodes[node]; e != nil {
 		n := *e.node
 		n.Allocatable = b.allocatableOf(&n, e.allocatable)
+		what := b.teach(&n)
 		if n.Allocatable != e.node.Allocatable {
 			e.node = &n
-			b.touch(room)
+			what |= room
+		}
+		if what != nothing {
+			b.touch(what)
 		}
 	}
 }

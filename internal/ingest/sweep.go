@@ -3,7 +3,10 @@ package ingest
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // sweepFrom is how much may be remembered before it is looked through at all.
@@ -21,6 +24,39 @@ func (b *Book) wornLabels(labels map[string]string) cluster.Labels {
 	return out
 }
 
+// ceilingOf is what a pod's containers may use at most of what every node has; nil without limits. Pods with equal limits
+// share one value. It is for people: no decision depends on it. The lock is held.
+func (b *Book) ceilingOf(spec *corev1.PodSpec) *resource.Vector {
+	var sum resource.Vector
+	limited := false
+	add := func(list corev1.ResourceList) {
+		for name, q := range list {
+			// The numbers of other resources may be given to others some day.
+			if dim, ok := b.names.Lookup(string(name)); ok && dim <= resource.Pods {
+				sum[dim] += amount(dim, q)
+				limited = true
+			}
+		}
+	}
+	for i := range spec.Containers {
+		add(spec.Containers[i].Resources.Limits)
+	}
+	for i := range spec.InitContainers {
+		if always := spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
+			add(spec.InitContainers[i].Resources.Limits)
+		}
+	}
+	if !limited {
+		return nil
+	}
+	if have := b.ceilings[sum]; have != nil {
+		return have
+	}
+	kept := sum
+	b.ceilings[sum] = &kept
+	return &kept
+}
+
 // sweep forgets what only pods had that are long gone, once that may be half of what is remembered. The lock is held.
 func (b *Book) sweep() {
 	if b.remembered() > max(b.sweepAt, sweepFrom) {
@@ -32,7 +68,9 @@ func (b *Book) sweep() {
 // dropUnused forgets shapes, classes, rules and labels that no pod and no daemon has. The lock is held.
 func (b *Book) dropUnused() {
 	classes, rules, worn := make(map[*cluster.PodClass]bool), make(map[string]bool), make(map[*cluster.Label]bool)
+	ceilings := make(map[*resource.Vector]bool)
 	for _, p := range b.pods.all() {
+		ceilings[p.Limits] = true
 		classes[p.Class] = true
 		if len(p.Labels) > 0 {
 			worn[&p.Labels[0]] = true
@@ -65,6 +103,7 @@ func (b *Book) dropUnused() {
 	maps.DeleteFunc(b.mountedRecipes, func(_ mountKey, r *recipe) bool { return !classes[r.class] && !bases[r] })
 	maps.DeleteFunc(b.rules, func(key string, _ *cluster.Rule) bool { return !rules[key] })
 	maps.DeleteFunc(b.worn, func(_ string, l cluster.Labels) bool { return len(l) > 0 && !worn[&l[0]] })
+	maps.DeleteFunc(b.ceilings, func(_ resource.Vector, v *resource.Vector) bool { return !ceilings[v] })
 	for r := range bases {
 		if !classes[r.class] {
 			r.class = nil
@@ -73,5 +112,5 @@ func (b *Book) dropUnused() {
 }
 
 func (b *Book) remembered() int {
-	return len(b.shapes) + len(b.mountedRecipes) + len(b.classes) + len(b.rules) + len(b.worn)
+	return len(b.shapes) + len(b.mountedRecipes) + len(b.classes) + len(b.rules) + len(b.worn) + len(b.ceilings)
 }

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +29,7 @@ func owners() []client.Object {
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
-	kinds := append(append(owners(), also...), &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
+	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
 		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
 	for _, gvk := range classes {
 		class := &unstructured.Unstructured{}
@@ -79,6 +80,10 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 
 // watchSurroundings watches what pods refer to. It comes before them, so that each is read once.
 func (b *Book) watchSurroundings(w *watcher) {
+	w.watch(&policyv1.PodDisruptionBudget{}, func(obj any) { b.SetGuard(obj.(*policyv1.PodDisruptionBudget)) },
+		func(obj client.Object) { b.DeleteGuard(obj.GetNamespace(), obj.GetName()) })
+	w.watch(&storagev1.VolumeAttachment{}, func(obj any) { b.SetAttachment(obj.(*storagev1.VolumeAttachment)) },
+		func(obj client.Object) { b.DeleteAttachment(obj.GetName()) })
 	w.watch(&corev1.Namespace{}, func(obj any) { b.SetNamespace(obj.(*corev1.Namespace)) },
 		func(obj client.Object) { b.DeleteNamespace(obj.GetName()) })
 	w.watch(&storagev1.StorageClass{}, func(obj any) { b.SetStorageClass(obj.(*storagev1.StorageClass)) },
@@ -199,10 +204,12 @@ func Strip(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	o.SetManagedFields(nil)
 	if pod, ok := o.(*corev1.Pod); ok {
+		keepSignature(pod)
 		stripPod(pod)
+		return obj, nil
 	}
+	o.SetManagedFields(nil)
 	return obj, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,7 @@ func kindNames() map[string]string {
 		"replicationcontrollers": "ReplicationController", "nodes": "Node", "pods": "Pod", "services": "Service",
 		"namespaces": "Namespace", "storageclasses": "StorageClass", "csinodes": "CSINode",
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",
+		"poddisruptionbudgets": "PodDisruptionBudget", "volumeattachments": "VolumeAttachment",
 		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
 	}
 }
@@ -100,6 +102,8 @@ func startCache(t *testing.T, s *apiServer) cache.Cache {
 	}
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
+	mapper.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)
+	mapper.Add(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), meta.RESTScopeNamespace)
 	mapper.Add(v1.GroupVersion().WithKind("NodePool"), meta.RESTScopeRoot)
 	mapper.Add(v1.GroupVersion().WithKind("NodeClaim"), meta.RESTScopeRoot)
 	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"), classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)

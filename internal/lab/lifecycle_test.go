@@ -133,6 +133,17 @@ func TestLifeOfADetachedLab(t *testing.T) {
 	if out, err := b.run("kubectl", "--", "get", "namespace", "none"); err == nil {
 		t.Errorf("kubectl's failure was lost:\n%s", out)
 	}
+
+	// Parts that are killed on purpose come back, with their objects; others are left alone.
+	etcd, scheduler := b.part("etcd"), b.part("kube-scheduler")
+	b.refused([]string{"restart", "kubelet"}, "not a part of the lab", "etcd, kube-apiserver")
+	if out := b.must("restart", "etcd", "kube-apiserver"); !strings.Contains(out, "etcd, kube-apiserver: back after") {
+		t.Errorf("restart said %q", out)
+	}
+	if b.part("etcd") == etcd || b.part("kube-scheduler") != scheduler {
+		t.Errorf("after the restart status says\n%s", b.must("status"))
+	}
+	b.must("kubectl", "--", "get", "namespace", "kept")
 	b.must("down")
 	if left := b.processes(); len(left) > 0 {
 		t.Errorf("down returned while %v still ran", left)

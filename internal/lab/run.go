@@ -27,6 +27,19 @@ func Exec(ctx context.Context, args []string, progress io.Writer) error {
 	return nil
 }
 
+// Restart kills parts of the lab in dir, as a crash would, and returns when they are back with the same ports and data.
+func Restart(ctx context.Context, dir string, parts ...string) error {
+	binary, err := Binary(ctx, io.Discard)
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, binary, append([]string{"restart", "--dir=" + dir}, parts...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("restart %s of the lab: %w: %s", strings.Join(parts, ", "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
 // Lab is a running lab that ends with this process, however this process ends.
 type Lab struct {
 	dir  string

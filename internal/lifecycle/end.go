@@ -1,140 +1,111 @@
 package lifecycle
 
 import (
-	"slices"
-	"time"
+	"fmt"
+	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// stuckAfter is how long past its grace period a terminating pod may hold up a drain.
-const stuckAfter = time.Minute
-
-// end takes a claim that is being deleted through fence, drain, termination and release, in this order. Nothing is
-// skipped: the finalizer goes only when the cloud says that the instance is gone.
-func end(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) Step {
+// end takes a claim that is being deleted through fence, drain, detachment, termination and release, in this order. The
+// finalizer goes only when the cloud says that the instance is gone. Once the cloud has been told to end the instance
+// nothing is waited for but that.
+func (t *turn) end() {
+	c, n := t.c, t.n
 	if !c.Finalized {
-		return Step{}
+		return
 	}
+	// A claim may have got an instance after we were told that there was none, if another replica was at it.
+	gone := c.InstanceGone && (c.ProviderID == "" || t.s.Gone[c.ProviderID])
 	if n != nil {
+		t.setDeadline()
 		if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
-			return do(command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Requested})
+			t.do(command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Requested})
+			return
 		}
-		if !c.InstanceGone {
-			if step, drained := drain(s, c, n); !drained {
-				return step
-			}
+		if !gone && !c.Is(cluster.InstanceTerminating) && !lost(t.s, c, n) && !t.empty() {
+			return
 		}
 	}
-	if s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
-		return Step{} // a launch under way would leak if the claim went first
+	if t.s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
+		return // a launch under way would leak if the claim went first
 	}
 	nodeName, nodeUID := "", ""
 	if n != nil {
 		nodeName, nodeUID = n.Name, n.UID
 	}
-	if !c.InstanceGone {
-		return do(command.Terminate{Claim: c.Name, UID: c.UID, Node: nodeName, ProviderID: c.ProviderID})
+	if !gone && !refused(c) {
+		t.do(command.Terminate{Claim: c.Name, UID: c.UID, Node: nodeName, ProviderID: c.ProviderID})
+		return
 	}
-	return do(command.Release{Claim: c.Name, UID: c.UID, Node: nodeName, NodeUID: nodeUID, Reason: command.Reason(c.Condition(cluster.DisruptionReason).Reason)})
+	t.tell = command.SetClaim{Claim: c.Name} // there is nobody left to tell
+	t.do(command.Release{Claim: c.Name, UID: c.UID, Node: nodeName, NodeUID: nodeUID, ProviderID: c.ProviderID,
+		Reason: command.Reason(c.Condition(cluster.DisruptionReason).Reason)})
 }
 
-// EndNode finishes a node of ours that is being deleted and has lost its claim.
-func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
-	if n.Deleting.IsZero() || !n.Finalized || !n.Ours || s.ClaimOf(n.Name) != nil {
-		return Step{}
-	}
-	if !gone && n.ProviderID != "" {
-		return do(command.Terminate{Node: n.Name, ProviderID: n.ProviderID})
-	}
-	return do(command.Release{Node: n.Name, NodeUID: n.UID})
+// refused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud
+// need not be asked again; many claims may be refused at once.
+func refused(c *cluster.Claim) bool {
+	cond := c.Condition(cluster.Launched)
+	return c.ProviderID == "" && cond.Status == cluster.False &&
+		(cond.Reason == string(command.InsufficientCapacity) || cond.Reason == string(command.ClassNotReady))
 }
 
-// drain evicts tier by tier: a tier is begun when the one before is empty. drained is true once nothing is left to wait
-// for.
-func drain(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (step Step, drained bool) {
-	tiers := make([][]*cluster.Pod, 4)
-	for _, p := range s.PodsOn(n.Name) {
-		if p.Mirror || p.StaysThroughDrain || stuck(p, s.Now) {
-			continue
-		}
-		tiers[tier(p)] = append(tiers[tier(p)], p)
+// setDeadline writes down when the claim must be gone, for everybody to see. One that is there already stands.
+func (t *turn) setDeadline() {
+	if t.c.HasTerminationGrace && t.c.Deadline.IsZero() {
+		t.tell.Deadline = t.c.Deleting.Add(t.c.TerminationGrace)
 	}
-	if c.HasTerminationGrace && !s.Now.Before(c.Deleting.Add(c.TerminationGrace)) {
-		return Step{}, true // the node's time is up, whatever is still on it
-	}
-	for i, pods := range tiers {
-		if len(pods) > 0 {
-			step = drainTier(s, c, n, pods)
-			return lastCalls(s, c, n, slices.Concat(tiers[i+1:]...), step), false
-		}
-	}
-	return Step{}, true
 }
 
-// lastCalls adds the pods of later tiers that must be told to go now, although it is not their turn, and wakes up for
-// the next one.
-func lastCalls(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, pods []*cluster.Pod, step Step) Step {
-	if !c.HasTerminationGrace {
-		return step
+// The reasons of the conditions that tell how an end goes on.
+const (
+	draining  = "Draining"
+	detaching = "AwaitingVolumeDetachment"
+	timeIsUp  = "TerminationGracePeriodElapsed"
+)
+
+// empty gets the pods off the node and waits for their volumes; it reports whether nothing is left to wait for. What takes
+// long is told on the claim; what went quickly is written when the instance is terminated.
+func (t *turn) empty() bool {
+	p := parting{s: t.s, n: t.n, step: &t.Step, claim: t.c}
+	p.by, _ = t.c.End()
+	slow := !t.s.Now.Before(t.c.Deleting.Add(tellAfter))
+	pods, volumes := p.empty()
+	switch {
+	case p.over() && pods > 0:
+		t.say(cluster.Drained, cluster.False, timeIsUp, "the node's time was up before all its pods had left")
+	case pods > 0 && slow:
+		t.say(cluster.Drained, cluster.Unknown, draining, "pods are leaving the node")
 	}
-	step.WakeAt = cluster.Earlier(step.WakeAt, c.Deleting.Add(c.TerminationGrace))
-	for _, p := range pods {
-		if !p.Deleting.IsZero() {
-			continue
-		}
-		if due := lastCall(c, p); s.Now.Before(due) {
-			step.WakeAt = cluster.Earlier(step.WakeAt, due)
-			continue
-		}
-		step.Commands = append(step.Commands, drainTier(s, c, n, []*cluster.Pod{p}).Commands...)
+	switch {
+	case pods > 0:
+	case p.over() && len(volumes) > 0:
+		t.say(cluster.VolumesDetached, cluster.False, timeIsUp, "the node's time was up before its volumes were detached")
+	case len(volumes) > 0 && slow:
+		t.say(cluster.Drained, cluster.True, cluster.Drained, "")
+		t.say(cluster.VolumesDetached, cluster.Unknown, detaching, "volumes of pods that have left are still attached")
 	}
-	return step
+	if pods+len(volumes) == 0 || p.over() {
+		return true
+	}
+	if !slow {
+		t.wake(t.c.Deleting.Add(tellAfter))
+	}
+	return false
 }
 
-func tier(p *cluster.Pod) int {
-	t := 0
-	if p.Daemon {
-		t++
+// empty asks the pods to leave and counts those that have not; when they have, it lists the volumes that are still
+// attached.
+func (p *parting) empty() (pods int, volumes []string) {
+	if pods = p.drain(); pods > 0 {
+		return pods, nil
 	}
-	if p.Critical {
-		t += 2
+	volumes = p.attached()
+	if len(volumes) > 0 && !p.over() {
+		p.step.wake(p.by)
+		p.step.Notes = append(p.step.Notes, p.n.Note(detaching, fmt.Sprintf("Waiting for volumes to be detached: %s", strings.Join(volumes, ", "))))
 	}
-	return t
-}
-
-func stuck(p *cluster.Pod, now time.Time) bool {
-	return !p.Deleting.IsZero() && !now.Before(p.Deleting.Add(p.Grace+stuckAfter))
-}
-
-func drainTier(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, pods []*cluster.Pod) Step {
-	step := Step{}
-	for _, p := range pods {
-		evict := command.Evict{Pod: p.ID(), UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: n.Name}
-		wake := time.Time{}
-		switch {
-		case !p.Deleting.IsZero():
-			wake = p.Deleting.Add(p.Grace + stuckAfter)
-		case c.HasTerminationGrace && !s.Now.Before(lastCall(c, p)):
-			evict.Now, evict.Grace = true, max(c.Deleting.Add(c.TerminationGrace).Sub(s.Now), time.Second)
-			step.Commands = append(step.Commands, evict)
-		case p.DoNotDisrupt:
-			if c.HasTerminationGrace {
-				wake = lastCall(c, p)
-			}
-		default:
-			step.Commands = append(step.Commands, evict)
-			if c.HasTerminationGrace {
-				wake = lastCall(c, p)
-			}
-		}
-		step.WakeAt = cluster.Earlier(step.WakeAt, wake)
-	}
-	return step
-}
-
-// lastCall is when a pod must be told to go so that its own grace period ends by the node's deadline.
-func lastCall(c *cluster.Claim, p *cluster.Pod) time.Time {
-	return c.Deleting.Add(c.TerminationGrace - p.Grace)
+	return 0, volumes
 }

@@ -7,7 +7,6 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -22,9 +21,6 @@ type Settings struct {
 	InitializationTimeout time.Duration
 }
 
-// podEventEvery bounds how often the time of the last pod event is written to a claim.
-const podEventEvery = 10 * time.Second
-
 // Step is what to do now, and when to look again if nothing happens before.
 type Step struct {
 	Commands []command.Command
@@ -35,128 +31,147 @@ type Step struct {
 
 func do(c ...command.Command) Step { return Step{Commands: c} }
 
-// Next moves one claim a step further.
-func Next(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
-	node := s.NodeOf(c.Name)
+func (s *Step) do(c command.Command) { s.Commands = append(s.Commands, c) }
+
+func (s *Step) wake(at time.Time) { s.WakeAt = cluster.Earlier(s.WakeAt, at) }
+
+// warn adds a note of something that should not be.
+func (s *Step) warn(n cluster.Note) {
+	n.Warning = true
+	s.Notes = append(s.Notes, n)
+}
+
+func (s *Step) add(t Step) {
+	s.Commands = append(s.Commands, t.Commands...)
+	s.Notes = append(s.Notes, t.Notes...)
+	s.wake(t.WakeAt)
+}
+
+// Next moves every claim a step further.
+func Next(s *cluster.Snapshot, set Settings) Step {
+	w := &walk{s: s, set: set, queue: newQueue(s)}
+	var out Step
+	for _, c := range s.Claims {
+		out.add(w.next(c))
+	}
+	return out
+}
+
+// walk is one look at all claims. It keeps what they have in common.
+type walk struct {
+	s     *cluster.Snapshot
+	set   Settings
+	queue *queue
+	// twins counts the nodes by provider id; nil until somebody asks.
+	twins map[string]int
+}
+
+// turn is the part of a walk that is about one claim.
+type turn struct {
+	*walk
+	c *cluster.Claim
+	n *cluster.Node
+	Step
+	// tell gathers what is to be written on the claim, so that it is written once.
+	tell command.SetClaim
+}
+
+func (w *walk) next(c *cluster.Claim) Step {
+	t := &turn{walk: w, c: c, n: w.s.NodeOf(c.Name), tell: command.SetClaim{Claim: c.Name}}
+	t.decide()
+	if len(t.tell.Conditions) > 0 || !t.tell.LastPodEvent.IsZero() || !t.tell.Deadline.IsZero() {
+		t.Commands = slices.Insert(t.Commands, 0, command.Command(t.tell))
+	}
+	return t.Step
+}
+
+func (t *turn) decide() {
+	c, n := t.c, t.n
 	switch {
 	case c.Expected, c.Foreign:
-		return Step{}
 	case !c.Deleting.IsZero():
-		return end(s, c, node)
-	case node != nil && !node.Deleting.IsZero():
-		return do(deletion(c, node, command.Requested, fmt.Sprintf("node %s was deleted", node.Name)))
+		t.end()
+	case n != nil && !n.Deleting.IsZero():
+		t.remove(command.Requested, fmt.Sprintf("node %s was deleted", n.Name))
+	case t.expired():
+		t.remove(command.Expired, fmt.Sprintf("it is older than its expireAfter of %s", c.Expire.For))
+	case !c.Is(cluster.Launched) && len(c.Problems) > 0:
+		t.refuse()
 	case !c.Finalized:
-		return do(command.Adopt{Claim: c.Name})
+		t.do(command.Adopt{Claim: c.Name})
 	case !c.Is(cluster.Launched):
-		return launch(s, c, set)
+		t.launch()
+	case lost(t.s, c, n):
+		t.remove(command.InstanceMissing, fmt.Sprintf("the cloud no longer runs its instance %s", c.ProviderID))
 	case !c.Is(cluster.Registered):
-		return register(s, c, node, set)
-	}
-	if node == nil {
+		t.register()
+	case n == nil:
 		// The finalizer was taken off by hand: nobody will bring the node back, and its instance must not run on.
-		return do(deletion(c, nil, command.NodeMissing, fmt.Sprintf("its node %s was removed", c.NodeName)))
+		t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", c.NodeName))
+	default:
+		t.live()
 	}
-	step := savePodEvent(s, c)
-	if !c.Is(cluster.Initialized) {
-		initialize(s, c, node, &step)
-	}
-	return step
 }
 
-// tellAfter is how long a node may take to become ready for pods before its claim says what it is waiting for: most take
-// less, and a write for each would only be in the way.
-const tellAfter = 2 * time.Second
-
-// initialize marks the node as soon as nothing stands between it and its pods; what does is told on the claim.
-func initialize(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, step *Step) {
-	reason, message := hurdle(s, c, n)
-	if reason == "" {
-		step.Commands = append(step.Commands, command.Initialize{Claim: c.Name, Node: n.Name})
-		return
+// expired reports whether the claim has reached the end of its life, and sees to it that the moment is not missed.
+func (t *turn) expired() bool {
+	if t.c.Expire.Never || t.c.Expire.For <= 0 {
+		return false
 	}
-	told := c.Condition(cluster.Initialized)
-	if told.Reason == reason && told.Message == message {
-		return
+	at := t.c.Created.Add(t.c.Expire.For)
+	if t.s.Now.Before(at) {
+		t.wake(at)
+		return false
 	}
-	if due := c.Condition(cluster.Registered).Since.Add(tellAfter); s.Now.Before(due) {
-		step.WakeAt = cluster.Earlier(step.WakeAt, due)
-		return
-	}
-	step.Commands = append(step.Commands, command.SetClaim{Claim: c.Name, Conditions: []cluster.Condition{
-		{Type: cluster.Initialized, Status: cluster.Unknown, Reason: reason, Message: message}}})
+	return true
 }
 
-func deletion(c *cluster.Claim, n *cluster.Node, why command.Reason, message string) command.DeleteClaim {
-	d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: why, Message: message}
-	if n != nil {
-		d.Node = n.Name
+// remove begins the end of the claim.
+func (t *turn) remove(why command.Reason, message string) {
+	d := command.DeleteClaim{Claim: t.c.Name, UID: t.c.UID, Reason: why, Message: message}
+	if t.n != nil {
+		d.Node = t.n.Name
 	}
-	return d
+	t.Step = Step{Commands: []command.Command{d}, Notes: t.Notes}
+	t.tell = command.SetClaim{Claim: t.c.Name}
 }
 
-func launch(s *cluster.Snapshot, c *cluster.Claim, set Settings) Step {
-	if cond := c.Condition(cluster.Launched); cond.Status == cluster.False {
-		return do(deletion(c, nil, command.Reason(cond.Reason), cond.Message))
-	}
-	deadline := c.Created.Add(set.LaunchTimeout)
-	if !s.Now.Before(deadline) {
-		if s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
-			return Step{} // deleting the claim now could leave an instance behind; the launch's end wakes us
-		}
-		return do(deletion(c, nil, command.LaunchTimeout, fmt.Sprintf("no instance could be launched within %s", set.LaunchTimeout)))
-	}
-	return Step{Commands: []command.Command{command.LaunchInstance{Claim: c.Name, UID: c.UID}}, WakeAt: deadline}
-}
-
-func register(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, set Settings) Step {
-	deadline := c.Condition(cluster.Launched).Since.Add(set.RegistrationTimeout)
-	if s.Now.Before(deadline) {
-		step := Step{WakeAt: deadline}
-		if n != nil {
-			step.Commands = []command.Command{command.Register{Claim: c.Name, Node: n.Name}}
-		}
-		return step
-	}
-	return do(deletion(c, n, command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", set.RegistrationTimeout)))
-}
-
-// hurdle is what stands between the node and its pods; empty if nothing does.
-func hurdle(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, message string) {
-	if !n.Ready {
-		return "NodeNotReady", fmt.Sprintf("node %s is not Ready", n.Name)
-	}
-	for _, taint := range n.Taints {
-		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
-			return "StartupTaintsExist", fmt.Sprintf("startup taint %s is still on node %s", taint, n.Name)
-		}
-		if ephemeral(taint) {
-			return "KnownEphemeralTaintsExist", fmt.Sprintf("taint %s is still on node %s", taint, n.Name)
-		}
-	}
-	for _, dim := range c.Wants {
-		if n.Allocatable[dim] <= 0 {
-			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name, s.Names.Name(dim))
-		}
-	}
-	return "", ""
-}
-
-// ephemeral taints are put on by Kubernetes while a node starts and go away by themselves.
-func ephemeral(t cluster.Taint) bool {
-	switch t.Key {
-	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized", cluster.UnregisteredTaint:
+// say has a condition written unless the claim carries it already. It reports whether the claim does.
+func (t *turn) say(kind string, status cluster.ConditionStatus, reason, message string) bool {
+	told := t.c.Condition(kind)
+	if told.Status == status && told.Reason == reason && told.Message == message {
 		return true
 	}
-	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+	t.tell.Conditions = append(t.tell.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	return false
 }
 
-func savePodEvent(s *cluster.Snapshot, c *cluster.Claim) Step {
-	// Kubernetes keeps times to the second: within it there is nothing new to write.
-	if !c.LastPodEvent.Truncate(time.Second).After(c.SavedPodEvent) {
-		return Step{}
+// timeouts are the pool's own, and what the settings say where it has none.
+func (t *turn) timeouts() cluster.Timeouts {
+	out := cluster.Timeouts{Launch: t.set.LaunchTimeout, Registration: t.set.RegistrationTimeout, Initialization: t.set.InitializationTimeout}
+	p := t.s.Pool(t.c.Pool)
+	if p == nil {
+		return out
 	}
-	if due := c.SavedPodEvent.Add(podEventEvery); c.SavedPodEvent.IsZero() || !s.Now.Before(due) {
-		return do(command.SetClaim{Claim: c.Name, LastPodEvent: c.LastPodEvent})
+	for _, x := range []struct{ own, use *time.Duration }{
+		{&p.Timeouts.Launch, &out.Launch}, {&p.Timeouts.Registration, &out.Registration}, {&p.Timeouts.Initialization, &out.Initialization},
+	} {
+		if *x.own > 0 {
+			*x.use = *x.own
+		}
 	}
-	return Step{WakeAt: c.SavedPodEvent.Add(podEventEvery)}
+	return out
+}
+
+// lagFor is by how much the cloud's list may lag behind: what is younger may be missing from it.
+const lagFor = 30 * time.Second
+
+// lost reports whether the claim's instance has ended without our doing: the cloud does not list it, and no kubelet speaks
+// for it.
+func lost(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+	if s.Census == nil || c.ProviderID == "" || n != nil && n.Ready {
+		return false
+	}
+	launched := c.Condition(cluster.Launched).Since
+	return !s.Census.At.Before(launched.Add(lagFor)) && !s.Census.Has(c.ProviderID)
 }

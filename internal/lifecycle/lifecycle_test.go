@@ -15,20 +15,20 @@ func TestPodEventIsWrittenOnce(t *testing.T) {
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c},
 		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a"}}}).Seal()
-	step := Next(s, c, Settings{})
+	step := Next(s, Settings{})
 	if len(step.Commands) != 1 || step.Commands[0].(command.SetClaim).LastPodEvent != event {
 		t.Fatalf("first: %+v, want the event written", step)
 	}
 	c.SavedPodEvent = event.Truncate(time.Second)
 	for _, later := range []time.Duration{time.Second, podEventEvery, time.Hour} {
 		s.Now = event.Add(later)
-		if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
+		if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
 			t.Errorf("%s later: %+v, want nothing", later, step)
 		}
 	}
 	c.LastPodEvent = event.Add(3 * time.Second)
 	s.Now = event.Add(4 * time.Second)
-	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.SavedPodEvent.Add(podEventEvery)) {
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.SavedPodEvent.Add(podEventEvery)) {
 		t.Errorf("a new event soon after: %+v, want to wait for %s", step, podEventEvery)
 	}
 }
@@ -38,7 +38,7 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: time.Unix(1000, 0), Claims: []*cluster.Claim{c}}).Seal()
-	step := Next(s, c, Settings{})
+	step := Next(s, Settings{})
 	if len(step.Commands) != 1 {
 		t.Fatalf("%+v, want the claim deleted", step)
 	}
@@ -58,11 +58,11 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
 	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Ready: true, Taints: []cluster.Taint{boot}}
 	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
-	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellAfter)) {
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellAfter)) {
 		t.Fatalf("soon: %+v, want to wait", step)
 	}
 	s.Now = registered.Add(tellAfter)
-	step := Next(s, c, Settings{})
+	step := Next(s, Settings{})
 	if len(step.Commands) != 1 {
 		t.Fatalf("later: %+v, want it told", step)
 	}
@@ -71,11 +71,11 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	c.Conditions = append(c.Conditions, told)
-	if step := Next(s, c, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.IsZero() {
 		t.Errorf("told again: %+v", step)
 	}
 	n.Taints = nil
-	if step := Next(s, c, Settings{}); len(step.Commands) != 1 || step.Commands[0].Key() != "initialize/a" {
+	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0].Key() != "initialize/a" {
 		t.Errorf("without the taint: %+v, want it initialized", step)
 	}
 }

@@ -39,6 +39,8 @@ type Actor interface {
 
 // Observer tells what happens: package observe.
 type Observer interface {
+	// Planning says that a plan is about to be made, Planned that it is there.
+	Planning()
 	Planned(*cluster.Snapshot, *plan.Plan, time.Duration)
 	Done(*cluster.Snapshot, command.Outcome, time.Duration)
 }
@@ -73,19 +75,21 @@ func (l *Loop) Run(ctx context.Context) error {
 
 		// 2. Plan on a snapshot, check on a newer one if there is one, and act.
 		began := time.Now()
-		p := l.pass(ctx)
+		p := l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
 
 		// 3. Let what comes next gather for as long as planning took, so that planning never takes more than half of
 		// the time.
 		if !pause(ctx, max(breath, time.Since(began))) {
 			return nil
 		}
-		wake.Reset(untilNext(p.WakeAt, time.Now()))
+		wake.Reset(UntilNext(p.WakeAt, time.Now()))
 	}
 }
 
-// pass makes one plan and begins to carry it out.
-func (l *Loop) pass(ctx context.Context) plan.Plan {
+// Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their own
+// drives the loop by Pass and Carry instead of Run.
+func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
+	l.Observer.Planning()
 	began := time.Now()
 	s := l.World.Snapshot()
 	p := plan.Make(s, l.Policy, l.last)
@@ -102,12 +106,12 @@ func (l *Loop) pass(ctx context.Context) plan.Plan {
 	l.Observer.Planned(s, &p, took)
 	for _, c := range p.Commands {
 		l.World.Begin(c)
-		l.act(ctx, s, c)
+		begin(s, c)
 	}
 	return p
 }
 
-// act carries a command out in the background; its outcome goes back into the world.
+// act carries a command out in the background, as soon as a hand is free.
 func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) {
 	l.acts.Go(func() {
 		select {
@@ -116,14 +120,19 @@ func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) 
 		case <-ctx.Done():
 			return
 		}
-		began := time.Now()
-		out := l.Actor.Do(ctx, c)
-		if ctx.Err() != nil && out.Err != nil {
-			return // we are being stopped, which is no news about the command
-		}
-		l.World.Record(out)
-		l.Observer.Done(s, out, time.Since(began))
+		l.Carry(ctx, s, c)
 	})
+}
+
+// Carry carries a command out; its outcome goes back into the world.
+func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command) {
+	began := time.Now()
+	out := l.Actor.Do(ctx, c)
+	if ctx.Err() != nil && out.Err != nil {
+		return // we are being stopped, which is no news about the command
+	}
+	l.World.Record(out)
+	l.Observer.Done(s, out, time.Since(began))
 }
 
 // pause waits unless the context ends first.
@@ -136,7 +145,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func untilNext(at, now time.Time) time.Duration {
+// UntilNext is how long to go without a plan if nothing changes before.
+func UntilNext(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return heartbeat
 	}

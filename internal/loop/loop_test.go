@@ -48,16 +48,22 @@ func (a *actor) running() int { a.mu.Lock(); defer a.mu.Unlock(); return a.open 
 // silent tells nobody anything.
 type silent struct{ done chan command.Outcome }
 
+func (silent) Planning()                                            {}
 func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration) {}
 func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
 	s.done <- o
+}
+
+// claim is a pool's claim that nobody has adopted yet.
+func claim(name, version string) *v1.NodeClaim {
+	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
 }
 
 // start runs a loop over a book with one claim that nobody has adopted yet, which gives one command to carry out.
 func start(t *testing.T) (*ingest.Book, *actor, silent, func()) {
 	t.Helper()
 	book := ingest.New(time.Now, validate.Labels{}, nil)
-	book.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
+	book.SetClaim(claim("a", "1"))
 	a := &actor{began: make(chan command.Command, 100), end: make(chan error)}
 	s := silent{done: make(chan command.Outcome, 100)}
 	l := &Loop{World: book, Actor: a, Observer: s, Policy: plan.Policy{BatchIdle: time.Second, BatchMax: time.Second}}
@@ -90,7 +96,7 @@ func TestCommandUnderWayIsNotBegunAgain(t *testing.T) {
 	for range 20 {
 		book.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	}
-	book.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", ResourceVersion: "2"}})
+	book.SetClaim(claim("b", "2"))
 	if c := next(t, a.began, "the second command"); c.Key() != "adopt/b" {
 		t.Fatalf("began %s while adopt/a was under way", c.Key())
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +15,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
+// forceful is the contract's reason for pods that leave a node whose end has no other.
+const forceful = "Forceful Termination"
+
 // done counts an act. The snapshot is the one that the act was planned on: what it shows as done already was counted
 // then and is not counted again.
-func (m *metrics) done(s *cluster.Snapshot, out command.Outcome) {
+func (m *metrics) done(s *cluster.Snapshot, out command.Outcome, now time.Time) {
 	result := "ok"
 	if out.Err != nil {
 		result = "error"
@@ -26,26 +30,33 @@ func (m *metrics) done(s *cluster.Snapshot, out command.Outcome) {
 		m.evictions.WithLabelValues(statusCode(out.Err)).Inc()
 	}
 	if out.Err != nil {
+		if c, ok := out.Command.(command.DeleteClaim); ok && voluntary(c.Reason) && !apierrors.IsConflict(out.Err) {
+			m.decisionsFailed.WithLabelValues("delete", reasonLabel(c.Reason), consolidation(c.Reason)).Inc()
+		}
 		return
 	}
 	switch c := out.Command.(type) {
 	case command.CreateClaim:
 		if created(s, c, out.Writes) {
-			m.claimsCreated.WithLabelValues(string(c.Reason), c.Pool, "false").Inc()
+			m.claimsCreated.WithLabelValues(string(c.Reason), c.Pool, truth(c.Relaxed)).Inc()
 		}
 	case command.DeleteClaim:
 		m.disrupted(s, c)
+	case command.Unfence:
+		m.invalid.WithLabelValues(consolidation(command.Empty)).Inc()
 	case command.Register:
 		if claim := s.Claim(c.Claim); claim != nil && !claim.Is(cluster.Registered) {
 			m.nodesCreated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.ZoneLabel)).Inc()
 		}
+	case command.SetClaim:
+		m.drained(s, c)
+	case command.Evict:
+		m.podsDrained.WithLabelValues(drainReason(s, c.Node)).Inc()
+	case command.Terminate:
+		m.drainedAtOnce(s, c)
+		m.terminated(s, c, out.Gone, now)
 	case command.Release:
-		if claim := s.Claim(c.Claim); claim != nil && claim.Finalized {
-			m.claimsTerminated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel), label(claim.Labels, cluster.ZoneLabel)).Inc()
-		}
-		if n := s.Node(c.Node); n != nil && n.Finalized {
-			m.nodesTerminated.WithLabelValues(label(n.Labels, cluster.PoolLabel), label(n.Labels, cluster.ZoneLabel)).Inc()
-		}
+		m.released(s, c, now)
 	}
 }
 
@@ -58,7 +69,8 @@ func created(s *cluster.Snapshot, c command.CreateClaim, writes []command.Write)
 	return len(writes) == 0 || slices.ContainsFunc(writes, func(w command.Write) bool { return w.Created })
 }
 
-// disrupted counts a claim that is deleted for a reason of ours; what somebody else asked for is no disruption.
+// disrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what somebody
+// else asked for is no disruption.
 func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 	claim := s.Claim(c.Claim)
 	if claim == nil || !claim.Deleting.IsZero() || c.Reason == command.Requested {
@@ -68,7 +80,103 @@ func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 	if p := s.Pool(claim.Pool); p != nil && c.Reason == command.Empty {
 		policy = snakeCase(string(p.Policy))
 	}
-	m.claimsDisrupted.WithLabelValues(reasonLabel(c.Reason), claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel), policy, terminationMode(claim)).Inc()
+	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel), terminationMode(claim)
+	if !c.Deadline.IsZero() { // its time is up whatever it says
+		mode = "forceful"
+	}
+	m.claimsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Inc()
+	if c.Reason == command.Unhealthy {
+		m.claimsUnhealthy.WithLabelValues(c.Condition, claim.Pool, capacity, "", mode).Inc()
+	}
+	moving := 0
+	if n := s.NodeOf(c.Claim); n != nil {
+		for _, p := range s.PodsOn(n.Name) {
+			if p.Reschedulable() {
+				moving++
+			}
+		}
+	}
+	m.podsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Add(float64(moving))
+	if voluntary(c.Reason) {
+		m.decisions.WithLabelValues("delete", reason, consolidation(c.Reason)).Inc()
+		m.decisionsByPool.WithLabelValues(claim.Pool, "delete", reason, consolidation(c.Reason)).Inc()
+	}
+}
+
+// voluntary reports whether the contract counts the reason among those that a budget may hold back.
+func voluntary(r command.Reason) bool { return r == command.Empty || r == command.Unhealthy }
+
+// consolidation is the contract's word for the way in which a reason saves money; empty for those that don't.
+func consolidation(r command.Reason) string {
+	if r == command.Empty {
+		return "empty"
+	}
+	return ""
+}
+
+// drained counts a node that has become free of pods.
+func (m *metrics) drained(s *cluster.Snapshot, c command.SetClaim) {
+	claim := s.Claim(c.Claim)
+	if claim == nil || claim.Is(cluster.Drained) {
+		return
+	}
+	for _, cond := range c.Conditions {
+		if cond.Type == cluster.Drained && cond.Status == cluster.True {
+			m.nodesDrained.WithLabelValues(claim.Pool).Inc()
+		}
+	}
+}
+
+// drainedAtOnce counts a node whose pods had left before that was written down: the instance is ended for the first time.
+func (m *metrics) drainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
+	claim, n := s.Claim(c.Claim), s.NodeOf(c.Claim)
+	if claim == nil || n == nil || claim.Is(cluster.Drained) || claim.Is(cluster.InstanceTerminating) {
+		return
+	}
+	if !slices.ContainsFunc(s.PodsOn(n.Name), (*cluster.Pod).Reschedulable) {
+		m.nodesDrained.WithLabelValues(claim.Pool).Inc()
+	}
+}
+
+// drainReason is why a node is emptied.
+func drainReason(s *cluster.Snapshot, node string) string {
+	if claim := s.ClaimOf(node); claim != nil {
+		if cond := claim.Condition(cluster.DisruptionReason); cond.Status == cluster.True && cond.Reason != "" {
+			return cond.Reason
+		}
+	}
+	return forceful
+}
+
+// terminated measures how long the cloud took to end an instance.
+func (m *metrics) terminated(s *cluster.Snapshot, c command.Terminate, gone bool, now time.Time) {
+	claim := s.Claim(c.Claim)
+	if !gone || claim == nil || claim.InstanceGone || s.Gone[c.ProviderID] {
+		return
+	}
+	if ending := claim.Condition(cluster.InstanceTerminating); ending.Status == cluster.True && !ending.Since.IsZero() {
+		m.instanceEnd.WithLabelValues(claim.Pool).Observe(elapsed(ending.Since, now))
+	}
+}
+
+// released counts a claim and a node that are gone, and measures how long that took.
+func (m *metrics) released(s *cluster.Snapshot, c command.Release, now time.Time) {
+	if claim := s.Claim(c.Claim); claim != nil && claim.Finalized {
+		m.claimsTerminated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel), label(claim.Labels, cluster.ZoneLabel)).Inc()
+		if !claim.Deleting.IsZero() {
+			m.claimEnd.WithLabelValues(claim.Pool).Observe(elapsed(claim.Deleting, now))
+		}
+	}
+	if n := s.Node(c.Node); n != nil && n.Finalized {
+		pool := label(n.Labels, cluster.PoolLabel)
+		m.nodesTerminated.WithLabelValues(pool, label(n.Labels, cluster.ZoneLabel)).Inc()
+		if !n.Deleting.IsZero() {
+			m.nodeEnd.WithLabelValues(pool).Observe(elapsed(n.Deleting, now))
+		}
+		if !n.Created.IsZero() {
+			m.nodeLifetime.WithLabelValues(pool).Observe(elapsed(n.Created, now))
+		}
+	}
 }
 
 // reasonLabel is the contract's word for a reason in metrics.
@@ -76,7 +184,7 @@ func reasonLabel(r command.Reason) string {
 	switch r {
 	case command.ClassNotReady:
 		return "nodeclass_not_ready"
-	case command.NodeMissing:
+	case command.NodeMissing, command.InstanceMissing, command.ClaimMissing:
 		return "garbage_collected"
 	}
 	return snakeCase(string(r))

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -22,6 +21,8 @@ const (
 	nominationsPerSecond, nominationsBurst = 5, 10
 	// A pod that can't be placed should hear of it soon, but thousands may fail at once.
 	failuresPerSecond, failuresBurst = 20, 100
+	// Every claim passes through half a dozen conditions; in a burst of claims the log and the metrics must do.
+	transitionsPerSecond, transitionsBurst = 10, 100
 
 	warning          = corev1.EventTypeWarning
 	failedScheduling = "FailedScheduling"
@@ -34,9 +35,10 @@ type Recorder interface {
 
 // events writes events, each piece of news once.
 type events struct {
-	recorder              Recorder
-	now                   func() time.Time
-	nominations, failures *bucket
+	recorder Recorder
+	now      func() time.Time
+	// Buckets ration the kinds of news of which there may be thousands at once.
+	nominations, failures, notes, transitions *bucket
 	// told is what events have said, logged what the log has.
 	told, logged *memory
 	// turn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
@@ -48,6 +50,8 @@ func newEvents(recorder Recorder, now func() time.Time) *events {
 		recorder: recorder, now: now, told: newMemory(now), logged: newMemory(now),
 		nominations: newBucket(nominationsPerSecond, nominationsBurst, now()),
 		failures:    newBucket(failuresPerSecond, failuresBurst, now()),
+		notes:       newBucket(failuresPerSecond, failuresBurst, now()),
+		transitions: newBucket(transitionsPerSecond, transitionsBurst, now()),
 	}
 }
 
@@ -84,36 +88,6 @@ func (e *events) nominate(pods []*cluster.Pod, to string) bool {
 		e.tell(podRef(pod), corev1.EventTypeNormal, reason, "Scheduling", note)
 	}
 	return true
-}
-
-// done tells about acts that succeeded.
-func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
-	switch c := out.Command.(type) {
-	case command.DeleteClaim:
-		e.deleted(s, c)
-	case command.Evict:
-		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Name, UID: types.UID(c.UID)}
-		e.tell(ref, corev1.EventTypeNormal, "Evicted", "Draining", fmt.Sprintf("Evicted pod: node %s is being drained", c.Node))
-	case command.SetPool:
-		e.pool(s, c)
-	}
-}
-
-func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
-	claim := claimRef(c.Claim, c.UID)
-	switch c.Reason {
-	case command.InsufficientCapacity:
-		e.tell(claim, warning, "InsufficientCapacityError", "Launching", c.Message)
-	case command.ClassNotReady:
-		e.tell(claim, warning, "NodeClassNotReady", "Launching", c.Message)
-	case command.LaunchTimeout, command.RegistrationTimeout:
-		e.tell(claim, warning, string(c.Reason), "Launching", c.Message)
-	case command.Empty:
-		e.tell(claim, corev1.EventTypeNormal, "DisruptionTerminating", "Disrupting", "Disrupting NodeClaim: Empty, "+c.Message)
-		if n := s.Node(c.Node); n != nil {
-			e.tell(nodeRef(n), corev1.EventTypeNormal, "DisruptionTerminating", "Disrupting", "Disrupting Node: Empty, "+c.Message)
-		}
-	}
 }
 
 // tell writes an event unless it was told lately.

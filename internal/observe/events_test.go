@@ -100,7 +100,8 @@ func TestFailuresAreToldWhereOneLooks(t *testing.T) {
 		{command.Terminate{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a FailedTermination: boom"}},
 		{command.Release{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a FailedTermination: boom"}},
 		{command.Release{Node: "a"}, boom, []string{"Warning Node/a FailedTermination: boom"}},
-		{command.Evict{UID: "x", Node: "a"}, boom, []string{"Warning Node/a FailedDraining: boom"}},
+		{command.Evict{UID: "x", Namespace: "ns", Name: "p", Node: "a"}, boom, []string{"Warning Node/a FailedDraining: Pod ns/p could not be evicted: boom"}},
+		{command.DeleteNode{Node: "a"}, boom, []string{"Warning Node/a FailedTermination: boom"}},
 		{command.SetPool{Pool: "default"}, boom, []string{"Warning NodePool/default StatusUpdateFailed: boom"}},
 		{command.SetPool{Pool: "default"}, apierrors.NewConflict(schema.GroupResource{}, "default", boom), nil},
 	} {
@@ -176,7 +177,7 @@ func (silent) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
 func BenchmarkUnplaced20000(b *testing.B) {
 	now := time.Now()
-	o := New(logr.Discard(), silent{}, prometheus.NewRegistry(), func() time.Time { return now })
+	o := New(logr.Discard(), silent{}, prometheus.NewRegistry(), func() time.Time { return now }, Options{ClusterState: true})
 	p, s := stuck(20000), snapshot()
 	for b.Loop() {
 		now = now.Add(repeatAfter) // each time all is news again

@@ -36,9 +36,13 @@ func (e *events) failed(s *cluster.Snapshot, out command.Outcome) {
 		e.claimFailed(s, c.Claim, c.Node, "FailedTermination", "Terminating", why)
 	case command.Release:
 		e.claimFailed(s, c.Claim, c.Node, "FailedTermination", "Terminating", why)
-	case command.Evict:
+	case command.DeleteNode:
 		if n := s.Node(c.Node); n != nil {
-			e.tell(nodeRef(n), warning, "FailedDraining", "Draining", why)
+			e.tell(nodeRef(n), warning, "FailedTermination", "Terminating", why)
+		}
+	case command.Evict:
+		if !out.Refused { // a refusal is in the plan's notes
+			e.notEvicted(s, c, out.Err)
 		}
 	case command.SetPool:
 		if p := s.Pool(c.Pool); p != nil {
@@ -58,6 +62,19 @@ func (e *events) claimFailed(s *cluster.Snapshot, claim, node, reason, action, w
 	if ref != nil {
 		e.tell(ref, warning, reason, action, why)
 	}
+}
+
+// notEvicted tells the node which pod keeps it from being drained, and why.
+func (e *events) notEvicted(s *cluster.Snapshot, c command.Evict, err error) {
+	n := s.Node(c.Node)
+	if n == nil {
+		return
+	}
+	note := "Pod " + c.Namespace + "/" + c.Name + " could not be evicted: " + answer(err)
+	if e.told.knows(string(n.UID), e.told.hash("FailedDraining"+note)) || !e.failures.take(e.now()) {
+		return
+	}
+	e.tell(nodeRef(n), warning, "FailedDraining", "Draining", note)
 }
 
 // notCreated tells the pool, and a few of the pods that wait for it, that a claim could not be created. The name of the

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"runtime"
 	"strings"
 	"time"
 
@@ -9,89 +10,150 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
+
+// planner is what the contract calls the part that finds places for pods. scheduling_id, which would make a new series
+// for each plan, stays empty.
+const planner = "provisioner"
 
 // Registerer is where metrics are registered.
 type Registerer = prometheus.Registerer
 
-// metrics holds the contract's metrics (prefix karpenter_) and our own (prefix tenon_).
+// metrics holds what is counted and measured as it happens: the contract's metrics (prefix karpenter_) and our own
+// (prefix tenon_). What can be told from a snapshot is in state.
 type metrics struct {
-	claimsCreated, claimsTerminated, claimsDisrupted *prometheus.CounterVec
-	nodesCreated, nodesTerminated                    *prometheus.CounterVec
-	limit, usage, price                              *prometheus.GaugeVec
-	scheduling, planning                             prometheus.Observer
-	queue, unschedulable, ignored, nodes             prometheus.Gauge
-	placed, bound                                    prometheus.Gauge
-	evictions, commands                              *prometheus.CounterVec
-
-	known map[string]bool // pools that have series; only the loop's own goroutine touches it
+	claimsCreated, claimsTerminated, claimsDisrupted, claimsUnhealthy *prometheus.CounterVec
+	claimEnd, instanceEnd                                             *prometheus.HistogramVec
+	nodesCreated, nodesTerminated, nodesDrained                       *prometheus.CounterVec
+	nodeEnd                                                           *prometheus.SummaryVec
+	nodeLifetime                                                      *prometheus.HistogramVec
+	podsDisrupted, podsDrained, evictions                             *prometheus.CounterVec
+	startup, bound, provisioningStartup, provisioningBound, decision  prometheus.Observer
+	decisions, decisionsByPool, decisionsFailed, invalid              *prometheus.CounterVec
+	scheduling, planning                                              prometheus.Observer
+	unschedulable, ignored                                            prometheus.Gauge
+	placedPrice, boundPrice                                           prometheus.Gauge
+	commands                                                          *prometheus.CounterVec
 }
 
-func newMetrics(r Registerer) *metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		r.MustRegister(c)
-		return c
-	}
-	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-		r.MustRegister(g)
-		return g
-	}
-	gauge := func(name, help string, labels ...string) prometheus.Gauge {
-		return gauges(name, help, labels...).WithLabelValues(values(labels)...)
-	}
-	histogram := func(name, help string, labels ...string) prometheus.Observer {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)}, labels)
-		r.MustRegister(h)
-		return h.WithLabelValues(values(labels)...)
-	}
-	return &metrics{
-		known:            make(map[string]bool),
-		claimsCreated:    counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
-		claimsTerminated: counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone"),
-		claimsDisrupted: counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of their pool's.",
-			"reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
-		nodesCreated:    counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool", "zone"),
-		nodesTerminated: counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool", "zone"),
-		limit:           gauges("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
-		usage:           gauges("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
-		price:           gauges("tenon_nodepools_price_per_hour", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
-		scheduling:      histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods.", "controller"),
-		planning:        histogram("tenon_plan_duration_seconds", "Time to make a plan."),
-		queue:           gauge("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
-		unschedulable:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found.", "controller"),
-		ignored:         gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for."),
-		placed:          gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that had some, in dollars per hour."),
-		bound:           gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour."),
-		nodes:           gauge("karpenter_cluster_state_node_count", "Nodes that are known."),
-		evictions:       counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the API server's answer.", "code"),
-		commands:        counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
-	}
+// maker makes and registers metrics.
+type maker struct{ registry Registerer }
+
+func (mk maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	mk.registry.MustRegister(c)
+	return c
 }
 
-// values are what the labels of the metrics with one series say. There is one planner, under the name that the contract
-// has for it; scheduling_id, which would make a new series for each plan, stays empty.
-func values(labels []string) []string {
-	out := make([]string, len(labels))
-	for i, name := range labels {
-		if name == "controller" {
-			out[i] = "provisioner"
-		}
+func (mk maker) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	mk.registry.MustRegister(g)
+	return g
+}
+
+func (mk maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	mk.registry.MustRegister(h)
+	return h
+}
+
+func (mk maker) summary(name, help string, labels ...string) *prometheus.SummaryVec {
+	objectives := map[float64]float64{0: 0.01, 0.5: 0.01, 0.9: 0.01, 0.99: 0.01, 1: 0.01}
+	s := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, Objectives: objectives}, labels)
+	mk.registry.MustRegister(s)
+	return s
+}
+
+// durations are the bounds that the contract has for how long things take.
+func durations() []float64 {
+	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+		2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600}
+}
+
+// lifetimes are the bounds for the age of nodes: a quarter of an hour to thirty days.
+func lifetimes() []float64 {
+	var out []float64
+	for _, minutes := range []float64{15, 30, 45} {
+		out = append(out, minutes*60)
+	}
+	for _, hours := range []float64{1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 48, 72, 120, 240, 360, 480, 600, 720} {
+		out = append(out, hours*3600)
 	}
 	return out
 }
 
+func newMetrics(mk maker) *metrics {
+	m := &metrics{
+		scheduling: mk.histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods.", durations(), "controller").WithLabelValues(planner),
+		planning:   mk.histogram("tenon_plan_duration_seconds", "Time to make a plan.", prometheus.ExponentialBuckets(0.0005, 2, 18)).WithLabelValues(),
+		unschedulable: mk.gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found.", "controller").
+			WithLabelValues(planner),
+		ignored:     mk.gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for.").WithLabelValues(),
+		placedPrice: mk.gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that had some, in dollars per hour.").WithLabelValues(),
+		boundPrice:  mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour.").WithLabelValues(),
+		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
+	}
+	m.addClaims(mk)
+	m.addNodes(mk)
+	m.addPods(mk)
+	m.addDisruption(mk)
+	return m
+}
+
+func (m *metrics) addClaims(mk maker) {
+	m.claimsCreated = mk.counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed")
+	m.claimsTerminated = mk.counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone")
+	m.claimsDisrupted = mk.counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of ours.", disruptedLabels()...)
+	m.claimsUnhealthy = mk.counter("karpenter_nodeclaims_unhealthy_disrupted_total", "NodeClaims that were deleted because their node was beyond repair, by the condition that said so.",
+		"condition", "nodepool", "capacity_type", "image_id", "termination_mode")
+	m.claimEnd = mk.histogram("karpenter_nodeclaims_termination_duration_seconds", "Time from the deletion of a NodeClaim until it was gone.", prometheus.ExponentialBuckets(1, 2, 12), "nodepool")
+	m.instanceEnd = mk.histogram("karpenter_nodeclaims_instance_termination_duration_seconds", "Time that the cloud took to end an instance.", prometheus.ExponentialBuckets(1, 2, 11), "nodepool")
+}
+
+func (m *metrics) addNodes(mk maker) {
+	m.nodesCreated = mk.counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool", "zone")
+	m.nodesTerminated = mk.counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool", "zone")
+	m.nodesDrained = mk.counter("karpenter_nodes_drained_total", "Nodes that all pods have left before their end.", "nodepool")
+	m.nodeEnd = mk.summary("karpenter_nodes_termination_duration_seconds", "Time from the deletion of a Node until it was gone.", "nodepool")
+	m.nodeLifetime = mk.histogram("karpenter_nodes_lifetime_duration_seconds", "Age that Nodes reached.", lifetimes(), "nodepool")
+}
+
+func (m *metrics) addPods(mk maker) {
+	m.evictions = mk.counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the API server's answer.", "code")
+	m.podsDrained = mk.counter("karpenter_pods_drained_total", "Pods that were made to leave a node, by the reason for its end.", "reason")
+	m.podsDisrupted = mk.counter("karpenter_pods_disruption_initiated_total", "Pods that need another place because their NodeClaim was deleted for a reason of ours.", disruptedLabels()...)
+	m.startup = mk.summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was ready.").WithLabelValues()
+	m.bound = mk.histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
+	m.provisioningStartup = mk.histogram("karpenter_pods_provisioning_startup_duration_seconds", "Time from when a place was found for a pod until it was ready.", durations()).WithLabelValues()
+	m.provisioningBound = mk.histogram("karpenter_pods_provisioning_bound_duration_seconds", "Time from when a place was found for a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
+	m.decision = mk.histogram("karpenter_pods_scheduling_decision_duration_seconds", "Time from when a pod was seen to need a place until it was first planned for.", durations()).WithLabelValues()
+}
+
+func (m *metrics) addDisruption(mk maker) {
+	kinds := []string{"decision", "reason", "consolidation_type"}
+	m.decisions = mk.counter("karpenter_voluntary_disruption_decisions_total", "Nodes that it was decided to disrupt.", kinds...)
+	m.decisionsByPool = mk.counter("karpenter_voluntary_disruption_decisions_by_nodepool_total", "Nodes of a NodePool that it was decided to disrupt.", append([]string{"nodepool"}, kinds...)...)
+	m.decisionsFailed = mk.counter("karpenter_voluntary_disruption_queue_failures_total", "Tries to carry out such a decision that failed.", kinds...)
+	m.invalid = mk.counter("karpenter_voluntary_disruption_failed_validations_total", "Nodes that were fenced and opened again, because they were needed after all.", "consolidation_type")
+}
+
+func disruptedLabels() []string {
+	return []string{"reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"}
+}
+
+// addBuild shows what was built, by whom and for what.
+func addBuild(mk maker, version, commit string) {
+	mk.gauge("karpenter_build_info", "Always 1; its labels say what this program was built from.", "version", "goversion", "goarch", "commit").
+		WithLabelValues(version, runtime.Version(), runtime.GOARCH, commit).Set(1)
+}
+
 func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	m.planning.Observe(took.Seconds())
-	m.nodes.Set(float64(len(s.Nodes)))
-	m.queue.Set(float64(len(s.Pending())))
 	if p.Provisioned {
 		m.scheduling.Observe(took.Seconds())
 		if len(p.Placement.Bins) > 0 {
-			m.placed.Set(p.Placement.Price)
-			m.bound.Set(p.Placement.Bound)
+			m.placedPrice.Set(p.Placement.Price)
+			m.boundPrice.Set(p.Placement.Bound)
 		}
 		ignored := 0
 		for i := range p.Placement.Unplaced {
@@ -105,56 +167,10 @@ func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration)
 		m.ignored.Set(0)
 		m.unschedulable.Set(0)
 	}
-	m.pools(s)
-}
-
-func (m *metrics) pools(s *cluster.Snapshot) {
-	for name := range m.known {
-		if s.Pool(name) == nil {
-			m.forget(name)
-		}
-	}
-	for _, p := range s.Pools {
-		m.known[p.Name] = true
-		var used resource.Vector
-		price := 0.0
-		for _, c := range s.ClaimsOf(p.Name) {
-			used, price = used.Add(schedule.Charge(s, p, c)), price+c.Price
-		}
-		m.price.WithLabelValues(p.Name).Set(price)
-		for dim := range s.Names.Len() {
-			if s.Names.Attaches(dim) {
-				continue
-			}
-			kind := resourceType(s.Names.Name(dim))
-			m.usage.WithLabelValues(p.Name, kind).Set(inUnits(dim, used[dim]))
-			m.setLimit(p.Name, kind, p.Limits.Set[dim], inUnits(dim, p.Limits.Amount[dim]))
-		}
-		m.usage.WithLabelValues(p.Name, "nodes").Set(float64(len(s.ClaimsOf(p.Name))))
-		m.setLimit(p.Name, "nodes", p.Limits.HasNodes, float64(p.Limits.Nodes))
-	}
-}
-
-// setLimit shows a limit, or stops showing one that was taken away.
-func (m *metrics) setLimit(pool, kind string, set bool, amount float64) {
-	if !set {
-		m.limit.DeleteLabelValues(pool, kind)
-		return
-	}
-	m.limit.WithLabelValues(pool, kind).Set(amount)
 }
 
 // resourceType is how the contract writes a resource in a label.
 func resourceType(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
-
-// forget drops the series of a pool that is gone.
-func (m *metrics) forget(pool string) {
-	gone := prometheus.Labels{"nodepool": pool}
-	for _, g := range []*prometheus.GaugeVec{m.limit, m.usage, m.price} {
-		g.DeletePartialMatch(gone)
-	}
-	delete(m.known, pool)
-}
 
 func inUnits(dim int, amount int64) float64 {
 	if dim == resource.CPU {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -34,7 +33,7 @@ func series(t *testing.T, registry *prometheus.Registry, prefix string) string {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
-			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()) + float64(m.GetSummary().GetSampleCount())
 			fmt.Fprintf(&b, "%s{%s} %v\n", f.GetName(), strings.Join(labels, ","), value)
 		}
 	}
@@ -56,6 +55,7 @@ func TestMetricsKeepTheContractsLabels(t *testing.T) {
 	now := time.Now()
 	o, _, registry, _ := newObserver(&now)
 	s := ended()
+	s.Nodes[0].Created = now.Add(-time.Minute)
 	o.Planned(s, &plan.Plan{Provisioned: true}, time.Millisecond)
 	for _, c := range []command.Command{
 		command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned}, command.Register{Claim: "a", Node: "a"},
@@ -68,16 +68,19 @@ func TestMetricsKeepTheContractsLabels(t *testing.T) {
 karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=when_empty_or_underutilized,nodepool=default,reason=empty,termination_mode=graceful} 1
 karpenter_nodeclaims_terminated_total{capacity_type=spot,nodepool=default,zone=z1} 1
 `,
-		"karpenter_nodes_": `karpenter_nodes_created_total{nodepool=default,zone=z1} 1
-karpenter_nodes_terminated_total{nodepool=default,zone=z1} 1
+		"karpenter_nodes_c": `karpenter_nodes_created_total{nodepool=default,zone=z1} 1
+karpenter_nodes_current_lifetime_seconds{arch=,capacity_type=spot,instance_type=,managed=true,node_name=a,nodepool=default,os=,phase=,region=,windows_build=,zone=z1} 60
+`,
+		"karpenter_nodes_t": `karpenter_nodes_terminated_total{nodepool=default,zone=z1} 1
 `,
 		"karpenter_scheduler_": `karpenter_scheduler_ignored_pods_count{} 0
 karpenter_scheduler_queue_depth{controller=provisioner,scheduling_id=} 0
 karpenter_scheduler_scheduling_duration_seconds{controller=provisioner} 1
+karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 0
 karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 0
 `,
-		"karpenter_pods_":    "karpenter_pods_eviction_requests_total{code=200} 1\n",
-		"karpenter_cluster_": "karpenter_cluster_state_node_count{} 1\n",
+		"karpenter_pods_e":   "karpenter_pods_eviction_requests_total{code=200} 1\n",
+		"karpenter_cluster_": "karpenter_cluster_state_node_count{} 1\nkarpenter_cluster_state_synced{} 1\nkarpenter_cluster_state_unsynced_time_seconds{} 0\n",
 	} {
 		if got := series(t, registry, prefix); got != want {
 			t.Errorf("%s*:\n%swant:\n%s", prefix, got, want)
@@ -122,8 +125,8 @@ karpenter_nodepools_limit{nodepool=default,resource_type=nodes} 7
 		}
 	}
 	o.Planned((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), &plan.Plan{}, 0)
-	if n := testutil.CollectAndCount(o.metrics.limit) + testutil.CollectAndCount(o.metrics.usage); n != 0 {
-		t.Errorf("%d series of a pool that is gone are left", n)
+	if left := series(t, registry, "karpenter_nodepools_"); left != "" {
+		t.Errorf("series of a pool that is gone are left:\n%s", left)
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note str
 func newObserver(now *time.Time) (*Observer, *recorder, *prometheus.Registry, *[]string) {
 	r, registry, logs := &recorder{}, prometheus.NewRegistry(), &[]string{}
 	log := funcr.New(func(prefix, args string) { *logs = append(*logs, prefix+" "+args) }, funcr.Options{})
-	return New(log, r, registry, func() time.Time { return *now }), r, registry, logs
+	return New(log, r, registry, func() time.Time { return *now }, Options{ClusterState: true}), r, registry, logs
 }
 
 func snapshot() *cluster.Snapshot {
@@ -81,7 +81,7 @@ func TestLongNoteIsCut(t *testing.T) {
 func TestNominationsAreRationed(t *testing.T) {
 	now := time.Now()
 	r := &recorder{}
-	o := New(logr.Discard(), r, prometheus.NewRegistry(), func() time.Time { return now })
+	o := New(logr.Discard(), r, prometheus.NewRegistry(), func() time.Time { return now }, Options{ClusterState: true})
 	p := &plan.Plan{Provisioned: true}
 	for i := range 1000 {
 		p.Placement.Assigned = append(p.Placement.Assigned, schedule.Assignment{Pod: &cluster.Pod{UID: fmt.Sprint(i)}, Host: "n", Claim: "n"})

@@ -49,6 +49,7 @@ func (w *world) do(c command.Command) {
 	case command.Initialize:
 		w.nodes[c.Node].Labels = w.nodes[c.Node].Labels.With(cluster.InitializedLabel, "true")
 		w.setCondition(w.claims[c.Claim], cluster.Initialized, cluster.True, "", "")
+		w.judgeState(w.claims[c.Claim])
 	case command.Fence:
 		n := w.nodes[c.Node]
 		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
@@ -58,10 +59,18 @@ func (w *world) do(c command.Command) {
 	case command.Unfence:
 		n := w.nodes[c.Node]
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
+		claim := w.claims[c.Claim]
+		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
 	case command.DeleteClaim:
-		w.claims[c.Claim].Deleting = w.now
+		w.deleteClaim(c)
+	case command.DeleteNode:
+		w.deleteNode(c.Node)
 	case command.Evict:
 		w.evict(c)
+	case command.Nominate:
+		w.pods[c.UID].Nominated = c.Node
+	case command.Bind:
+		w.bindPod(w.pods[c.UID], c.Node)
 	case command.Terminate:
 		w.terminate(c)
 	case command.Release:
@@ -69,7 +78,7 @@ func (w *world) do(c command.Command) {
 	case command.SetPool:
 		w.pools[c.Pool].Status = c.Status
 	case command.SetClaim:
-		w.claims[c.Claim].SavedPodEvent = c.LastPodEvent
+		w.setClaim(c)
 	default:
 		panic(fmt.Sprintf("a command that the model does not know: %T", c))
 	}
@@ -84,6 +93,7 @@ func (w *world) create(c command.CreateClaim) {
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
 		Requests: c.Requests, Seats: c.Seats,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
+		Expire: w.expire[c.Pool],
 	}
 }
 
@@ -120,6 +130,7 @@ func (w *world) launch(c *cluster.Claim) {
 		c.Labels = o.Labels.Merge(c.Labels)
 		c.Capacity, c.Allocatable, c.Price = t.Capacity, t.Allocatable, o.Price
 		w.setCondition(c, cluster.Launched, cluster.True, "", "")
+		w.run(c)
 		if !w.silent {
 			w.join(c)
 		}
@@ -135,12 +146,18 @@ func (w *world) join(c *cluster.Claim) {
 		Capacity: c.Capacity, Allocatable: c.Allocatable, Labels: cluster.Labels{}.With(cluster.HostnameLabel, c.Name),
 		Taints: []cluster.Taint{{Key: cluster.UnregisteredTaint, Effect: cluster.NoExecute}},
 	}
+	if w.cold {
+		w.chill(w.nodes[c.Name])
+	}
 }
 
 func (w *world) register(c *cluster.Claim, n *cluster.Node) {
 	c.NodeName = n.Name
 	n.Labels = n.Labels.Merge(c.Labels).With(cluster.RegisteredLabel, "true")
 	n.Taints = slices.Concat(c.Taints, c.StartupTaints)
+	if !n.Ready {
+		w.chill(n)
+	}
 	n.Finalized = true
 	w.setCondition(c, cluster.Registered, cluster.True, "", "")
 }
@@ -178,6 +195,7 @@ func (w *world) terminate(c command.Terminate) {
 		w.retry[c.Key()] = cluster.Retry{NotBefore: w.now.Add(time.Second)}
 		return
 	}
+	w.endInstance(c)
 	w.gone[c.Claim], w.gone[c.ProviderID] = true, true
 	delete(w.gone, "")
 }
@@ -213,8 +231,7 @@ func (w *world) bind(assigned []schedule.Assignment) {
 			if p == nil || n == nil || p.Node != "" || w.judge().objection(p, n) != "" {
 				continue
 			}
-			p.Node, p.Unschedulable = n.Name, false
-			w.podEvent(p)
+			w.bindPod(p, n.Name)
 			again = true
 		}
 	}

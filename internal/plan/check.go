@@ -42,9 +42,10 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
-		return awaits(s, c.UID) && s.Node(c.Node) != nil
+		return awaits(s, c.UID) && (c.Node == "" || s.Node(c.Node) != nil)
 	case command.Bind:
-		return awaits(s, c.UID) && s.Node(c.Node) != nil
+		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
+		return awaits(s, c.UID) && n != nil && !n.Ready
 	case command.DeleteNode:
 		n := s.Node(c.Node)
 		return n != nil && n.UID == c.UID && n.Deleting.IsZero()

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +9,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
-
-// maxPrefix keeps claim names, and so node names, short enough to be label values (63 characters).
-const maxPrefix = 52
 
 func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
 	return command.CreateClaim{
@@ -41,17 +36,7 @@ func nameFor(b *schedule.Bin, try int) string {
 		uids[i] = p.UID
 	}
 	slices.Sort(uids)
-	h := sha256.New()
-	for _, part := range append([]string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}, uids...) {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
-	}
-	suffix := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6]))
-	prefix := b.Pool.Name
-	if len(prefix) > maxPrefix {
-		prefix = strings.TrimRight(prefix[:maxPrefix], "-.")
-	}
-	return prefix + "-" + suffix
+	return command.ClaimName(b.Pool.Name, append([]string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}, uids...)...)
 }
 
 // poolStatus is what a pool's status should say; static says whether pools with a fixed number of nodes are served.

@@ -174,7 +174,7 @@ func (w *world) drawNode(t *rapid.T, i int) {
 		NodeName: name, Labels: labels, Taints: pool.Template.Taints, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
 		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(kind.Name))}
 	w.claims[name], w.alias[name] = c, name
-	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
+	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.ConsistentState} {
 		w.setCondition(c, condition, cluster.True, "", "")
 	}
 	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true, Ours: true,

@@ -67,9 +67,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	p := Plan{Rev: s.Rev, Now: s.Now}
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
-	for _, c := range s.Claims {
-		p.add(lifecycle.Next(s, c, policy.Lifecycle))
-	}
+	p.add(lifecycle.Next(s, policy.Lifecycle))
 	for _, n := range s.Nodes {
 		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
 	}
@@ -86,13 +84,13 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 		p.place(overlay, policy.Schedule, before)
 		p.createClaims(s, policy)
 		for _, pool := range s.Pools {
-			if pool.Held {
+			if pool.Held && pool.HeldUntil.After(s.Now) {
 				p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
 			}
 		}
 	}
 
-	p.guide(s, policy)
+	p.guide(s, policy, before)
 
 	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.
 	if closed {
@@ -102,7 +100,8 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	// 4. Sick nodes are replaced, and static pools get the nodes that they ask for.
 	p.take(disrupt.Repair(s, policy.Repair))
 	if policy.StaticCapacity {
-		p.take(disrupt.Static(s))
+		p.take(disrupt.Static(s, policy.Schedule))
+		p.spareLaunches()
 	}
 
 	// 5. Every pool's status tells what there is and what is wrong.
@@ -159,11 +158,14 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 
 func (p *Plan) hold(s *cluster.Snapshot) {
 	ready := p.Commands[:0]
+	asked := make(map[string]bool, len(p.Commands))
 	for _, c := range p.Commands {
-		if s.Busy[c.Key()] {
+		key := c.Key()
+		if s.Busy[key] || asked[key] { // of two reasons for the same act the first stands
 			continue
 		}
-		if retry, failed := s.Retry[c.Key()]; failed && s.Now.Before(retry.NotBefore) {
+		asked[key] = true
+		if retry, failed := s.Retry[key]; failed && s.Now.Before(retry.NotBefore) {
 			p.WakeAt = cluster.Earlier(p.WakeAt, retry.NotBefore)
 			continue
 		}

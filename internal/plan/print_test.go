@@ -75,7 +75,7 @@ func (w *world) printCreates(out *strings.Builder, p *plan.Plan) {
 }
 
 func describeClaim(c *command.CreateClaim) string {
-	parts := []string{"for " + seats(c.Seats)}
+	parts := []string{"for " + cmp.Or(seats(c.Seats), "nobody")}
 	for _, e := range c.Requirements {
 		key := short(e.Key)
 		list, finite := e.Values.Listed()
@@ -123,6 +123,9 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.LaunchInstance:
 		return "launch " + w.called(c.Claim)
 	case command.Register:
+		if c.Bare {
+			return "register " + w.called(c.Claim) + ", which came without its taint"
+		}
 		return "register " + w.called(c.Claim)
 	case command.Initialize:
 		return "initialize " + w.called(c.Claim)
@@ -140,11 +143,23 @@ func (w *world) commandLine(c command.Command, status bool) string {
 		}
 		return "evict " + w.renamed(c.Name)
 	case command.Terminate:
+		if c.Claim+c.Node == "" {
+			return "terminate instance " + w.renamed(c.ProviderID)
+		}
 		return "terminate " + w.claimOrNode(c.Claim, c.Node)
 	case command.Release:
 		return "release " + w.claimOrNode(c.Claim, c.Node)
 	case command.SetClaim:
-		return "note the last pod event of " + w.called(c.Claim)
+		return w.tellLine(c)
+	case command.Nominate:
+		if c.Node == "" {
+			return fmt.Sprintf("tell %s that no node is for it", c.Name)
+		}
+		return fmt.Sprintf("tell %s that %s is for it", c.Name, w.called(c.Node))
+	case command.Bind:
+		return fmt.Sprintf("bind %s to %s", c.Name, w.called(c.Node))
+	case command.DeleteNode:
+		return fmt.Sprintf("delete node %s (%s: %s)", w.called(c.Node), c.Reason, w.renamed(c.Message))
 	case command.SetPool:
 		if status {
 			return w.statusLine(c)

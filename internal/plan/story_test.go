@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -131,7 +132,7 @@ func (n *narrator) tell(line string) string {
 		n.setPolicy(words[1:])
 	case "plan":
 		n.last = plan.Make(n.w.snapshot(nil), n.policy, nil)
-		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price")
+		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price") + n.w.noteLines(&n.last, name == "notes")
 	case "check":
 		n.last = plan.Check(n.last, n.w.snapshot(nil))
 		return n.w.printPlan(plan.Plan{Commands: n.last.Commands}, false)
@@ -252,7 +253,7 @@ func (n *narrator) happen(words []string) string {
 	case "delete node":
 		w.nodes[real].Deleting = w.now
 	case "delete claim":
-		w.claims[real].Deleting = w.now
+		w.deleteClaim(command.DeleteClaim{Claim: real})
 	case "delete pod":
 		w.podEvent(w.pods[arg])
 		delete(w.pods, arg)
@@ -273,6 +274,9 @@ func (n *narrator) happen(words []string) string {
 	case "has failed":
 		w.retry[w.withRealName(words[2])] = cluster.Retry{Attempts: 1, NotBefore: w.now.Add(n.duration(words[3]))}
 	default:
+		if n.lifeHappens(verb, words) {
+			return ""
+		}
 		n.fail("unknown command %q", strings.Join(words, " "))
 	}
 	return ""

@@ -262,7 +262,9 @@ func (n *narrator) setPolicy(words []string) {
 		case "min-values=Strict", "min-values=BestEffort":
 			n.policy.Schedule.RelaxMinValues = strings.HasSuffix(word, "BestEffort")
 		default:
-			n.fail("policy: unknown word %q", word)
+			if !n.placePolicy(word) {
+				n.fail("policy: unknown word %q", word)
+			}
 		}
 	}
 }

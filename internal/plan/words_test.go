@@ -211,7 +211,7 @@ func (n *narrator) poolWord(p *cluster.Pool, key, value string) bool {
 	case "catalog-error":
 		p.CatalogError = value
 	default:
-		return false
+		return n.poolLifeWord(p, key, value)
 	}
 	return true
 }
@@ -340,7 +340,7 @@ func (n *narrator) podWord(p *cluster.Pod, key, value string) bool {
 	case "stuck":
 		n.w.stuck = true
 	default:
-		return false
+		return n.podLifeWord(p, key, value)
 	}
 	return true
 }
@@ -402,9 +402,11 @@ func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Lab
 		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(t.Name)), Price: price,
 		Capacity: t.Capacity, Allocatable: t.Allocatable,
 		HasTerminationGrace: pool.Template.HasTerminationGrace, TerminationGrace: pool.Template.TerminationGrace}
-	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
+	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.ConsistentState} {
 		n.w.setCondition(c, kind, cluster.True, "", "")
 	}
+	c.Expire = n.w.expire[pool.Name]
+	n.w.run(c)
 	for i := range c.Conditions {
 		c.Conditions[i].Since = n.w.now.Add(-time.Hour)
 	}

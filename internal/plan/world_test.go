@@ -43,7 +43,9 @@ type world struct {
 	// silent instances run but their nodes don't join.
 	silent bool
 	// stuck pods never end, however long their grace period is over.
-	stuck  bool
+	stuck bool
+	// life is what the stories of a node's life add.
+	life
 	reborn int
 	names  *resource.Names
 	alias  map[string]string
@@ -59,7 +61,7 @@ func newWorld() *world {
 		classes: map[string]*cluster.PodClass{}, className: map[string]bool{}, busy: map[string]bool{},
 		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{}, soldOut: map[string]bool{},
 		alias: map[string]string{}, count: map[string]int{}, rules: map[string]*cluster.Rule{}, labels: map[string]cluster.Labels{},
-		namespaces: map[string]cluster.Labels{},
+		namespaces: map[string]cluster.Labels{}, life: newLife(),
 	}
 }
 
@@ -85,6 +87,7 @@ func (w *world) catalogFor(claim *cluster.Claim) *cluster.Catalog {
 			offerings[i].Available = offerings[i].Left > 0
 		}
 	}
+	w.onTrial(offerings)
 	c := cluster.NewCatalog(types, offerings)
 	return c.Without(func(o *cluster.Offering) bool { return w.soldOut[offeringID(c, o)] })
 }
@@ -141,6 +144,7 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	for _, n := range s.Nodes {
 		n.Allocatable = w.unlimited(n.Allocatable)
 	}
+	w.addLife(s)
 	slices.SortFunc(s.Claims, func(a, b *cluster.Claim) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Nodes, func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.UID, b.UID) })

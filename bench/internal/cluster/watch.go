@@ -15,6 +15,9 @@ import (
 	"github.com/tenon-sh/tenon/bench/internal/report"
 )
 
+// tellEvery is how often a wait says how far things are.
+const tellEvery = 10 * time.Second
+
 // unregistered is the taint of a node that its controller has not accepted yet.
 const unregistered = "karpenter.sh/unregistered"
 
@@ -131,47 +134,44 @@ func (w *Watch) Begin(at time.Time) { w.timeline.restart(at) }
 // Stages says when the steps were taken.
 func (w *Watch) Stages() map[string]report.Span { return w.timeline.stages() }
 
-// AwaitRunning returns when so many pods are Running.
-func (w *Watch) AwaitRunning(ctx context.Context, pods int) error {
-	return w.await(ctx, func() (bool, string) {
+// Wait is something to wait for: whether it has come about, and how far things are, in words.
+type Wait func() (done bool, state string)
+
+// Running waits for so many pods to be Running.
+func (w *Watch) Running(pods int) Wait {
+	return func() (bool, string) {
 		n := w.timeline.now(podRunning)
-		return n >= pods, fmt.Sprintf("%d of %d pods are Running on %d nodes", n, pods, w.timeline.now(nodeCreated))
-	})
+		return n >= pods, fmt.Sprintf("%d of %d pods are Running, %d bound, on %d nodes", n, pods, w.timeline.now(podBound), w.timeline.now(nodeCreated))
+	}
 }
 
-// AwaitReadyNodes returns when so many nodes take pods.
-func (w *Watch) AwaitReadyNodes(ctx context.Context, nodes int) error {
-	return w.await(ctx, func() (bool, string) {
+// ReadyNodes waits for so many nodes that take pods.
+func (w *Watch) ReadyNodes(nodes int) Wait {
+	return func() (bool, string) {
 		n := w.timeline.now(nodeOpen)
 		return n >= nodes, fmt.Sprintf("%d of %d nodes take pods", n, nodes)
-	})
+	}
 }
 
-// AwaitNoNodes returns when the last node is gone.
-func (w *Watch) AwaitNoNodes(ctx context.Context) error {
-	return w.await(ctx, func() (bool, string) {
-		n := w.timeline.now(nodeCreated)
-		return n == 0, fmt.Sprintf("%d nodes and %d pods are left", n, w.timeline.now(podCreated))
-	})
+// NoNodes waits until the last node is gone.
+func (w *Watch) NoNodes() (bool, string) {
+	n := w.timeline.now(nodeCreated)
+	return n == 0, fmt.Sprintf("%d nodes and %d pods are left", n, w.timeline.now(podCreated))
 }
 
-// AwaitNoPods returns when the last pod is gone.
-func (w *Watch) AwaitNoPods(ctx context.Context) error {
-	return w.await(ctx, func() (bool, string) {
-		n := w.timeline.now(podCreated)
-		return n == 0, fmt.Sprintf("%d pods are left", n)
-	})
-}
-
-// await looks whenever something has changed.
-func (w *Watch) await(ctx context.Context, done func() (ok bool, state string)) error {
+// Await looks whenever something has changed, and now and then tells how far things are.
+func (w *Watch) Await(ctx context.Context, wait Wait, tell func(state string)) error {
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
 	for {
-		ok, state := done()
-		if ok {
+		done, state := wait()
+		if done {
 			return nil
 		}
 		select {
 		case <-w.timeline.changed:
+		case <-tick.C:
+			tell(state)
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", state, context.Cause(ctx))
 		}

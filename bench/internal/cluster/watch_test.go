@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,8 @@ func TestTimelineCountsEachObjectOnce(t *testing.T) {
 	}
 }
 
+func quiet(string) {}
+
 func TestAwait(t *testing.T) {
 	w := &Watch{timeline: newTimeline()}
 	go func() {
@@ -102,11 +105,11 @@ func TestAwait(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := w.AwaitRunning(ctx, 1); err != nil {
+	if err := w.Await(ctx, w.Running(1), quiet); err != nil {
 		t.Fatal(err)
 	}
 	go w.lost(cache.DeletedFinalStateUnknown{Obj: pod("a", "n", corev1.PodRunning)})
-	if err := w.AwaitNoPods(ctx); err != nil {
+	if err := w.Await(ctx, w.NoNodes, quiet); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,16 +120,24 @@ func TestAwaitSaysHowFarItCame(t *testing.T) {
 	reason := errors.New("too late")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
-	err := w.AwaitRunning(ctx, 2)
-	if !errors.Is(err, reason) || err.Error() != "1 of 2 pods are Running on 0 nodes: too late" {
+	err := w.Await(ctx, w.Running(2), quiet)
+	if !errors.Is(err, reason) || err.Error() != "1 of 2 pods are Running, 1 bound, on 0 nodes: too late" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestDeploymentAsksForOneCPUEach(t *testing.T) {
-	d := deployment(500)
-	cpu := d.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu()
-	if *d.Spec.Replicas != 500 || cpu.Value() != 1 {
-		t.Errorf("%d replicas of %s", *d.Spec.Replicas, cpu)
+func TestPodsFillTheNodes(t *testing.T) {
+	requests := deployment("a", 7).Spec.Template.Spec.Containers[0].Resources.Requests
+	if *deployment("a", 7).Spec.Replicas != 7 {
+		t.Error("the Deployment has another number of pods")
+	}
+	for name, room := range map[corev1.ResourceName]string{corev1.ResourceCPU: nodeCPU, corev1.ResourceMemory: nodeMemory} {
+		one, all := requests[name], resource.MustParse(room)
+		if PodsPerNode*one.MilliValue() > all.MilliValue() {
+			t.Errorf("%d pods of %s do not fit %s of %s", PodsPerNode, one.String(), room, name)
+		}
+	}
+	if one, all := requests[corev1.ResourceCPU], resource.MustParse(nodeCPU); (PodsPerNode+1)*one.MilliValue() <= all.MilliValue() {
+		t.Errorf("more than %d pods fit a node", PodsPerNode)
 	}
 }

@@ -15,25 +15,40 @@ const (
 	workName  = "inflate"
 	// simulated is the label of nodes whose kubelet the lab plays.
 	simulated = "kwok.x-k8s.io/node"
+	// teams is how many Deployments the pods come from: one alone would be created in small steps, one after the other.
+	teams = 10
+	// podCPU and podMemory of every pod: PodsPerNode of them fill a node of the pool's only instance type.
+	podCPU, podMemory = "790m", "2Gi"
+	// PodsPerNode is how many pods fit a node.
+	PodsPerNode = 20
+	// nodeCPU, nodeMemory and nodePods are what that type leaves for pods; see manifests/pool.yaml.
+	nodeCPU, nodeMemory, nodePods = "15900m", "65526Mi", "256"
 )
 
-// HandOver creates a Deployment of pods that do nothing and ask for one CPU each.
+// HandOver creates Deployments of pods that do nothing.
 func (c *Client) HandOver(ctx context.Context, pods int) error {
-	if _, err := c.typed.AppsV1().Deployments(namespace).Create(ctx, deployment(int32(pods)), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create the Deployment: %w", err)
+	for i := range teams {
+		d := deployment(teamName(i), int32((pods+teams-1-i)/teams))
+		if _, err := c.typed.AppsV1().Deployments(namespace).Create(ctx, d, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create the Deployment %s: %w", d.Name, err)
+		}
 	}
 	return nil
 }
 
-// TakeBack deletes the Deployment and leaves its pods to the garbage collector.
+// TakeBack deletes the Deployments and leaves their pods to the garbage collector.
 func (c *Client) TakeBack(ctx context.Context) error {
 	background := metav1.DeletePropagationBackground
-	err := c.typed.AppsV1().Deployments(namespace).Delete(ctx, workName, metav1.DeleteOptions{PropagationPolicy: &background})
-	if err != nil {
-		return fmt.Errorf("delete the Deployment: %w", err)
+	for i := range teams {
+		err := c.typed.AppsV1().Deployments(namespace).Delete(ctx, teamName(i), metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil {
+			return fmt.Errorf("delete the Deployment %s: %w", teamName(i), err)
+		}
 	}
 	return nil
 }
+
+func teamName(i int) string { return fmt.Sprintf("%s-%d", workName, i) }
 
 // NodeLabels gives the labels of every node.
 func (c *Client) NodeLabels(ctx context.Context) ([]map[string]string, error) {
@@ -48,12 +63,12 @@ func (c *Client) NodeLabels(ctx context.Context) ([]map[string]string, error) {
 	return out, nil
 }
 
-// CreateNodes makes empty nodes of one shape, for the run that needs no autoscaler.
-func (c *Client) CreateNodes(ctx context.Context, count, cpus int) error {
+// CreateNodes makes empty nodes of the shape that the pool gives, for the run that needs no autoscaler.
+func (c *Client) CreateNodes(ctx context.Context, count int) error {
 	room := corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(int64(cpus), resource.DecimalSI),
-		corev1.ResourceMemory: resource.MustParse("512Gi"),
-		corev1.ResourcePods:   resource.MustParse("512"),
+		corev1.ResourceCPU:    resource.MustParse(nodeCPU),
+		corev1.ResourceMemory: resource.MustParse(nodeMemory),
+		corev1.ResourcePods:   resource.MustParse(nodePods),
 	}
 	for i := range count {
 		name := fmt.Sprintf("ready-made-%d", i)
@@ -72,11 +87,11 @@ func (c *Client) CreateNodes(ctx context.Context, count, cpus int) error {
 	return nil
 }
 
-func deployment(pods int32) *appsv1.Deployment {
-	labels := map[string]string{"app": workName}
+func deployment(name string, pods int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
 	none, yes, no, user := int64(0), true, false, int64(1000)
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: workName},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &pods,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -86,9 +101,10 @@ func deployment(pods int32) *appsv1.Deployment {
 					TerminationGracePeriodSeconds: &none,
 					SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user},
 					Containers: []corev1.Container{{
-						Name:            workName,
-						Image:           "registry.k8s.io/pause:3.10",
-						Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+						Name:  workName,
+						Image: "registry.k8s.io/pause:3.10",
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse(podCPU), corev1.ResourceMemory: resource.MustParse(podMemory)}},
 						SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
 					}},
 				},

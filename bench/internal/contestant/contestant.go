@@ -15,6 +15,8 @@ import (
 // Contestant is an autoscaler that can be given work.
 type Contestant struct {
 	Name string
+	// Profiles says that the controller serves profiles of itself.
+	Profiles bool
 	// CRDs are the folders with its CustomResourceDefinitions.
 	CRDs    []string
 	command func(kubeconfig string, metricsPort, readyPort int) []string
@@ -32,18 +34,19 @@ func (c Contestant) Start(kubeconfig, logLevel, log string) (*process.Process, e
 		Command:   c.command(kubeconfig, ports[0], ports[1]),
 		Env:       append(c.env(kubeconfig, ports[0], ports[1]), "LOG_LEVEL="+logLevel),
 		Log:       log,
-		ReadyPort: ports[1],
+		ReadyPort: ports[1], MetricsPort: ports[0],
 	})
 }
 
-// Tenon is this repository's controller, with the peer's instance types.
+// Tenon is this repository's controller, with the peer's instance types. It can always be profiled: serving profiles costs
+// nothing until somebody asks for one.
 func Tenon(binary, crds, instanceTypes string) (Contestant, error) {
 	files, err := filepath.Glob(filepath.Join(crds, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return Contestant{}, fmt.Errorf("no CustomResourceDefinitions in %s: run in the folder bench of a clone", crds)
 	}
 	return Contestant{
-		Name: report.Tenon,
+		Name: report.Tenon, Profiles: true,
 		CRDs: []string{crds},
 		command: func(kubeconfig string, metricsPort, readyPort int) []string {
 			return []string{
@@ -53,6 +56,7 @@ func Tenon(binary, crds, instanceTypes string) (Contestant, error) {
 				"--metrics-port=" + strconv.Itoa(metricsPort),
 				"--health-probe-port=" + strconv.Itoa(readyPort),
 				"--disable-leader-election",
+				"--enable-profiling",
 				"--instance-types-file-path=" + instanceTypes,
 			}
 		},
@@ -60,8 +64,9 @@ func Tenon(binary, crds, instanceTypes string) (Contestant, error) {
 	}, nil
 }
 
-// Peer is Karpenter with its own simulated cloud, whose instance types are part of its executable. It has no setting for
-// the address of its metrics and probes, so those two ports, and they alone, are open to the machine's network.
+// Peer is Karpenter with its own simulated cloud, whose instance types are part of its executable. Of its metrics and
+// probes only the ports can be set and not the address (its operator listens on ":PORT"), so those two ports, and they
+// alone, are open to the machine's network while it runs; docs/tasks/benchmark.md says so.
 func Peer(binary string, module Module) Contestant {
 	return Contestant{
 		Name:    report.Peer,

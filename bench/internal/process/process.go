@@ -27,8 +27,8 @@ type Spec struct {
 	Env []string
 	// Log is the file that takes what the process writes.
 	Log string
-	// ReadyPort is the loopback port that answers /readyz.
-	ReadyPort int
+	// ReadyPort is the loopback port that answers /readyz, MetricsPort the one of metrics and profiles.
+	ReadyPort, MetricsPort int
 }
 
 // Process is a running child.

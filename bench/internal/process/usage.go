@@ -15,6 +15,8 @@ const ticksPerSecond = 100
 
 // Usage is what a process has used since its start.
 type Usage struct {
+	// Megabytes is the resident memory now, PeakMegabytes the most there ever was.
+	Megabytes     float64
 	PeakMegabytes float64
 	CPUSeconds    float64
 }
@@ -31,7 +33,10 @@ func usageOf(pid int) (Usage, error) {
 		return Usage{}, fmt.Errorf("read the times of process %d: %w", pid, err)
 	}
 	var u Usage
-	if u.PeakMegabytes, err = peakMegabytes(string(status)); err != nil {
+	if u.Megabytes, err = megabytes(string(status), "VmRSS"); err != nil {
+		return Usage{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
+	}
+	if u.PeakMegabytes, err = megabytes(string(status), "VmHWM"); err != nil {
 		return Usage{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
 	if u.CPUSeconds, err = cpuSeconds(string(stat)); err != nil {
@@ -40,10 +45,10 @@ func usageOf(pid int) (Usage, error) {
 	return u, nil
 }
 
-// peakMegabytes finds the largest resident set in the text of /proc/PID/status.
-func peakMegabytes(status string) (float64, error) {
+// megabytes finds an amount of memory in the text of /proc/PID/status.
+func megabytes(status, name string) (float64, error) {
 	for line := range strings.Lines(status) {
-		value, ok := strings.CutPrefix(line, "VmHWM:")
+		value, ok := strings.CutPrefix(line, name+":")
 		if !ok {
 			continue
 		}
@@ -54,7 +59,7 @@ func peakMegabytes(status string) (float64, error) {
 		}
 		return kilobytes / 1024, nil
 	}
-	return 0, fmt.Errorf("there is no line VmHWM")
+	return 0, fmt.Errorf("there is no line %s", name)
 }
 
 // cpuSeconds adds user and system time in the text of /proc/PID/stat.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPeakMegabytes(t *testing.T) {
+func TestMegabytes(t *testing.T) {
 	cases := []struct {
 		name, status string
 		want         float64
@@ -18,7 +18,7 @@ func TestPeakMegabytes(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := peakMegabytes(c.status)
+			got, err := megabytes(c.status, "VmHWM")
 			if got != c.want || (err != nil) != c.fails {
 				t.Errorf("got %v, %v; want %v", got, err, c.want)
 			}
@@ -53,7 +53,7 @@ func TestUsageOfThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.PeakMegabytes < 1 || u.PeakMegabytes > 10_000 || u.CPUSeconds < 0 || u.CPUSeconds > 1000 {
+	if u.Megabytes < 1 || u.PeakMegabytes < u.Megabytes || u.PeakMegabytes > 10_000 || u.CPUSeconds < 0 || u.CPUSeconds > 1000 {
 		t.Errorf("not believable for a test: %+v", u)
 	}
 }

@@ -1,5 +1,5 @@
-// Package report holds what a benchmark has measured and turns it into medians, one line for people and scripts, and a
-// JSON file with every single run. It is pure but for WriteJSON, which writes the one file that it is given.
+// Package report holds what a benchmark has measured and turns it into one line for each scenario, for people and
+// scripts, and a JSON file with everything. It is pure but for WriteJSON, which writes the one file that it is given.
 package report
 
 import (
@@ -7,9 +7,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
+
+// Those who do the work. Base is the lab itself with ready-made nodes and no autoscaler: as fast as it can be.
+const (
+	Tenon = "tenon"
+	Peer  = "peer"
+	Base  = "base"
+)
+
+// Kinds of scenario.
+const (
+	Up   = "up"   // from the calls that create the pods until all are Running
+	Down = "down" // from the calls that delete them until the last node is gone
+	RSS  = "rss"  // memory with all pods Running and nothing left to do
+	Idle = "idle" // processor time while nothing happens
+)
+
+// Kinds lists the kinds of scenario in the order in which they happen.
+func Kinds() []string { return []string{Up, RSS, Idle, Down} }
 
 // Span says when the first and the last of a kind of thing happened, in seconds since the work was handed over.
 type Span struct {
@@ -18,123 +35,126 @@ type Span struct {
 	Count int     `json:"count"`
 }
 
-// Run is one contestant doing the work once.
-type Run struct {
-	Contestant string `json:"contestant"`
-	Number     int    `json:"number"`
-	// UpSeconds is from the call that creates the Deployment until every pod is Running.
-	UpSeconds float64 `json:"up_s"`
-	// DownSeconds is from the call that deletes the Deployment until the last node is gone.
-	DownSeconds float64 `json:"down_s"`
-	Nodes       int     `json:"nodes"`
-	// NodeTypes counts the nodes by instance type and capacity type.
-	NodeTypes map[string]int `json:"node_types"`
+// Result is what one contestant took for one scenario. The controller's figures are zero for the base.
+type Result struct {
+	Seconds float64 `json:"seconds"`
+	Nodes   int     `json:"nodes"`
+	// CPUSeconds is the processor time that the controller spent on this scenario.
+	CPUSeconds float64 `json:"cpu_s"`
+	// RSSMegabytes is the controller's memory at the end of the scenario, PeakMegabytes the most since its start.
+	RSSMegabytes  float64 `json:"rss_mb"`
+	PeakMegabytes float64 `json:"peak_mb"`
 	// Cost is what the nodes cost in an hour.
-	Cost float64 `json:"cost"`
-	// RSSMegabytes and CPUSeconds are the controller's, from its start until every pod is Running.
-	RSSMegabytes float64 `json:"rss_mb"`
-	CPUSeconds   float64 `json:"cpu_s"`
-	// Load is the machine's one-minute load average when the work was handed over.
+	Cost float64 `json:"cost,omitempty"`
+	// NodeTypes counts the nodes by instance type and capacity type.
+	NodeTypes map[string]int `json:"node_types,omitempty"`
+	// Load is the machine's one-minute load average when the scenario began.
 	Load float64 `json:"load"`
-	// Stages are the steps from the Deployment to Running pods.
-	Stages map[string]Span `json:"stages"`
+	// Stages are the steps from the first call to Running pods.
+	Stages map[string]Span `json:"stages,omitempty"`
 }
 
-// Workload is the same work done by the contestants, several times each.
-type Workload struct {
-	Scenario string `json:"scenario"`
-	Pods     int    `json:"pods"`
-	Runs     []Run  `json:"runs"`
+// Scenario is the same work done by each contestant.
+type Scenario struct {
+	Kind    string             `json:"kind"`
+	Pods    int                `json:"pods"`
+	Results map[string]*Result `json:"results"`
 }
 
-// Contestants whose figures the line compares.
-const (
-	Tenon = "tenon"
-	Peer  = "peer"
-)
+// Name is how the line and the flags call the scenario.
+func (s *Scenario) Name() string { return Name(s.Kind, s.Pods) }
 
-// values collects one figure of a contestant's runs.
-func (w *Workload) values(contestant string, figure func(Run) float64) []float64 {
-	var out []float64
-	for _, r := range w.Runs {
-		if r.Contestant == contestant {
-			out = append(out, figure(r))
-		}
+// Name is how the scenario of a kind and a size is called.
+func Name(kind string, pods int) string { return fmt.Sprintf("%s-%d", kind, pods) }
+
+// Add puts a contestant's result in.
+func (s *Scenario) Add(contestant string, r *Result) {
+	if s.Results == nil {
+		s.Results = make(map[string]*Result)
 	}
-	return out
+	s.Results[contestant] = r
 }
 
-// Median is the middle of values, the mean of the two middle ones if their number is even. It is false without values.
-func Median(values []float64) (float64, bool) {
-	if len(values) == 0 {
-		return 0, false
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	half := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[half], true
-	}
-	return (sorted[half-1] + sorted[half]) / 2, true
-}
-
-// figures are the columns of the line: a suffix of the key, its decimals and where it comes from.
-func figures() []figure {
-	return []figure{
-		{"nodes", 0, func(r Run) float64 { return float64(r.Nodes) }},
-		{"cost", 3, func(r Run) float64 { return r.Cost }},
-		{"down_s", 2, func(r Run) float64 { return r.DownSeconds }},
-		{"rss_mb", 1, func(r Run) float64 { return r.RSSMegabytes }},
-		{"cpu_s", 2, func(r Run) float64 { return r.CPUSeconds }},
-	}
-}
-
-type figure struct {
-	key      string
-	decimals int
-	of       func(Run) float64
-}
-
-// missing stands where a contestant did not run.
+// missing stands where a contestant did not run or did not come to an end.
 const missing = "-"
 
-// Line gives the medians as key=value pairs.
-func (w *Workload) Line() string {
-	up := func(r Run) float64 { return r.UpSeconds }
-	tenon, haveTenon := Median(w.values(Tenon, up))
-	peer, havePeer := Median(w.values(Peer, up))
-	speedup := missing
-	if haveTenon && havePeer && tenon > 0 {
-		speedup = fmt.Sprintf("%.2f", peer/tenon)
-	}
-	parts := []string{
-		"scenario=" + w.Scenario,
-		fmt.Sprintf("pods=%d", w.Pods),
-		"tenon_s=" + number(tenon, haveTenon, 2),
-		"peer_s=" + number(peer, havePeer, 2),
-		"speedup=" + speedup,
-	}
-	for _, f := range figures() {
-		for _, contestant := range []string{Tenon, Peer} {
-			m, ok := Median(w.values(contestant, f.of))
-			parts = append(parts, contestant+"_"+f.key+"="+number(m, ok, f.decimals))
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-func number(value float64, known bool, decimals int) string {
-	if !known {
+// number writes a figure of a contestant's result.
+func (s *Scenario) number(contestant string, decimals int, of func(*Result) float64) string {
+	r := s.Results[contestant]
+	if r == nil {
 		return missing
 	}
-	return fmt.Sprintf("%.*f", decimals, value)
+	return fmt.Sprintf("%.*f", decimals, of(r))
 }
 
-// WriteJSON writes the line and every run to path, and makes the folder if there is none.
-func WriteJSON(path string, w *Workload) error {
-	content, err := json.MarshalIndent(struct {
+func seconds(r *Result) float64 { return r.Seconds }
+func nodes(r *Result) float64   { return float64(r.Nodes) }
+func rss(r *Result) float64     { return r.RSSMegabytes }
+func peak(r *Result) float64    { return r.PeakMegabytes }
+func cpu(r *Result) float64     { return r.CPUSeconds }
+func cost(r *Result) float64    { return r.Cost }
+func idle(r *Result) float64    { return 100 * r.CPUSeconds / r.Seconds }
+
+// ratio writes how many times as long one contestant took as another.
+func (s *Scenario) ratio(a, b string) string {
+	x, y := s.Results[a], s.Results[b]
+	if x == nil || y == nil || y.Seconds <= 0 {
+		return missing
+	}
+	return fmt.Sprintf("%.2f", x.Seconds/y.Seconds)
+}
+
+// Line gives the figures as key=value pairs: the same keys for every scenario, then those that belong to its kind.
+func (s *Scenario) Line() string {
+	out := []string{
+		"scenario=" + s.Name(),
+		fmt.Sprintf("pods=%d", s.Pods),
+		"nodes=" + s.nodes(),
+	}
+	both := func(key string, decimals int, of func(*Result) float64) {
+		for _, who := range []string{Tenon, Peer} {
+			out = append(out, who+"_"+key+"="+s.number(who, decimals, of))
+		}
+	}
+	both("s", 2, seconds)
+	both("rss_mb", 1, rss)
+	both("cpu_s", 2, cpu)
+	switch s.Kind {
+	case Up:
+		out = append(out, "base_s="+s.number(Base, 2, seconds), "tenon_x_base="+s.ratio(Tenon, Base), "peer_x_base="+s.ratio(Peer, Base))
+		both("nodes", 0, nodes)
+		both("cost", 3, cost)
+		both("peak_mb", 1, peak)
+	case RSS:
+		both("peak_mb", 1, peak)
+	case Idle:
+		both("idle_pct", 2, idle)
+	}
+	return strings.Join(out, " ")
+}
+
+// nodes is the number of nodes of the first contestant that has one.
+func (s *Scenario) nodes() string {
+	for _, who := range []string{Tenon, Peer, Base} {
+		if s.Results[who] != nil {
+			return s.number(who, 0, nodes)
+		}
+	}
+	return missing
+}
+
+// WriteJSON writes the lines and all figures to path, and makes the folder if there is none.
+func WriteJSON(path string, scenarios []*Scenario) error {
+	type entry struct {
 		Line string `json:"line"`
-		*Workload
-	}{w.Line(), w}, "", "  ")
+		Name string `json:"scenario"`
+		*Scenario
+	}
+	entries := []entry{}
+	for _, s := range scenarios {
+		entries = append(entries, entry{s.Line(), s.Name(), s})
+	}
+	content, err := json.MarshalIndent(map[string]any{"scenarios": entries}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the figures: %w", err)
 	}

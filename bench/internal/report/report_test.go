@@ -7,68 +7,57 @@ import (
 	"testing"
 )
 
-func TestMedian(t *testing.T) {
-	cases := []struct {
-		name   string
-		values []float64
-		want   float64
-		known  bool
-	}{
-		{"none", nil, 0, false},
-		{"one", []float64{3}, 3, true},
-		{"odd, unsorted", []float64{9, 1, 5}, 5, true},
-		{"even: mean of the middle", []float64{4, 1, 2, 100}, 3, true},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got, known := Median(c.values)
-			if got != c.want || known != c.known {
-				t.Errorf("Median(%v) = %v, %v; want %v, %v", c.values, got, known, c.want, c.known)
-			}
-		})
-	}
+func up() *Scenario {
+	s := &Scenario{Kind: Up, Pods: 1000}
+	s.Add(Tenon, &Result{Seconds: 10, Nodes: 50, RSSMegabytes: 60, PeakMegabytes: 70.25, CPUSeconds: 1.5, Cost: 1.23456})
+	s.Add(Peer, &Result{Seconds: 25.126, Nodes: 51, RSSMegabytes: 160, PeakMegabytes: 170, CPUSeconds: 15, Cost: 2})
+	s.Add(Base, &Result{Seconds: 8, Nodes: 50})
+	return s
 }
-
-func TestMedianLeavesItsInputAlone(t *testing.T) {
-	values := []float64{3, 1, 2}
-	Median(values)
-	if values[0] != 3 || values[1] != 1 || values[2] != 2 {
-		t.Errorf("the values were sorted in place: %v", values)
-	}
-}
-
-func both() *Workload {
-	return &Workload{Scenario: "pods-500", Pods: 500, Runs: []Run{
-		{Contestant: Tenon, UpSeconds: 4, Nodes: 8, Cost: 1.23456, DownSeconds: 2, RSSMegabytes: 60, CPUSeconds: 0.5},
-		{Contestant: Peer, UpSeconds: 10.5, Nodes: 9, Cost: 2, DownSeconds: 6.126, RSSMegabytes: 120, CPUSeconds: 7},
-		{Contestant: Tenon, UpSeconds: 5, Nodes: 8, Cost: 1.23456, DownSeconds: 2, RSSMegabytes: 60, CPUSeconds: 0.5},
-		{Contestant: "floor", UpSeconds: 1},
-		{Contestant: Tenon, UpSeconds: 90, Nodes: 8, Cost: 1.23456, DownSeconds: 2, RSSMegabytes: 60, CPUSeconds: 0.5},
-	}}
-}
-
-const bothLine = "scenario=pods-500 pods=500 tenon_s=5.00 peer_s=10.50 speedup=2.10 tenon_nodes=8 peer_nodes=9 " +
-	"tenon_cost=1.235 peer_cost=2.000 tenon_down_s=2.00 peer_down_s=6.13 tenon_rss_mb=60.0 peer_rss_mb=120.0 tenon_cpu_s=0.50 peer_cpu_s=7.00"
 
 func TestLine(t *testing.T) {
-	if got := both().Line(); got != bothLine {
-		t.Errorf("got\n%s\nwant\n%s", got, bothLine)
+	idle := &Scenario{Kind: Idle, Pods: 1000}
+	idle.Add(Tenon, &Result{Seconds: 60, Nodes: 50, RSSMegabytes: 60, CPUSeconds: 0.6})
+	idle.Add(Peer, &Result{Seconds: 60, Nodes: 50, RSSMegabytes: 160, CPUSeconds: 6})
+	rss := &Scenario{Kind: RSS, Pods: 20000}
+	rss.Add(Tenon, &Result{Seconds: 1, Nodes: 1000, RSSMegabytes: 400, PeakMegabytes: 410})
+	down := &Scenario{Kind: Down, Pods: 1000}
+	down.Add(Peer, &Result{Seconds: 9, Nodes: 50, RSSMegabytes: 160, CPUSeconds: 6})
+	cases := []struct {
+		scenario *Scenario
+		want     string
+	}{
+		{up(), "scenario=up-1000 pods=1000 nodes=50 tenon_s=10.00 peer_s=25.13 tenon_rss_mb=60.0 peer_rss_mb=160.0 tenon_cpu_s=1.50 peer_cpu_s=15.00 " +
+			"base_s=8.00 tenon_x_base=1.25 peer_x_base=3.14 tenon_nodes=50 peer_nodes=51 tenon_cost=1.235 peer_cost=2.000 tenon_peak_mb=70.2 peer_peak_mb=170.0"},
+		{idle, "scenario=idle-1000 pods=1000 nodes=50 tenon_s=60.00 peer_s=60.00 tenon_rss_mb=60.0 peer_rss_mb=160.0 tenon_cpu_s=0.60 peer_cpu_s=6.00 " +
+			"tenon_idle_pct=1.00 peer_idle_pct=10.00"},
+		{rss, "scenario=rss-20000 pods=20000 nodes=1000 tenon_s=1.00 peer_s=- tenon_rss_mb=400.0 peer_rss_mb=- tenon_cpu_s=0.00 peer_cpu_s=- " +
+			"tenon_peak_mb=410.0 peer_peak_mb=-"},
+		{down, "scenario=down-1000 pods=1000 nodes=50 tenon_s=- peer_s=9.00 tenon_rss_mb=- peer_rss_mb=160.0 tenon_cpu_s=- peer_cpu_s=6.00"},
+		{&Scenario{Kind: Down, Pods: 5}, "scenario=down-5 pods=5 nodes=- tenon_s=- peer_s=- tenon_rss_mb=- peer_rss_mb=- tenon_cpu_s=- peer_cpu_s=-"},
+	}
+	for _, c := range cases {
+		if got := c.scenario.Line(); got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", got, c.want)
+		}
 	}
 }
 
-func TestLineOfOneContestant(t *testing.T) {
-	w := both()
-	w.Runs = w.Runs[:1]
-	want := "scenario=pods-500 pods=500 tenon_s=4.00 peer_s=- speedup=- tenon_nodes=8 peer_nodes=- " +
-		"tenon_cost=1.235 peer_cost=- tenon_down_s=2.00 peer_down_s=- tenon_rss_mb=60.0 peer_rss_mb=- tenon_cpu_s=0.50 peer_cpu_s=-"
-	if got := w.Line(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+func TestRatioNeedsBoth(t *testing.T) {
+	s := &Scenario{Kind: Up, Pods: 1}
+	s.Add(Tenon, &Result{Seconds: 1})
+	if got := s.ratio(Tenon, Base); got != missing {
+		t.Errorf("got %s without a base", got)
+	}
+	s.Add(Base, &Result{})
+	if got := s.ratio(Tenon, Base); got != missing {
+		t.Errorf("got %s from a base of no time", got)
 	}
 }
 
-func TestWriteJSONKeepsEveryRun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out", "peer.json")
-	if err := WriteJSON(path, both()); err != nil {
+func TestWriteJSONKeepsEverything(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out", "lab.json")
+	if err := WriteJSON(path, []*Scenario{up()}); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -76,14 +65,21 @@ func TestWriteJSONKeepsEveryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Line     string
-		Scenario string
-		Runs     []Run
+		Scenarios []struct {
+			Line     string
+			Scenario string
+			Pods     int
+			Results  map[string]Result
+		}
 	}
 	if err := json.Unmarshal(content, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Line != bothLine || got.Scenario != "pods-500" || len(got.Runs) != 5 || got.Runs[1].UpSeconds != 10.5 {
+	if len(got.Scenarios) != 1 {
+		t.Fatalf("the file lost something: %s", content)
+	}
+	s := got.Scenarios[0]
+	if s.Line != up().Line() || s.Scenario != "up-1000" || s.Pods != 1000 || s.Results[Peer].Seconds != 25.126 || s.Results[Base].Nodes != 50 {
 		t.Errorf("the file lost something: %s", content)
 	}
 }

@@ -1,4 +1,4 @@
-// Package command is the command line of the lab: up, down, status, kubectl.
+// Package command is the command line of the lab: up, down, status, restart, kubectl.
 // It parses, prints and exits; the work is done by controlplane and labdir.
 package command
 
@@ -22,7 +22,7 @@ func New() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().String("dir", ".lab", "directory of the lab: state, logs and DIR/kubeconfig")
-	root.AddCommand(newUp(), newDown(), newStatus(), newKubectl())
+	root.AddCommand(newUp(), newDown(), newStatus(), newRestart(), newKubectl())
 	return root
 }
 

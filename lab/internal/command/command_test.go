@@ -31,6 +31,7 @@ func TestWithoutALab(t *testing.T) {
 		{[]string{"down"}, "none runs in " + dir, ""},
 		{[]string{"down", "--delete"}, "none runs", ""},
 		{[]string{"status"}, "", "no lab runs in " + dir},
+		{[]string{"restart", "etcd"}, "", "no lab runs in " + dir},
 		{[]string{"kubectl", "--", "get", "nodes"}, "", "no lab runs in " + dir},
 	} {
 		out, err := run(append(c.args[:1:1], append([]string{"--dir", dir}, c.args[1:]...)...)...)

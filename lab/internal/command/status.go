@@ -31,25 +31,34 @@ func newStatus() *cobra.Command {
 }
 
 func status(ctx context.Context, dir labdir.Dir, out io.Writer) error {
-	pid, err := dir.Holder()
+	record, err := runningRecord(dir)
 	if err != nil {
 		return err
-	}
-	if pid == 0 {
-		return fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir.Path(), dir.Path())
-	}
-	record, ok, err := dir.LoadRecord()
-	if err != nil {
-		return err
-	}
-	if !ok || record.Supervisor != pid {
-		return fmt.Errorf("the lab in %s (pid %d) is starting or ending: ask again", dir.Path(), pid)
 	}
 	probe, err := controlplane.NewProbe(dir)
 	if err != nil {
 		return err
 	}
 	return printStatus(ctx, dir, record, probe, out)
+}
+
+// runningRecord reads what runs in the lab, and fails if it does not run.
+func runningRecord(dir labdir.Dir) (labdir.Record, error) {
+	pid, err := dir.Holder()
+	if err != nil {
+		return labdir.Record{}, err
+	}
+	if pid == 0 {
+		return labdir.Record{}, fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir.Path(), dir.Path())
+	}
+	record, ok, err := dir.LoadRecord()
+	if err != nil {
+		return labdir.Record{}, err
+	}
+	if !ok || record.Supervisor != pid {
+		return labdir.Record{}, fmt.Errorf("the lab in %s (pid %d) is starting or ending: ask again", dir.Path(), pid)
+	}
+	return record, nil
 }
 
 func printStatus(ctx context.Context, dir labdir.Dir, record labdir.Record, probe *controlplane.Probe, out io.Writer) error {

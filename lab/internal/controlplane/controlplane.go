@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/tenon-sh/tenon/lab/internal/labdir"
@@ -30,9 +31,12 @@ type ControlPlane struct {
 	plan    plan
 	started time.Time
 
+	// mu guards what follows: parts may be started again while others end.
+	mu sync.Mutex
 	// running is in the order of starting, etcd first.
-	running []running
-	failure chan error
+	running  []running
+	stopping bool
+	failure  chan error
 }
 
 type running struct {
@@ -135,6 +139,8 @@ func (c *ControlPlane) bringUp(ctx context.Context, progress func(string)) error
 	if err := c.await(ctx, probe, manager, account); err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.saveRecord()
 }
 
@@ -151,19 +157,22 @@ func (c *ControlPlane) await(ctx context.Context, probe *Probe, p *process.Proce
 }
 
 func (c *ControlPlane) start(p part) (*process.Process, error) {
-	started, err := c.runner.Start(process.Spec{Name: p.name, Args: p.args, Log: c.dir.Log(p.name)})
+	if err := c.dir.DropRestarts(p.name); err != nil {
+		return nil, err
+	}
+	started, err := c.run(p)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.running = append(c.running, running{part: p, process: started})
-	go func() {
-		<-started.Done()
-		select {
-		case c.failure <- explain(c.dir, started.Failure()):
-		default:
-		}
-	}()
+	go c.guard(p, started)
 	return started, nil
+}
+
+func (c *ControlPlane) run(p part) (*process.Process, error) {
+	return c.runner.Start(process.Spec{Name: p.name, Args: p.args, Log: c.dir.Log(p.name)})
 }
 
 // Failure delivers the error of a part that ended by itself.
@@ -171,6 +180,9 @@ func (c *ControlPlane) Failure() <-chan error { return c.failure }
 
 // Stop ends every part, etcd last so that nothing writes into a void.
 func (c *ControlPlane) Stop() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
 	var others []*process.Process
 	for _, r := range c.running[min(1, len(c.running)):] {
 		others = append(others, r.process)
@@ -182,7 +194,7 @@ func (c *ControlPlane) Stop() error {
 	return errors.Join(c.runner.Close(), c.dir.DropRecord())
 }
 
-// saveRecord writes down what runs, for status and for people who look.
+// saveRecord writes down what runs, for status and for people who look. The caller holds mu.
 func (c *ControlPlane) saveRecord() error {
 	record := labdir.Record{Supervisor: os.Getpid(), Started: c.started}
 	for _, r := range c.running {

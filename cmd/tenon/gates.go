@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The feature gates that do something here.
+const (
+	gateNodeRepair     = "NodeRepair"
+	gateStaticCapacity = "StaticCapacity"
+)
+
+// gatesOfContract are the gates of the contract with their defaults. Others may be named and are ignored, so that a
+// deployment of a newer version starts.
+func gatesOfContract() map[string]bool {
+	return map[string]bool{
+		gateNodeRepair: false, gateStaticCapacity: false, "ReservedCapacity": true, "SpotToSpotConsolidation": false,
+		"NodeOverlay": false, "CapacityBuffer": false,
+	}
+}
+
+// parseGates reads Name=true,Other=false over the defaults.
+func parseGates(text string) (map[string]bool, error) {
+	gates := gatesOfContract()
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		on, err := strconv.ParseBool(value)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("--feature-gates: %q is not Name=true or Name=false", part)
+		}
+		if _, known := gates[name]; known {
+			gates[name] = on
+		}
+	}
+	return gates, nil
+}
+
+// idleGates lists the gates that were turned away from their default and that nothing reads yet.
+func idleGates(gates map[string]bool) []string {
+	var out []string
+	defaults := gatesOfContract()
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		if name != gateNodeRepair && name != gateStaticCapacity && gates[name] != defaults[name] {
+			out = append(out, fmt.Sprintf("--feature-gates %s=%v", name, gates[name]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// paperLease is a lease without an API server.
+type paperLease struct {
+	resourcelock.Interface
+	record resourcelock.LeaderElectionRecord
+	err    error
+}
+
+func (p *paperLease) Identity() string { return "us" }
+func (p *paperLease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &p.record, nil, p.err
+}
+func (p *paperLease) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	if p.err == nil {
+		p.record = r
+	}
+	return p.err
+}
+
+func TestALeaderThatSeesAnotherHolderEnds(t *testing.T) {
+	held := func(by string) resourcelock.LeaderElectionRecord {
+		return resourcelock.LeaderElectionRecord{HolderIdentity: by}
+	}
+	cases := []struct {
+		name string
+		do   func(*paperLease, *fencedLease)
+		want bool
+	}{
+		{"never elected", func(p *paperLease, _ *fencedLease) { p.record = held("them") }, false},
+		{"still elected", func(_ *paperLease, l *fencedLease) { _ = l.Update(t.Context(), held("us")) }, false},
+		{"replaced", func(p *paperLease, l *fencedLease) {
+			_ = l.Update(t.Context(), held("us"))
+			p.record = held("them")
+		}, true},
+		{"released by itself", func(p *paperLease, l *fencedLease) {
+			_ = l.Update(t.Context(), held("us"))
+			_ = l.Update(t.Context(), held(""))
+			p.record = held("them")
+		}, false},
+		{"refused", func(p *paperLease, l *fencedLease) {
+			p.err = errors.New("conflict")
+			_ = l.Update(t.Context(), held("us"))
+			p.err, p.record = nil, held("them")
+		}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var lost error
+			paper := &paperLease{}
+			lease := &fencedLease{Interface: paper, lost: func(err error) { lost = err }}
+			c.do(paper, lease)
+			if _, _, err := lease.Get(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if errors.Is(lost, errLeaseLost) != c.want {
+				t.Errorf("lost: %v", lost)
+			}
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package actuate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// nominator is the name under which nominations are written: it tells ours from kube-scheduler's own.
+const nominator = "tenon"
+
+// nominate writes the node that a pod is expected on to the pod's status; without a node it takes back what was written.
+// The guards keep a namesake and a pod that has just been bound as they are: then there is nothing to say any more.
+func (a *Actor) nominate(ctx context.Context, c command.Nominate) (result, error) {
+	data, err := json.Marshal([]operation{
+		{Op: "test", Path: "/metadata/uid", Value: c.UID},
+		{Op: "test", Path: "/spec/nodeName"},
+		{Op: "add", Path: "/status/nominatedNodeName", Value: c.Node},
+	})
+	if err != nil {
+		return result{}, fmt.Errorf("writing a patch: %w", err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+	err = a.Client.Status().Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data), client.FieldOwner(nominator))
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsConflict(err):
+		return result{}, nil
+	case err != nil:
+		return result{}, fmt.Errorf("nominating pod %s for node %s: %w", c.Pod, c.Node, err)
+	}
+	return result{writes: []command.Write{{Kind: command.KindPod, Name: c.UID, Nominated: true, Node: c.Node}}}, nil
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// TestPodsGoWhereTheyWerePlanned gives the cluster Deployments of different shapes that fill nodes together. Left alone,
+// kube-scheduler puts them so that some are left over and need nodes of their own; told where they belong, they need just
+// the nodes that were planned, and every node carries what it was made for.
+func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
+	for _, mode := range []string{"nominate", "bind", "event"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			pods := w.createShapes()
+			w.eventually(func() string { return w.judged(pods) })
+			_, err := buildOnce()
+			w.must(err)
+			began := time.Now()
+			c := w.run("--placement", mode)
+			w.eventually(w.allRunning(pods))
+			took := time.Since(began)
+			w.eventually(w.tally)
+			made := strings.Count(c.log.String(), creation)
+			// The simulated machines are ready as soon as they join, so that binding and kube-scheduler may meet on a node:
+			// only who is told to kube-scheduler alone is sure to be where they were planned.
+			if mode == "nominate" {
+				if n := strings.Count(c.log.String(), planning); n != 1 {
+					t.Errorf("the nodes were planned in %d goes, want one:\n%s", n, planned(c))
+				}
+				w.eventually(w.seated)
+			}
+			t.Logf("placement=%s: %d pods on %d nodes, all running %s after the start of the controller, %s after the first node came",
+				mode, pods, made, took.Round(10*time.Millisecond), w.lag())
+		})
+	}
+}
+
+// createShapes makes Deployments of which three pods, one of each, fill a machine.
+func (w *world) createShapes() (pods int) {
+	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
+			{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"m6i.2xlarge"}}}
+	}))
+	for _, shape := range []struct{ name, cpu string }{{"large", "4"}, {"middle", "2"}, {"small", "1"}} {
+		w.create(w.deployment(shape.name, 15, shape.cpu))
+		pods += 15
+	}
+	return pods
+}
+
+// seated says which node carries something else than its claim has seats for.
+func (w *world) seated() string {
+	on := map[string]map[string]int{}
+	for _, p := range w.pods() {
+		if on[p.Spec.NodeName] == nil {
+			on[p.Spec.NodeName] = map[string]int{}
+		}
+		on[p.Spec.NodeName][p.Labels["app"]]++
+	}
+	// A seat is named by a hash of what the pods ask for; that there is one of each kind is enough to tell.
+	for _, claim := range w.claims() {
+		seats, err := cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
+		w.must(err)
+		var have, want []int
+		for _, n := range on[claim.Status.NodeName] {
+			have = append(have, n)
+		}
+		for _, s := range seats {
+			want = append(want, s.Count)
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if !slices.Equal(have, want) {
+			return fmt.Sprintf("node %s was made for %v and carries %v", claim.Status.NodeName, claim.Annotations[cluster.SeatsAnnotation], on[claim.Status.NodeName])
+		}
+	}
+	return ""
+}
+
+// lag is the time from the first node's coming to the last pod's start.
+func (w *world) lag() time.Duration {
+	var first, last metav1.Time
+	for _, n := range w.nodes() {
+		if first.IsZero() || n.CreationTimestamp.Before(&first) {
+			first = n.CreationTimestamp
+		}
+	}
+	for _, p := range w.pods() {
+		if p.Status.StartTime != nil && last.Before(p.Status.StartTime) {
+			last = *p.Status.StartTime
+		}
+	}
+	return last.Sub(first.Time)
+}

@@ -1,0 +1,46 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// podsNow lists the pods. One that we are binding counts as bound, before the watch has shown it: its room must not be given
+// to another. The lock is held.
+func (b *Book) podsNow() []*cluster.Pod {
+	all := b.pods.all()
+	own := false
+	for _, f := range b.flights {
+		bind, ok := f.command.(command.Bind)
+		if !ok {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(all, bind.UID, func(p *cluster.Pod, uid string) int { return strings.Compare(p.UID, uid) })
+		if !found || all[i].Node != "" {
+			continue
+		}
+		if !own {
+			all, own = slices.Clone(all), true
+		}
+		p := *all[i]
+		p.Node, p.Nominated, p.Unschedulable, p.Judged = b.nodeName(bind.Node), "", false, true
+		all[i] = &p
+	}
+	return all
+}
+
+// bindChange says what it means that a pod begins to be bound, or is bound no longer although the watch has not shown it. The
+// lock is held.
+func (b *Book) bindChange(c command.Command) change {
+	bind, ok := c.(command.Bind)
+	if !ok {
+		return nothing
+	}
+	if p, found := b.pods.get(bind.UID); !found || p.Node != "" {
+		return nothing
+	}
+	return demand | room
+}

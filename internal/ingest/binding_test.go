@@ -1,0 +1,37 @@
+package ingest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
+	b := New(time.Now, validate.Labels{}, nil)
+	b.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Status: corev1.PodStatus{
+		Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
+	before := b.Snapshot()
+	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
+	b.Begin(bind)
+	s := b.Snapshot()
+	if p := s.Pods[0]; p.Node != "n" || p.Pending() || len(s.Pending()) != 0 {
+		t.Errorf("a pod that is being bound is on %q, pending: %t", p.Node, p.Pending())
+	}
+	if s.Demand == before.Demand || s.Supply == before.Supply {
+		t.Error("the placement from before would be taken over, although the pod is placed now")
+	}
+	b.Record(command.Outcome{Command: bind, At: time.Now(), Err: errors.New("boom")})
+	after := b.Snapshot()
+	if p := after.Pods[0]; p.Node != "" || !p.Pending() {
+		t.Errorf("a pod whose binding failed is on %q, pending: %t", p.Node, p.Pending())
+	}
+	if after.Demand == s.Demand {
+		t.Error("nobody would plan for the pod again")
+	}
+}

@@ -1,0 +1,173 @@
+package ingest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// mostLessons bounds of how many types of one NodeClass it is remembered what their nodes really have.
+const mostLessons = 4096
+
+// lessons are what the nodes of a NodeClass have really had. A provider may promise more of a type than its nodes turn out
+// to have: without this the planner would buy the same node that is too small again and again.
+type lessons struct {
+	since time.Time // older nodes teach nothing: the class has changed
+	types map[string]*lesson
+}
+
+// lesson is the least that nodes of a type have had, of each resource and of each driver's volumes.
+type lesson struct {
+	least  corev1.ResourceList
+	limits map[string]int32
+}
+
+// teach takes in what a node has that is ready for pods. The lock is held.
+func (b *Book) teach(n *cluster.Node) change {
+	if value, _ := n.Labels.Get(cluster.InitializedLabel); !n.Ours || value != "true" || b.nodes[n.Name] == nil {
+		return nothing
+	}
+	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
+	ref, found := b.classNamedBy(n)
+	if !found || !named {
+		return nothing
+	}
+	of := b.lessons[ref]
+	if of == nil {
+		of = &lessons{types: make(map[string]*lesson)}
+		b.lessons[ref] = of
+	}
+	if n.Created.Before(of.since) {
+		return nothing
+	}
+	l := of.types[kind]
+	if l == nil && len(of.types) >= mostLessons {
+		return nothing
+	}
+	if l == nil {
+		l = &lesson{least: make(corev1.ResourceList), limits: make(map[string]int32)}
+		of.types[kind] = l
+	}
+	if !l.take(b.nodes[n.Name].allocatable, b.csiLimits[n.Name]) {
+		return nothing
+	}
+	return b.convertAnew(ref)
+}
+
+// take keeps the lesser of each amount and reports whether that is news. A device that a node shows none of may only be
+// out of order; a node that is to have it and does not is never ready for pods.
+func (l *lesson) take(list corev1.ResourceList, limits map[string]int32) (news bool) {
+	for name, q := range list {
+		if have, known := l.least[name]; q.Sign() > 0 && (!known || q.Cmp(have) < 0) {
+			l.least[name], news = q, true
+		}
+	}
+	for driver, n := range limits {
+		if have, known := l.limits[driver]; !known || n < have {
+			l.limits[driver], news = n, true
+		}
+	}
+	return news
+}
+
+// classNamedBy is the NodeClass that a node's labels name.
+func (b *Book) classNamedBy(n *cluster.Node) (ref cluster.ClassRef, found bool) {
+	for kind := range b.kinds {
+		if name, has := n.Labels.Get(v1.NodeClassLabelKey(kind.Group, kind.Kind)); has {
+			return cluster.ClassRef{Group: kind.Group, Kind: kind.Kind, Name: name}, true
+		}
+	}
+	return cluster.ClassRef{}, false
+}
+
+// unlearn forgets what is known of a NodeClass that has changed. The lock is held.
+func (b *Book) unlearn(ref cluster.ClassRef) {
+	b.lessons[ref] = &lessons{since: b.now(), types: make(map[string]*lesson)}
+	b.convertAnew(ref)
+	for name, e := range b.pools {
+		if e.pool.Template.NodeClass == ref {
+			delete(b.joining, name)
+		}
+	}
+}
+
+// convertAnew has the catalogs of a NodeClass made anew if what was learned makes a difference to them. The lock is held.
+func (b *Book) convertAnew(ref cluster.ClassRef) change {
+	old := make(map[*measured]*cluster.Catalog)
+	for key, have := range b.converted {
+		if key.class == ref {
+			old[key.stock] = have
+		}
+	}
+	what := nothing
+	for stock, have := range old {
+		delete(b.converted, counter{stock, ref})
+		if b.catalogFor(stock, ref) != have {
+			what = supply
+		}
+	}
+	return what
+}
+
+// lessened are the types of a list with what their nodes have turned out to have; the list itself if that is no less than
+// was promised.
+func (b *Book) lessened(types []*cloudprovider.InstanceType, ref cluster.ClassRef) (out []*cloudprovider.InstanceType, less bool) {
+	of := b.lessons[ref]
+	if of == nil || len(of.types) == 0 {
+		return types, false
+	}
+	out = types
+	for i, t := range types {
+		l := of.types[t.Name]
+		if l == nil {
+			continue
+		}
+		if smaller := l.apply(t); smaller != nil {
+			if !less {
+				out, less = slices.Clone(types), true
+			}
+			out[i] = smaller
+		}
+	}
+	return out, less
+}
+
+// apply is the type with less, or nil if it has no less than was promised.
+func (l *lesson) apply(t *cloudprovider.InstanceType) *cloudprovider.InstanceType {
+	promised := t.Allocatable()
+	overhead := maps.Clone(t.Overhead)
+	limits := maps.Clone(t.VolumeLimits)
+	less := false
+	for name, has := range promised {
+		least, known := l.least[name]
+		if !known || least.Cmp(has) >= 0 {
+			continue
+		}
+		if overhead == nil {
+			overhead = make(corev1.ResourceList)
+		}
+		kept := t.Capacity[name].DeepCopy()
+		kept.Sub(least)
+		overhead[name], less = kept, true
+	}
+	for driver, n := range l.limits {
+		if has, told := limits[driver]; !told || n < has {
+			if limits == nil {
+				limits = make(map[string]int32)
+			}
+			limits[driver], less = n, true
+		}
+	}
+	if !less {
+		return nil
+	}
+	out := *t
+	out.Overhead, out.VolumeLimits = overhead, limits
+	return &out
+}

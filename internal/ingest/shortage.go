@@ -1,0 +1,144 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// Backoff says how long an offering is left alone that the cloud could not sell: First after the first refusal, twice as
+// long after each further one, at most Most.
+type Backoff struct{ First, Most time.Duration }
+
+// defaultBackoff is what holds if nobody says anything else.
+func defaultBackoff() Backoff { return Backoff{First: 30 * time.Second, Most: 15 * time.Minute} }
+
+// SetBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is taken in.
+func (b *Book) SetBackoff(backoff Backoff) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.backoff = backoff
+}
+
+// wait is how long an offering is left alone after so many refusals.
+func (k Backoff) wait(refusals int) time.Duration {
+	return min(k.First<<min(refusals-1, 20), k.Most)
+}
+
+// shortage is an offering that the cloud refused. It is shut until Until. Then it is on trial: it can be bought, and the
+// first launch finds out whether it is back. One that is left in peace is forgiven refusal by refusal, each after as long
+// as its wait was.
+type shortage struct {
+	refusals int
+	at       time.Time // of the last refusal
+	until    time.Time
+	trial    bool // that until has passed has been noted
+}
+
+// refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut, another
+// refusal is no news.
+func (s *shortage) refuse(k Backoff, at time.Time) (news bool) {
+	if s.refusals > 0 && at.Before(s.until) {
+		return false
+	}
+	s.forgive(k, at)
+	s.refusals++
+	s.at, s.until, s.trial = at, at.Add(k.wait(s.refusals)), false
+	return true
+}
+
+// forgive takes off the refusals that time has made up for, and reports whether none is left.
+func (s *shortage) forgive(k Backoff, now time.Time) bool {
+	for s.refusals > 0 && !now.Before(s.until.Add(k.wait(s.refusals))) {
+		s.until = s.until.Add(k.wait(s.refusals))
+		s.refusals--
+	}
+	return s.refusals == 0
+}
+
+// refuseOfferings notes what the cloud could not sell, and reports whether any of it is news. The lock is held.
+func (b *Book) refuseOfferings(list []command.Exhausted, at time.Time) (news bool) {
+	for _, e := range list {
+		s := b.shortages[e]
+		if s == nil {
+			s = &shortage{}
+			b.shortages[e] = s
+		}
+		news = s.refuse(b.backoff, at) || news
+	}
+	return news
+}
+
+// sold notes that the cloud has sold an offering after all: nothing is held against it any more. The lock is held.
+func (b *Book) sold(c *cluster.Claim, at time.Time) change {
+	e, complete := offeringOf(c)
+	if s := b.shortages[e]; !complete || s == nil || !at.After(s.at) {
+		return nothing
+	}
+	delete(b.shortages, e)
+	return room
+}
+
+// offeringOf is what a claim was launched as; complete is false if its labels don't tell yet.
+func offeringOf(c *cluster.Claim) (e command.Exhausted, complete bool) {
+	var okType, okZone, okTerms bool
+	e.Type, okType = c.Labels.Get(cluster.InstanceTypeLabel)
+	e.Zone, okZone = c.Labels.Get(cluster.ZoneLabel)
+	e.CapacityType, okTerms = c.Labels.Get(cluster.CapacityTypeLabel)
+	return e, okType && okZone && okTerms
+}
+
+// easeShortages opens offerings for trial whose wait is over, and forgets those that have been left in peace. The lock is
+// held.
+func (b *Book) easeShortages(now time.Time) {
+	for e, s := range b.shortages {
+		if now.Before(s.until) && !s.trial {
+			continue
+		}
+		if !s.trial {
+			s.trial = true
+			b.note(room)
+		}
+		if open := *s; open.forgive(b.backoff, now) {
+			delete(b.shortages, e)
+			b.note(supply) // it is like any other again
+		}
+	}
+}
+
+// scarcity is what is held against an offering now.
+type scarcity uint8
+
+const (
+	shut    scarcity = iota + 1 // it can't be bought
+	onTrial                     // it may be back
+)
+
+func (s *shortage) now() scarcity {
+	if s.trial {
+		return onTrial
+	}
+	return shut
+}
+
+// scarceNow is what is held against which offerings. The lock is held.
+func (b *Book) scarceNow() map[command.Exhausted]scarcity {
+	out := make(map[command.Exhausted]scarcity, len(b.shortages))
+	for e, s := range b.shortages {
+		out[e] = s.now()
+	}
+	return out
+}
+
+func (b *Book) sameScarcity(have map[command.Exhausted]scarcity) bool {
+	if len(have) != len(b.shortages) {
+		return false
+	}
+	for e, s := range b.shortages {
+		if have[e] != s.now() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,241 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+// TestShortageBacksOffAndIsForgiven tells stories of one offering: r is a refusal, +30s lets time pass, and what follows
+// an equals sign is how long the offering is shut from then on; "trial" if it may be bought with care, "free" if nothing
+// is held against it.
+func TestShortageBacksOffAndIsForgiven(t *testing.T) {
+	for _, story := range []string{
+		"=free r =30s",
+		"r +29s =1s +1s =trial",
+		"r +30s =trial r =1m0s +1m r =2m0s +2m r =4m0s +4m r =8m0s +8m r =15m0s +15m r =15m0s",
+		"r r r =30s +10s r =20s",                           // refused together
+		"r +30s =trial +29s =trial +1s =free r =30s",       // left in peace for as long as its wait was
+		"r +30s r +1m =trial +59s r =2m0s",                 // not yet forgiven
+		"r +30s r +1m =trial +1m =trial r =1m0s",           // one doubling is forgiven
+		"r +30s r +1m =trial +90s =free",                   // and then the other
+		"r +30s r +1m r +2m =trial +2m =trial +1m r =1m0s", // two of three
+		"r +30s r +1m r +2m =trial +2m +1m +29s =trial +1s =free",
+		"r +10h =free r =30s",
+	} {
+		b, clock := newBook()
+		key := command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot"}
+		state := func() string {
+			b.Snapshot()
+			switch s := b.shortages[key]; {
+			case s == nil:
+				return "free"
+			case s.trial:
+				return "trial"
+			default:
+				return s.until.Sub(clock.at).String()
+			}
+		}
+		for i, word := range strings.Fields(story) {
+			switch {
+			case word == "r":
+				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{key}})
+			case word[0] == '+':
+				d, err := time.ParseDuration(word[1:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				clock.tick(d)
+			case state() != word[1:]:
+				t.Errorf("%s: word %d: %s", story, i+1, state())
+			}
+		}
+	}
+}
+
+func spotOf(kind, zone string) command.Exhausted {
+	return command.Exhausted{Type: kind, Zone: zone, CapacityType: "spot"}
+}
+
+// market is a book with a pool that buys types m and n, spot in zone z.
+func market() (*Book, *clock) {
+	b, clock := bookWithPools("default")
+	var types []*cloudprovider.InstanceType
+	for i, name := range []string{"m", "n"} {
+		types = append(types, &cloudprovider.InstanceType{
+			Name: name, Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("110")},
+			Offerings: []cloudprovider.Offering{{Price: float64(1 + i), Available: true, Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "spot"}}},
+		})
+	}
+	b.setCatalog("default", 0, types, nil)
+	return b, clock
+}
+
+// sale lists what the pool can buy; what is on trial has a question mark.
+func sale(b *Book) string {
+	var out []string
+	c := b.Snapshot().Pool("default").Catalog
+	for _, o := range c.Offerings {
+		if o.Available {
+			out = append(out, c.Types[o.Type].Name+map[bool]string{true: "?"}[o.Trial])
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestTrialEndsWithALaunch(t *testing.T) {
+	b, clock := market()
+	claim := claimObject("a", "1")
+	b.SetClaim(claim)
+	launch := command.LaunchInstance{Claim: "a"}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")}})
+	if got := sale(b); got != "n" {
+		t.Fatalf("for sale after the refusal: %s", got)
+	}
+	clock.tick(31 * time.Second)
+	if got := sale(b); got != "m? n" {
+		t.Fatalf("for sale after the wait: %s", got)
+	}
+	launched := with(claimObject("a", "2"), func(c *v1.NodeClaim) {
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
+	})
+	b.SetClaim(launched)
+	if got := sale(b); got != "m? n" {
+		t.Fatalf("for sale once labels are there but no word of a launch: %s", got)
+	}
+	launched = launched.DeepCopy()
+	launched.ResourceVersion = "3"
+	launched.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: clock.at}}}
+	if got := moved(b, func() { b.SetClaim(launched) }); got != "supply help" {
+		t.Errorf("a trial that went well: %q moved", got)
+	}
+	if got := sale(b); got != "m n" {
+		t.Errorf("for sale after a launch: %s", got)
+	}
+}
+
+func TestLaunchBeforeTheRefusalForgivesNothing(t *testing.T) {
+	b, clock := market()
+	early := clock.at
+	clock.tick(time.Second)
+	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")}})
+	b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: early}}}
+	}))
+	if got := sale(b); got != "n" {
+		t.Errorf("for sale: %s", got)
+	}
+}
+
+func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
+	b, clock := market()
+	b.SetPod(with(judgedPod("a"), func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": apiresource.MustParse("1")}}}}
+	}))
+	policy := plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}
+	clock.tick(time.Minute)
+	creates := func() (out []command.CreateClaim) {
+		p := plan.Make(b.Snapshot(), policy, nil)
+		for _, c := range p.Commands {
+			if create, ok := c.(command.CreateClaim); ok {
+				out = append(out, create)
+			}
+		}
+		return out
+	}
+	first := creates()
+	if len(first) != 1 {
+		t.Fatalf("%d claims for one pod", len(first))
+	}
+	b.SetClaim(with(claimObject(first[0].Name, "5"), func(c *v1.NodeClaim) {
+		c.UID, c.Finalizers = "u", []string{v1.TerminationFinalizer}
+		c.Annotations = map[string]string{cluster.SeatsAnnotation: cluster.FormatSeats(first[0].Seats)}
+		c.Spec.NodeClassRef = pool("default").Spec.Template.Spec.NodeClassRef
+		c.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: cluster.InstanceTypeLabel, Operator: "In", Values: []string{"m", "n"}}}
+		c.CreationTimestamp = metav1.Time{Time: clock.at}
+	}))
+	if again := creates(); len(again) != 0 {
+		t.Fatalf("the pod has a node coming, yet %d more are asked for", len(again))
+	}
+	launch := command.LaunchInstance{Claim: first[0].Name, UID: "u"}
+	b.Begin(launch)
+	b.Record(command.Outcome{
+		Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")},
+		Writes: []command.Write{{Kind: command.KindClaim, Name: first[0].Name, Version: "6"}},
+	})
+	next := creates()
+	if len(next) != 1 || len(next[0].Pods) != 1 {
+		t.Fatalf("the pod of a refused claim is not planned for in the next snapshot: %d claims", len(next))
+	}
+	if kinds := fmt.Sprint(next[0].Requirements); strings.Contains(kinds, "m") && !strings.Contains(kinds, "n") {
+		t.Errorf("what was refused is asked for again: %s", kinds)
+	}
+	b.DeleteClaim(first[0].Name)
+	if len(b.refused) != 0 {
+		t.Error("a refusal outlives its claim")
+	}
+}
+
+func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
+	b, clock := newBook()
+	b.SetPool(pool("default"))
+	b.SetPool(pool("other"))
+	b.SetClaim(claimObject("a", "1"))
+	launch := command.LaunchInstance{Claim: "a"}
+	fail := func() {
+		b.Record(command.Outcome{Command: launch, At: b.now(), Err: errors.New("not authorized: no key")})
+	}
+	held := func() time.Duration {
+		p := b.Snapshot().Pool("default")
+		if !p.Held {
+			return 0
+		}
+		if p.HeldFor != "not authorized: no key" {
+			t.Errorf("held for %q", p.HeldFor)
+		}
+		return p.HeldUntil.Sub(clock.at)
+	}
+	fail()
+	fail()
+	if held() != 0 {
+		t.Error("held after two failures")
+	}
+	fail()
+	if held() != firstHold {
+		t.Errorf("held for %s after three failures, want %s", held(), firstHold)
+	}
+	fail()
+	if held() != firstHold {
+		t.Errorf("held for %s because launches failed together, want %s", held(), firstHold)
+	}
+	if b.Snapshot().Pool("other").Held {
+		t.Error("the other pool is held, too")
+	}
+	clock.tick(firstHold)
+	if held() != 0 || !b.Snapshot().Pool("default").OnTrial {
+		t.Error("after as long as was said the pool is not on trial")
+	}
+	fail()
+	if held() != 2*firstHold {
+		t.Errorf("held for %s after the next failure, want %s", held(), 2*firstHold)
+	}
+	b.Record(command.Outcome{Command: launch, At: b.now()})
+	fail()
+	fail()
+	if held() != 0 || b.Snapshot().Pool("default").OnTrial {
+		t.Error("a launch that went well did not start the count anew")
+	}
+}

@@ -1,0 +1,210 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+
+// leaving is a claim that has been deleted a minute ago, with a fenced node.
+func leaving() (*cluster.Snapshot, *cluster.Claim, *cluster.Node) {
+	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true, Deleting: noon.Add(-time.Minute), Conditions: []cluster.Condition{
+		{Type: cluster.Launched, Status: cluster.True, Since: noon.Add(-time.Hour)}, {Type: cluster.Registered, Status: cluster.True, Since: noon.Add(-time.Hour)}}}
+	n := &cluster.Node{Name: "a", UID: "n", ProviderID: "cloud://a", Ready: true, Ours: true, Finalized: true, Created: noon.Add(-time.Hour),
+		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}}
+	s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n},
+		Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}, Gone: map[string]bool{}, Attached: map[string][]string{}}
+	return s, c, n
+}
+
+// keys are the commands of a step, for comparison.
+func keys(s Step) string {
+	out := make([]string, len(s.Commands))
+	for i, c := range s.Commands {
+		out[i] = c.Key()
+	}
+	return strings.Join(out, " ")
+}
+
+func TestEndOfAClaim(t *testing.T) {
+	web := func() *cluster.Pod {
+		return &cluster.Pod{UID: "p", Namespace: "ns", Name: "web", Node: "a", Grace: 30 * time.Second}
+	}
+	gone := &cluster.Census{At: noon}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node)
+		want string
+	}{
+		{"an empty node is ended", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "terminate/a/cloud://a/a"},
+		{"a pod is evicted, and the claim tells", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Pods = []*cluster.Pod{web()} }, "claim/a evict/p"},
+		{"a pod that asks for peace is left alone", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.DoNotDisrupt, p.DoNotDisruptUntil = true, noon.Add(time.Second)
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a"},
+		{"until its time is over", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.DoNotDisrupt, p.DoNotDisruptUntil = true, noon
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a evict/p"},
+		{"or the annotation's deadline nears", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.DoNotDisrupt = true
+			c.Deadline = noon.Add(30 * time.Second)
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a delete-pod/p"},
+		{"an earlier annotation rules over the grace period", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.HasTerminationGrace, c.TerminationGrace, c.Deadline = true, time.Hour, noon
+			s.Pods = []*cluster.Pod{web()}
+		}, "claim/a terminate/a/cloud://a/a"},
+		{"volumes are waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Attached["a"] = []string{"v"} }, "claim/a"},
+		{"those of pods that stay are not", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.StaysThroughDrain, p.Volumes = true, []cluster.Volume{{Handle: "v"}}
+			s.Attached["a"], s.Pods = []string{"v"}, []*cluster.Pod{p}
+		}, "terminate/a/cloud://a/a"},
+		{"nor those of stuck pods", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.Deleting, p.Volumes = noon.Add(-90*time.Second), []cluster.Volume{{Handle: "v"}}
+			s.Attached["a"], s.Pods = []string{"v"}, []*cluster.Pod{p}
+		}, "terminate/a/cloud://a/a"},
+		{"a machine that is no more is not drained", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{web()}
+		}, "terminate/a/cloud://a/a"},
+		{"one whose kubelet speaks is", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			s.Census, s.Pods = gone, []*cluster.Pod{web()}
+		}, "claim/a evict/p"},
+		{"what has been begun is finished, whoever came since", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
+			s.Pods = []*cluster.Pod{web()}
+		}, "terminate/a/cloud://a/a"},
+		{"an instance that is gone is let go", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.InstanceGone, s.Gone["cloud://a"], s.Pods = true, true, []*cluster.Pod{web()}
+		}, "release/a"},
+		{"one that came after we were told that there was none is ended", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.InstanceGone = true }, "terminate/a/cloud://a/a"},
+	} {
+		s, c, n := leaving()
+		x.set(s, c, n)
+		if step := Next(s.Seal(), Settings{}); keys(step) != x.want {
+			t.Errorf("%s: %s, want %s", x.name, keys(step), x.want)
+		}
+	}
+}
+
+// What the claim is told about its end is told once.
+func TestTheEndIsToldOnce(t *testing.T) {
+	s, c, _ := leaving()
+	s.Attached["a"] = []string{"v"}
+	told := Next(s.Seal(), Settings{}).Commands[0].(command.SetClaim)
+	if len(told.Conditions) != 2 || told.Conditions[0].Type != cluster.Drained || told.Conditions[1].Status != cluster.Unknown {
+		t.Fatalf("told %+v", told)
+	}
+	c.Conditions = append(c.Conditions, told.Conditions...)
+	step := Next(s, Settings{})
+	if len(step.Commands) != 0 || len(step.Notes) != 1 || step.Notes[0].Reason != "AwaitingVolumeDetachment" {
+		t.Errorf("told again: %+v", step)
+	}
+	c.HasTerminationGrace, c.TerminationGrace = true, 2*time.Minute
+	step = Next(s, Settings{})
+	if d := step.Commands[0].(command.SetClaim); !d.Deadline.Equal(noon.Add(time.Minute)) || len(d.Conditions) != 0 || !step.WakeAt.Equal(d.Deadline) {
+		t.Errorf("%+v, want the deadline written and waited for", step)
+	}
+}
+
+// A node that nobody claims goes only when it is certain that nobody will.
+func TestNodeThatNobodyClaims(t *testing.T) {
+	here := func(i cluster.Instance) *cluster.Census {
+		i.ProviderID = "cloud://a"
+		return &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
+	}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot, n *cluster.Node)
+		want string
+	}{
+		{"nobody claims it", func(*cluster.Snapshot, *cluster.Node) {}, "delete-node/a"},
+		{"it is none of ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, ""},
+		{"it has just come", func(_ *cluster.Snapshot, n *cluster.Node) { n.Created = noon.Add(-29 * time.Second) }, ""},
+		{"its instance has just come", func(s *cluster.Snapshot, _ *cluster.Node) {
+			s.Census = here(cluster.Instance{Created: noon.Add(-29 * time.Second)})
+		}, ""},
+		{"a claim names it", func(s *cluster.Snapshot, _ *cluster.Node) { s.Claims = []*cluster.Claim{{Name: "b", NodeName: "a"}} }, ""},
+		{"its instance's claim is there", func(s *cluster.Snapshot, _ *cluster.Node) {
+			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "u"}}, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
+		}, ""},
+		{"a namesake's launch is under way", func(s *cluster.Snapshot, _ *cluster.Node) {
+			s.Busy["launch/b"], s.Census = true, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
+		}, ""},
+		{"it was never registered", func(_ *cluster.Snapshot, n *cluster.Node) { n.Finalized = false }, ""},
+		{"nor will it be: its machine is no more", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Finalized, n.Ready, s.Census = false, false, &cluster.Census{At: noon}
+		}, "delete-node/a"},
+		{"it has no machine yet", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Finalized, n.Ready, n.ProviderID, s.Census = false, false, "", &cluster.Census{At: noon}
+		}, ""},
+	} {
+		s, _, n := leaving()
+		s.Claims = nil
+		x.set(s, n)
+		if step := EndNode(s.Seal(), n, false); keys(step) != x.want {
+			t.Errorf("%s: %q, want %q", x.name, keys(step), x.want)
+		}
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	old := noon.Add(-time.Minute)
+	orphan := cluster.Instance{ProviderID: "cloud://x", Claim: "x", ClaimUID: "ux", Created: old}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot, i *cluster.Instance)
+		want bool
+	}{
+		{"nobody's", func(*cluster.Snapshot, *cluster.Instance) {}, true},
+		{"a claim's", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Claims = []*cluster.Claim{{Name: "y", UID: "ux"}} }, false},
+		{"its namesake is another claim", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Claims = []*cluster.Claim{{Name: "x", UID: "new"}} }, true},
+		{"its namesake is not there yet", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Claims = []*cluster.Claim{{Name: "x", Expected: true}}
+		}, false},
+		{"young", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Created = noon.Add(-29 * time.Second) }, false},
+		{"ending", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, false},
+		{"gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://x"] = true }, false},
+		{"being launched", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Busy["launch/x"] = true }, false},
+		{"with a node of ours", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true, Finalized: true}}
+		}, false},
+		{"with a node that never joined", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true}}
+		}, true},
+	} {
+		i := orphan
+		s := &cluster.Snapshot{Now: noon, Busy: map[string]bool{}, Gone: map[string]bool{}}
+		x.set(s, &i)
+		s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
+		step := Orphans(s.Seal())
+		if want := map[bool]string{true: "terminate//cloud://x/", false: ""}[x.want]; keys(step) != want {
+			t.Errorf("%s: %q, want %q", x.name, keys(step), want)
+		}
+	}
+	if step := Orphans((&cluster.Snapshot{Now: noon}).Seal()); len(step.Commands) > 0 {
+		t.Errorf("before the cloud has said anything: %+v", step)
+	}
+}
+
+// Two settings for the same thing: the pool's own wins, and what it does not say stands.
+func TestTimeoutsOfAPool(t *testing.T) {
+	c := &cluster.Claim{Name: "a", Pool: "p"}
+	s := (&cluster.Snapshot{Pools: []*cluster.Pool{{Name: "p", Timeouts: cluster.Timeouts{Registration: time.Hour}}}, Claims: []*cluster.Claim{c}}).Seal()
+	w := &walk{s: s, set: Settings{LaunchTimeout: 1, RegistrationTimeout: 2, InitializationTimeout: 3}}
+	if got, want := fmt.Sprint((&turn{walk: w, c: c}).timeouts()), fmt.Sprint(cluster.Timeouts{Launch: 1, Registration: time.Hour, Initialization: 3}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,179 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenon-sh/tenon/cloudprovider/fake"
+)
+
+// inventory notes what is registered: a vector without series does not show up in a scrape, but it is there.
+type inventory struct {
+	prometheus.Registerer
+	metrics map[string]string // name -> type and labels, as a row of the documents has them
+}
+
+func (i *inventory) MustRegister(collectors ...prometheus.Collector) {
+	for _, c := range collectors {
+		kind := "gauge"
+		switch c.(type) {
+		case *prometheus.CounterVec:
+			kind = "counter"
+		case *prometheus.HistogramVec:
+			kind = "histogram"
+		case *prometheus.SummaryVec:
+			kind = "summary"
+		}
+		descs := make(chan *prometheus.Desc, 1000)
+		c.Describe(descs)
+		close(descs)
+		for d := range descs {
+			parts := regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{(.*)\}\}`).FindStringSubmatch(d.String())
+			labels := strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })
+			slices.Sort(labels)
+			i.metrics[parts[1]] = kind + " " + strings.Join(labels, ",")
+		}
+	}
+	i.Registerer.MustRegister(collectors...)
+}
+
+func registered(t *testing.T) map[string]string {
+	t.Helper()
+	i := &inventory{Registerer: prometheus.NewRegistry(), metrics: map[string]string{}}
+	New(logr.Discard(), silent{}, i, time.Now, Options{ClusterState: true,
+		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}}})
+	NewCloud(fake.New(fake.NewCloud()), i, time.Now)
+	Calls(i, time.Now)
+	if len(i.metrics) < 50 {
+		t.Fatalf("only %d metrics are registered", len(i.metrics))
+	}
+	return i.metrics
+}
+
+func TestDocumentNamesEveryMetric(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+		labels := strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' || r == '`' })
+		slices.Sort(labels)
+		documented[row[1]] = row[2] + " " + strings.Join(labels, ",")
+	}
+	have := registered(t)
+	for name, row := range have {
+		if documented[name] != row {
+			t.Errorf("docs/reference/metrics.md has %q for %s, the registry has %q", documented[name], name, row)
+		}
+	}
+	for name := range documented {
+		if have[name] == "" {
+			t.Errorf("docs/reference/metrics.md describes %s, which is not registered", name)
+		}
+	}
+}
+
+// library are metrics of the libraries that dashboards may use.
+func library() []string {
+	return []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines", "go_memstats_heap_inuse_bytes",
+		"rest_client_requests_total", "leader_election_master_status"}
+}
+
+func TestDashboardsUseWhatThereIs(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "charts", "karpenter", "dashboards", "*.json"))
+	if err != nil || len(files) < 4 {
+		t.Fatalf("dashboards %v, %v", files, err)
+	}
+	known := registered(t)
+	for _, name := range library() {
+		known[name] = "library"
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var board any
+		if err := json.Unmarshal(text, &board); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		exprs := under(board, "expr")
+		if len(exprs) < 5 {
+			t.Errorf("%s has only %d expressions", file, len(exprs))
+		}
+		for _, expr := range append(exprs, under(board, "query")...) {
+			for _, name := range metricNames(expr) {
+				if !exposed(known, name) {
+					t.Errorf("%s: %s is not exposed, in %s", filepath.Base(file), name, expr)
+				}
+			}
+		}
+	}
+}
+
+// under finds the strings under a key, however deep.
+func under(v any, key string) []string {
+	var out []string
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			if s, ok := inner.(string); ok && k == key {
+				out = append(out, s)
+			}
+			out = append(out, under(inner, key)...)
+		}
+	case []any:
+		for _, inner := range v {
+			out = append(out, under(inner, key)...)
+		}
+	}
+	return out
+}
+
+// metricNames finds what looks like a metric in an expression: a name with an underscore outside of braces, quotes and
+// the label lists of aggregations.
+func metricNames(expr string) []string {
+	expr = regexp.MustCompile(`"[^"]*"`).ReplaceAllString(expr, "")
+	expr = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(expr, "")
+	expr = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)`).ReplaceAllString(expr, "")
+	var out []string
+	for _, name := range regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`).FindAllString(expr, -1) {
+		if strings.Contains(name, "_") && !slices.Contains([]string{"histogram_quantile", "label_values", "sum_over_time", "max_over_time", "avg_over_time", "clamp_min", "__rate_interval"}, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// exposed reports whether there is such a metric, or one whose parts are called so.
+func exposed(known map[string]string, name string) bool {
+	if kind := known[name]; kind != "" {
+		return !strings.HasPrefix(kind, "histogram")
+	}
+	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+		base, cut := strings.CutSuffix(name, suffix)
+		if kind := known[base]; cut && (strings.HasPrefix(kind, "histogram") || strings.HasPrefix(kind, "summary") && suffix != "_bucket") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestMetricNamesAreFound(t *testing.T) {
+	got := metricNames(`sum by (nodepool, resource_type) (rate(karpenter_a_total{some_label="other_label"}[$__rate_interval])) / on(x_y) histogram_quantile(0.5, b_bucket)`)
+	if fmt.Sprint(got) != "[karpenter_a_total b_bucket]" {
+		t.Errorf("names %v", got)
+	}
+}

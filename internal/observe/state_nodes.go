@@ -1,0 +1,112 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// nodeFamilies are gauges about each node.
+type nodeFamilies struct {
+	allocatable, podRequests, podLimits, daemonRequests, daemonLimits, overhead, lifetime *family
+}
+
+// nodeKeys are the labels of a node that its series carry: the contract's well-known ones, by the last part of their key.
+func nodeKeys() (keys, names []string) {
+	return []string{cluster.PoolLabel, cluster.ZoneLabel, corev1.LabelTopologyRegion, cluster.InstanceTypeLabel, corev1.LabelArchStable,
+			corev1.LabelOSStable, cluster.CapacityTypeLabel, corev1.LabelWindowsBuild},
+		[]string{"nodepool", "zone", "region", "instance_type", "arch", "os", "capacity_type", "windows_build"}
+}
+
+func newNodeFamilies() nodeFamilies {
+	_, names := nodeKeys()
+	names = append(names, "node_name", "phase", "managed")
+	perResource := func(name, help string) *family {
+		return newFamily("karpenter_nodes_"+name, help, append(names[:len(names):len(names)], "resource_type")...)
+	}
+	return nodeFamilies{
+		allocatable:    perResource("allocatable", "What a node offers to pods."),
+		podRequests:    perResource("total_pod_requests", "What the pods on a node have asked for, DaemonSets' included."),
+		podLimits:      perResource("total_pod_limits", "What the pods on a node may use at most, DaemonSets' included."),
+		daemonRequests: perResource("total_daemon_requests", "What the DaemonSets' pods on a node have asked for."),
+		daemonLimits:   perResource("total_daemon_limits", "What the DaemonSets' pods on a node may use at most."),
+		overhead:       perResource("system_overhead", "What a node keeps for itself: its capacity less what it offers to pods."),
+		lifetime:       newFamily("karpenter_nodes_current_lifetime_seconds", "Age of a node.", names...),
+	}
+}
+
+func (f *nodeFamilies) all() []*family {
+	return []*family{f.allocatable, f.podRequests, f.podLimits, f.daemonRequests, f.daemonLimits, f.overhead, f.lifetime}
+}
+
+// load is what the pods on a node add up to.
+type load struct{ requests, limits, daemonRequests, daemonLimits resource.Vector }
+
+func (l *load) add(p *cluster.Pod) {
+	l.requests = l.requests.Add(p.Class.Requests)
+	if p.Daemon {
+		l.daemonRequests = l.daemonRequests.Add(p.Class.Requests)
+	}
+	if p.Limits == nil {
+		return
+	}
+	l.limits = l.limits.Add(*p.Limits)
+	if p.Daemon {
+		l.daemonLimits = l.daemonLimits.Add(*p.Limits)
+	}
+}
+
+func (c *scrape) nodeGauges(f *nodeFamilies) {
+	dimensions := c.dimensions()
+	for _, n := range c.sortedNodes() {
+		row := c.nodeRow(n)
+		c.give(f.lifetime, c.since(n.Created), row...)
+		var sum load
+		for _, p := range c.PodsOn(n.Name) {
+			sum.add(p)
+		}
+		amounts := [...]struct {
+			family *family
+			amount resource.Vector
+			always bool // tell the resource even if there is none of it
+		}{
+			{f.allocatable, n.Allocatable, true}, {f.overhead, n.Capacity.Sub(n.Allocatable), true}, {f.podRequests, sum.requests, false},
+			{f.daemonRequests, sum.daemonRequests, false}, {f.podLimits, sum.limits, false}, {f.daemonLimits, sum.daemonLimits, false},
+		}
+		for _, d := range dimensions {
+			there := n.Capacity[d.index] != 0 || n.Allocatable[d.index] != 0
+			for _, a := range amounts {
+				if amount := a.amount[d.index]; amount != 0 || a.always && there {
+					c.give(a.family, inUnits(d.index, amount), append(row, d.kind)...)
+				}
+			}
+		}
+	}
+}
+
+// sortedNodes lists the nodes in the order of their series; see tenants.
+func (c *scrape) sortedNodes() []*cluster.Node {
+	class := make(map[*cluster.Node]string, len(c.Nodes))
+	for _, n := range c.Nodes {
+		_, managed := n.Labels.Get(cluster.PoolLabel)
+		class[n] = label(n.Labels, corev1.LabelArchStable) + "\x00" + label(n.Labels, cluster.CapacityTypeLabel) + "\x00" +
+			label(n.Labels, cluster.InstanceTypeLabel) + "\x00" + truth(managed) + "\x00" + n.Name
+	}
+	return slices.SortedFunc(slices.Values(c.Nodes), func(a, b *cluster.Node) int { return strings.Compare(class[a], class[b]) })
+}
+
+// nodeRow is the labels that all series of a node share, with room for one more.
+func (c *scrape) nodeRow(n *cluster.Node) []*dto.LabelPair {
+	keys, names := nodeKeys()
+	row := make([]*dto.LabelPair, 0, len(keys)+4)
+	for i, key := range keys {
+		row = append(row, c.shared(names[i], label(n.Labels, key)))
+	}
+	_, managed := n.Labels.Get(cluster.PoolLabel)
+	return append(row, single("node_name", n.Name), c.shared("phase", ""), c.shared("managed", truth(managed)))
+}

@@ -1,0 +1,130 @@
+package observe
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+const (
+	normal = corev1.EventTypeNormal
+	// terminating is the contract's word for the end of a node that a rule of its pool asked for.
+	terminating = "DisruptionTerminating"
+)
+
+// done tells about acts that succeeded.
+func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
+	switch c := out.Command.(type) {
+	case command.DeleteClaim:
+		e.deleted(s, c)
+	case command.DeleteNode:
+		if n := s.Node(c.Node); n != nil {
+			e.tell(nodeRef(n), warning, string(c.Reason), "Terminating", because(c.Reason, c.Message))
+		}
+	case command.Register:
+		if claim := s.Claim(c.Claim); claim != nil && c.Bare {
+			e.tell(claimRef(claim.Name, claim.UID), warning, "UnregisteredTaintMissing", "Registering", fmt.Sprintf(
+				"Node %s came without the taint %s:NoExecute, so pods may have reached it before it was set up; let the kubelet register with it", c.Node, cluster.UnregisteredTaint))
+		}
+	case command.Evict:
+		e.left(s, c)
+	case command.SetPool:
+		e.pool(s, c)
+	}
+}
+
+// left tells a pod why it has to leave its node.
+func (e *events) left(s *cluster.Snapshot, c command.Evict) {
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Name, UID: types.UID(c.UID)}
+	if c.Now {
+		e.tell(ref, normal, "Disrupted", "Draining", fmt.Sprintf("Deleted pod with a grace period of %s: the time of node %s is up, disruption budgets and do-not-disrupt no longer count", c.Grace.Round(time.Second), c.Node))
+		return
+	}
+	e.tell(ref, normal, "Evicted", "Draining", fmt.Sprintf("Evicted pod: node %s is being drained, reason %s", c.Node, drainReason(s, c.Node)))
+}
+
+// deleted tells why a claim, and with it its node, has to go.
+func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
+	claim := claimRef(c.Claim, c.UID)
+	var node *corev1.ObjectReference
+	if n := s.Node(c.Node); n != nil {
+		node = nodeRef(n)
+	} else if n := s.NodeOf(c.Claim); n != nil {
+		node = nodeRef(n)
+	}
+	kind, reason, note := warning, string(c.Reason), because(c.Reason, c.Message)
+	switch c.Reason {
+	case command.Requested: // whoever asked knows
+		return
+	case command.InsufficientCapacity:
+		reason, note = "InsufficientCapacityError", c.Message
+	case command.ClassNotReady:
+		reason, note = "NodeClassNotReady", c.Message
+	case command.Empty, command.Expired, command.Unhealthy, command.ScaledDown:
+		kind, reason = normal, terminating
+	}
+	for _, ref := range []*corev1.ObjectReference{claim, node} {
+		switch {
+		case ref == nil:
+		case reason == terminating:
+			e.tell(ref, kind, reason, "Disrupting", "Disrupting "+ref.Kind+": "+note)
+		default:
+			e.tell(ref, kind, reason, "Terminating", note)
+		}
+	}
+}
+
+// because joins a reason and what there is to say about it.
+func because(reason command.Reason, message string) string {
+	if message == "" {
+		return string(reason)
+	}
+	return string(reason) + ", " + message
+}
+
+// noted tells the notes that are news, as long as there is room for more events; it returns those that it told. Who finds
+// no room is news the next time, too.
+func (e *events) noted(notes []cluster.Note) []cluster.Note {
+	var told []cluster.Note
+	for _, n := range notes {
+		if e.told.knows(n.UID, e.told.hash(n.Reason+n.Message)) {
+			continue
+		}
+		if !e.notes.take(e.now()) {
+			break
+		}
+		kind := normal
+		if n.Warning {
+			kind = warning
+		}
+		e.tell(noteRef(n), kind, n.Reason, "Checking", n.Message)
+		told = append(told, n)
+	}
+	return told
+}
+
+func noteRef(n cluster.Note) *corev1.ObjectReference {
+	version := "v1"
+	if n.Kind == "NodeClaim" || n.Kind == "NodePool" {
+		version = v1.GroupVersion().String()
+	}
+	return &corev1.ObjectReference{APIVersion: version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: types.UID(n.UID)}
+}
+
+// moved tells a claim that one of its conditions has changed.
+func (e *events) moved(c *cluster.Claim, from, to cluster.Condition) {
+	if c.UID == "" || !e.transitions.take(e.now()) {
+		return
+	}
+	note := fmt.Sprintf("Condition %s went from %s to %s, reason %s", to.Type, from.Status, to.Status, to.Reason)
+	if to.Message != "" {
+		note += ": " + to.Message
+	}
+	e.tell(claimRef(c.Name, c.UID), normal, to.Type, "Checking", note)
+}

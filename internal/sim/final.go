@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// disorder is the first thing that is not as it should be once everything has come to rest; empty if all is well.
+func (s *Sim) disorder() string {
+	for _, check := range []func() string{s.machinesInOrder, s.claimsInOrder, s.nodesInOrder, s.podsInOrder} {
+		if wrong := check(); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// machinesInOrder: every machine has its claim.
+func (s *Sim) machinesInOrder() string {
+	owner := map[types.UID]*v1.NodeClaim{}
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		owner[c.UID] = c
+	}
+	for _, m := range s.cloud.machines {
+		c := owner[types.UID(m.instance.ClaimUID)]
+		switch {
+		case c == nil:
+			return fmt.Sprintf("machine %s has no claim (it was launched for %s)", m.instance.ProviderID, m.instance.ClaimName)
+		case c.Status.ProviderID != m.instance.ProviderID:
+			return fmt.Sprintf("claim %s names %q and not its machine %s", c.Name, c.Status.ProviderID, m.instance.ProviderID)
+		}
+	}
+	return ""
+}
+
+// claimsInOrder: every claim has its machine and its node, and is ready.
+func (s *Sim) claimsInOrder() string {
+	joined := map[string]bool{}
+	for _, n := range list[*corev1.Node](s.store, nodes) {
+		joined[n.Spec.ProviderID] = true
+	}
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		switch {
+		case c.DeletionTimestamp != nil:
+			return fmt.Sprintf("claim %s is still being deleted", c.Name)
+		case s.cloud.find(c.Status.ProviderID) == nil:
+			return fmt.Sprintf("claim %s has no machine (%q)", c.Name, c.Status.ProviderID)
+		case !joined[c.Status.ProviderID]:
+			return fmt.Sprintf("claim %s has no node", c.Name)
+		case !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeReady):
+			return fmt.Sprintf("claim %s is not Ready", c.Name)
+		case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeDisruptionReason):
+			return fmt.Sprintf("claim %s is marked for disruption", c.Name)
+		}
+	}
+	return ""
+}
+
+// nodesInOrder: every node has its claim, is open, and is needed.
+func (s *Sim) nodesInOrder() string {
+	disrupted := v1.DisruptedNoScheduleTaint()
+	for _, n := range list[*corev1.Node](s.store, nodes) {
+		claim := s.claimOf(n.Name)
+		switch {
+		case n.DeletionTimestamp != nil:
+			return fmt.Sprintf("node %s is still being deleted", n.Name)
+		case claim == nil:
+			return fmt.Sprintf("node %s has no claim", n.Name)
+		}
+		for i := range n.Spec.Taints {
+			if t := &n.Spec.Taints[i]; t.MatchTaint(&disrupted) {
+				return fmt.Sprintf("node %s is fenced for no reason", n.Name)
+			}
+		}
+		if !slices.ContainsFunc(s.podsOn(n.Name), func(p *corev1.Pod) bool { return !isDone(p) }) && s.mayGo(claim) {
+			return fmt.Sprintf("node %s is empty and stays", n.Name)
+		}
+	}
+	return ""
+}
+
+// mayGo reports whether an empty node of the claim's pool should be removed.
+func (s *Sim) mayGo(claim *v1.NodeClaim) bool {
+	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	return ok && pool.Spec.Replicas == nil && !pool.Spec.Disruption.ConsolidateAfter.IsNever()
+}
+
+// podsInOrder: every ReplicaSet has its pods, and each that can run does.
+func (s *Sim) podsInOrder() string {
+	have := map[types.UID]int32{}
+	for _, p := range list[*corev1.Pod](s.store, pods) {
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+			have[owner.UID]++
+		}
+		switch {
+		case isDone(p):
+			have[metav1.GetControllerOfNoCopy(p).UID]--
+		case p.DeletionTimestamp != nil:
+			return fmt.Sprintf("pod %s is still being deleted", p.Name)
+		case p.Spec.NodeName == "" && s.canRun(p):
+			return fmt.Sprintf("pod %s has no node", p.Name)
+		case p.Spec.NodeName != "" && p.Status.Phase != corev1.PodRunning:
+			return fmt.Sprintf("pod %s is on %s and %s", p.Name, p.Spec.NodeName, p.Status.Phase)
+		}
+	}
+	if s.policy.StaticCapacity {
+		for _, pool := range list[*v1.NodePool](s.store, pools) {
+			if wrong := s.staticInOrder(pool); wrong != "" {
+				return wrong
+			}
+		}
+	}
+	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
+		if have[set.UID] != *set.Spec.Replicas {
+			return fmt.Sprintf("%s has %d pods and wants %d", set.Name, have[set.UID], *set.Spec.Replicas)
+		}
+	}
+	return ""
+}
+
+// staticInOrder: a static pool has as many nodes as it asks for, within its limit.
+func (s *Sim) staticInOrder(pool *v1.NodePool) string {
+	if pool.Spec.Replicas == nil || pool.DeletionTimestamp != nil {
+		return ""
+	}
+	have, want := int64(0), *pool.Spec.Replicas
+	if limit, has := pool.Spec.Limits["nodes"]; has {
+		want = min(want, limit.Value())
+	}
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
+			have++
+		}
+	}
+	if have != want {
+		return fmt.Sprintf("pool %s has %d nodes and wants %d", pool.Name, have, want)
+	}
+	return ""
+}
+
+// canRun reports whether some pool could make a node for the pod within its limits.
+func (s *Sim) canRun(p *corev1.Pod) bool {
+	for _, pool := range list[*v1.NodePool](s.store, pools) {
+		if pool.DeletionTimestamp == nil && pool.Spec.Replicas == nil && s.suits(pool, p) && s.hasRoom(pool, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Sim) suits(pool *v1.NodePool, p *corev1.Pod) bool {
+	if want, ok := p.Spec.NodeSelector[specialLabel]; ok && string(pool.Spec.Template.Labels[specialLabel]) != want {
+		return false
+	}
+	return tolerates(p, v1.CoreTaints(pool.Spec.Template.Spec.Taints))
+}
+
+// hasRoom reports whether the pool's limits leave room for a machine on which the pod fits.
+func (s *Sim) hasRoom(pool *v1.NodePool, p *corev1.Pod) bool {
+	used, count := amount{}, int64(0)
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
+			used, count = used.add(roomOf(c.Status.Capacity)), count+1
+		}
+	}
+	if limit, has := pool.Spec.Limits["nodes"]; has && count >= limit.Value() {
+		return false
+	}
+	for _, t := range s.cloud.types {
+		limit, has := pool.Spec.Limits[corev1.ResourceCPU]
+		if sizeOf(p).within(roomOf(t.Allocatable())) && (!has || used.add(roomOf(t.Capacity)).cpu <= limit.MilliValue()) {
+			return true
+		}
+	}
+	return false
+}

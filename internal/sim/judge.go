@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// judge watches over the promises that hold at every step. What a replica does that has lost the lease without noticing is
+// not held against limits and budgets: it can't know what its successor does, and no lock reaches that far. Everything else
+// holds for it too.
+type judge struct {
+	sim *Sim
+	// excused are claims that such a replica has made or ended.
+	excused map[types.UID]bool
+	// voluntary are claims that were ended to save money.
+	voluntary map[types.UID]bool
+}
+
+func newJudge(s *Sim) *judge {
+	return &judge{sim: s, excused: make(map[types.UID]bool), voluntary: make(map[types.UID]bool)}
+}
+
+// created: a replica has made a claim. The number of a pool's nodes stays within its limit.
+func (j *judge) created(r *replica, obj client.Object) {
+	claim, ok := obj.(*v1.NodeClaim)
+	if !ok {
+		return
+	}
+	if r.stale {
+		j.excused[claim.UID] = true
+		return
+	}
+	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if !ok {
+		return
+	}
+	if limit, has := pool.Spec.Limits["nodes"]; has {
+		count := int64(0)
+		for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
+			if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.excused[c.UID] {
+				count++
+			}
+		}
+		if count > limit.Value() {
+			j.sim.fail("limits are never exceeded", "NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, count, pool.Name, limit.String())
+		}
+	}
+}
+
+// launched: the cloud runs a new machine. A pool's machines stay within its limits, and a claim has one machine.
+func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
+	s := j.sim
+	now, there := find[*v1.NodeClaim](s.store, claims, claim.Name)
+	if !there || now.UID != claim.UID {
+		return // whoever asked has an old view; the machine will be found and ended
+	}
+	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if !ok {
+		return
+	}
+	mine := map[string]bool{}
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.excused[c.UID] {
+			mine[string(c.UID)] = true
+		}
+	}
+	used, alike := amount{}, 0
+	for _, o := range s.cloud.machines {
+		if mine[o.instance.ClaimUID] {
+			used = used.add(roomOf(o.instance.Capacity))
+		}
+		if o.instance.ClaimUID == m.instance.ClaimUID {
+			alike++
+		}
+	}
+	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has && used.cpu > limit.MilliValue() && !j.excused[claim.UID] {
+		s.fail("limits are never exceeded", "with %s the machines of pool %s have %dm CPU, the limit is %s", m.instance.ProviderID, pool.Name, used.cpu, limit.String())
+	}
+	if alike > 1 {
+		s.fail("a claim has one machine", "NodeClaim %s has %d", claim.Name, alike)
+	}
+}
+
+// beginning: a replica begins to carry a command out. A pod that it binds has room, by what the replica knows. It can't know
+// what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
+func (j *judge) beginning(r *replica, c command.Command) {
+	bind, ok := c.(command.Bind)
+	if !ok {
+		return
+	}
+	node, ok := r.cache[nodes][bind.Node].(*corev1.Node)
+	pod, there := r.cache[pods][bind.Namespace+"/"+bind.Name].(*corev1.Pod)
+	if !ok || !there {
+		j.sim.fail("pods go to nodes that are there", "%s binds %s to %s, of which it knows nothing", r, bind.Pod, bind.Node)
+		return
+	}
+	used := sizeOf(pod)
+	for _, obj := range r.cache[pods] {
+		if p := obj.(*corev1.Pod); p.UID != pod.UID && !isDone(p) && (p.Spec.NodeName == bind.Node || p.Spec.NodeName == "" && r.isBinding(p.UID, bind.Node)) {
+			used = used.add(sizeOf(p))
+		}
+	}
+	if room := roomOf(node.Status.Allocatable); !used.within(room) {
+		j.sim.fail("no pod beyond capacity", "%s binds %s to %s, which has %+v, and its pods take %+v", r, bind.Pod, bind.Node, room, used)
+	}
+}
+
+// isBinding reports whether the replica is just binding the pod to the node.
+func (r *replica) isBinding(uid types.UID, node string) bool {
+	return slices.ContainsFunc(r.acts, func(a *act) bool {
+		b, ok := a.command.(command.Bind)
+		return ok && b.UID == string(uid) && b.Node == node
+	})
+}
+
+// evicting: a replica asks for an eviction. A pod that must not be disrupted is never asked.
+func (j *judge) evicting(r *replica, pod *corev1.Pod) {
+	text := pod.Annotations[v1.DoNotDisruptAnnotationKey]
+	protected := text == "true"
+	if length, err := time.ParseDuration(text); err == nil {
+		protected = pod.Status.StartTime == nil || j.sim.clock.now.Before(pod.Status.StartTime.Add(length))
+	}
+	if protected {
+		j.sim.fail("a do-not-disrupt pod is not evicted before its deadline", "%s asks to evict %s", r, pod.Name)
+	}
+}
+
+// spending: the API server grants an eviction. The budget had it to give.
+func (j *judge) spending(g *policyv1.PodDisruptionBudget) {
+	healthy := int32(0)
+	for _, pod := range list[*corev1.Pod](j.sim.store, pods) {
+		if pod.Namespace == g.Namespace && selects(g, pod) && pod.DeletionTimestamp == nil && isReady(pod) {
+			healthy++
+		}
+	}
+	if healthy > g.Status.DesiredHealthy || healthy < g.Status.CurrentHealthy {
+		return // enough, or some went by themselves before the count was brought up to date
+	}
+	j.sim.fail("a disruption budget is never overrun", "%s wants %d healthy pods, has %d, and one is evicted", g.Name, g.Status.DesiredHealthy, healthy)
+}
+
+// deleting: a replica deletes something.
+func (j *judge) deleting(r *replica, obj client.Object) {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		j.lastCall(r, o)
+	case *v1.NodeClaim:
+		j.disrupting(r, o)
+	}
+}
+
+// lastCall: a pod is deleted without asking only when its node's time is up.
+func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
+	s := j.sim
+	claim := s.claimOf(pod.Spec.NodeName)
+	if claim == nil || claim.DeletionTimestamp == nil {
+		s.fail("pods leave by eviction or last call", "%s deletes %s on %s, which is not on its way out", r, pod.Name, pod.Spec.NodeName)
+		return
+	}
+	end, has := deadlineOf(claim)
+	grace := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+	if !has || s.clock.now.Before(end.Add(-grace)) {
+		s.fail("pods leave by eviction or last call", "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))
+	}
+}
+
+// deadlineOf is when a claim that is being deleted must be gone.
+func deadlineOf(claim *v1.NodeClaim) (end time.Time, has bool) {
+	if text := claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]; text != "" {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return at, true
+		}
+	}
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		return claim.DeletionTimestamp.Add(grace.Duration), true
+	}
+	return time.Time{}, false
+}
+
+// claimOf is the claim of a node; nil without one.
+func (s *Sim) claimOf(node string) *v1.NodeClaim {
+	n, ok := find[*corev1.Node](s.store, nodes, node)
+	if !ok {
+		return nil
+	}
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.Status.ProviderID != "" && c.Status.ProviderID == n.Spec.ProviderID {
+			return c
+		}
+	}
+	return nil
+}
+
+// voluntaryReason reports whether a node was ended to save money and not because something happened to it.
+func voluntaryReason(r command.Reason) bool {
+	return r == command.Empty
+}
+
+// disrupting: a claim is ended. Within a pool's budgets, if it is to save money.
+func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
+	c, ok := r.current.command.(command.DeleteClaim)
+	if !ok || claim.DeletionTimestamp != nil || !voluntaryReason(c.Reason) {
+		return
+	}
+	if r.stale {
+		return
+	}
+	j.voluntary[claim.UID] = true
+	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if !ok {
+		return
+	}
+	total, out := 0, 0
+	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
+			continue
+		}
+		if meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			total++
+		}
+		if j.voluntary[c.UID] {
+			out++
+		}
+	}
+	for _, b := range pool.Spec.Disruption.Budgets {
+		if allowed := allows(b.Nodes, total); out > allowed {
+			j.sim.fail("budgets are never exceeded", "pool %s with %d nodes allows %s, and with %s it loses %d", pool.Name, total, b.Nodes, claim.Name, out)
+		}
+	}
+}
+
+func allows(text string, total int) int {
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	if percent {
+		return (total*n + 99) / 100
+	}
+	return n
+}
+
+// changed: a replica has changed something. A claim that it lets go of has no machine any more.
+func (j *judge) changed(r *replica, k kind, key string) {
+	c, ok := r.current.command.(command.Release)
+	if k != claims || !ok || c.Claim != key || j.sim.store.get(claims, key) != nil || len(j.sim.replicas) > 1 {
+		return // of two replicas one may launch while the other lets go; the machine is found and ended later
+	}
+	for _, m := range j.sim.cloud.machines {
+		if m.instance.ClaimUID == c.UID {
+			j.sim.fail("a claim outlives its machine", "%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/internal/actuate"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/loop"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// replica is one process of the program that believes to hold the lease.
+type replica struct {
+	sim    *Sim
+	number int
+	ctx    context.Context
+	cancel context.CancelFunc
+	book   *ingest.Book
+	loop   *loop.Loop
+
+	cache   [kinds]map[string]client.Object
+	streams [kinds]stream
+
+	acts     []*act
+	current  *act // the command that is running right now
+	dead     bool
+	stale    bool // another replica has taken over, and this one has not noticed
+	planning bool
+	changed  bool // something has changed while it was planning
+	passes   int  // which of the passes that were asked for is the next
+	lastPass time.Time
+	breath   time.Duration
+}
+
+func (r *replica) String() string { return fmt.Sprintf("tenon-%d", r.number) }
+
+// act is a command that is being carried out: a coroutine that hands back control whenever it waits.
+type act struct {
+	command command.Command
+	resume  func() (time.Duration, bool)
+	stop    func()
+	yield   func(time.Duration) bool
+	stopped bool
+}
+
+// start begins a replica: its book is filled from a list of everything.
+func (s *Sim) start() *replica {
+	s.started++
+	r := &replica{sim: s, number: s.started, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
+	r.loop = &loop.Loop{
+		World: world{r}, Observer: observer{r}, Policy: s.policy,
+		Actor: &actuate.Actor{
+			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
+			Wait: r.wait, Together: func(one, other func()) { one(); other() },
+		},
+	}
+	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
+	for _, k := range []kind{sets, guards, pools, claims, nodes, pods} {
+		r.cache[k] = make(map[string]client.Object)
+		r.streams[k] = stream{r: r, kind: k}
+		r.streams[k].relist()
+	}
+	s.replicas = append(s.replicas, r)
+	s.trace.note("%s: starts", r)
+	r.poke()
+	return r
+}
+
+// kill ends a replica between two instants; what its commands had sent may arrive or not.
+func (r *replica) kill() {
+	if r.dead {
+		return
+	}
+	r.sim.trace.note("%s: dies with %d commands under way", r, len(r.acts))
+	r.dead = true
+	r.cancel()
+	for _, a := range r.acts {
+		r.current = a
+		a.stop()
+		r.current = nil
+	}
+	r.acts = nil
+	r.sim.replicas = slices.DeleteFunc(r.sim.replicas, func(o *replica) bool { return o == r })
+}
+
+// poke has the replica plan soon, if something has changed.
+func (r *replica) poke() {
+	select {
+	case <-r.book.Changed():
+	default:
+		return
+	}
+	if r.planning {
+		r.changed = true
+		return
+	}
+	r.passAt(r.lastPass.Add(r.breath))
+}
+
+// passAt has the replica plan at a time, or now if that has passed, instead of when it would have before.
+func (r *replica) passAt(t time.Time) {
+	r.passes++
+	mine := r.passes
+	r.sim.clock.at(t, func() {
+		if mine == r.passes && !r.dead {
+			r.pass()
+		}
+	})
+}
+
+// pass is one turn of the loop.
+func (r *replica) pass() {
+	r.book.FetchCatalogs(r.ctx, r.sim.cloud)
+	if _, err := r.book.TakeCensus(r.ctx, register{cloudDoor{r}}); err != nil {
+		r.sim.trace.note("%s: %v", r, err)
+	}
+	r.planning, r.changed = true, false
+	p := r.loop.Pass(r.begin)
+	r.planning, r.lastPass = false, r.sim.clock.now
+	if r.dead {
+		return
+	}
+	r.sim.passed(r, &p)
+	if r.changed {
+		r.passAt(r.sim.clock.now.Add(r.breath))
+		return
+	}
+	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.sim.clock.now))))
+	r.poke()
+}
+
+// begin begins to carry a command out.
+func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
+	if r.dead {
+		return
+	}
+	r.sim.judge.beginning(r, c)
+	a := &act{command: c}
+	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		a.yield = yield
+		r.loop.Carry(r.ctx, s, c)
+	})
+	r.acts = append(r.acts, a)
+	r.sim.clock.after(r.sim.clock.between(0, 5*time.Millisecond), func() { r.run(a) })
+}
+
+// run lets a command go on until it waits again.
+func (r *replica) run(a *act) {
+	if r.dead || a.stopped {
+		return
+	}
+	r.current = a
+	d, more := a.resume()
+	r.current = nil
+	if !more {
+		r.acts = slices.DeleteFunc(r.acts, func(o *act) bool { return o == a })
+		r.poke()
+		return
+	}
+	r.sim.clock.after(d, func() { r.run(a) })
+}
+
+// pause lets time pass for the running command; false if the replica has died meanwhile.
+func (r *replica) pause(d time.Duration) bool {
+	a := r.current
+	if a.stopped {
+		return false
+	}
+	if !a.yield(d) {
+		a.stopped = true
+		return false
+	}
+	return true
+}
+
+func (r *replica) wait(ctx context.Context, d time.Duration) error {
+	if !r.pause(d) {
+		return context.Canceled
+	}
+	return ctx.Err()
+}
+
+// world is the replica's book as the loop sees it. Planning takes time, in which other things happen: asking for the revision
+// is when the loop would notice.
+type world struct{ r *replica }
+
+func (w world) Changed() <-chan struct{}    { return w.r.book.Changed() }
+func (w world) Snapshot() *cluster.Snapshot { return w.r.book.Snapshot() }
+func (w world) Begin(c command.Command)     { w.r.book.Begin(c) }
+func (w world) Record(o command.Outcome)    { w.r.book.Record(o) }
+func (w world) Planned(at time.Time)        { w.r.book.Planned(at) }
+func (w world) Rev() uint64 {
+	s := w.r.sim
+	if s.depth < 2 && s.clock.chance(s.weather.slowPlans) {
+		s.depth++
+		s.clock.runUntil(s.clock.now.Add(s.clock.between(0, 2*time.Second)), s.over)
+		s.depth--
+	}
+	return w.r.book.Rev()
+}
+
+// observer writes down what the replica does.
+type observer struct{ r *replica }
+
+func (observer) Planning() {}
+
+func (o observer) Planned(_ *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
+	for _, c := range p.Commands {
+		o.r.sim.trace.note("%s: %s", o.r, c.Key())
+	}
+}
+
+func (o observer) Done(_ *cluster.Snapshot, out command.Outcome, _ time.Duration) {
+	if out.Err == nil {
+		o.r.sim.seen[reflect.TypeOf(out.Command).Name()]++
+	} else {
+		o.r.sim.trace.note("%s: %s failed: %.150s", o.r, out.Command.Key(), out.Err)
+	}
+}

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+const (
+	// patience is how long, after the last fault, the cluster may take to come to rest; quiet is how long nothing must be asked
+	// for then.
+	patience = 40 * time.Minute
+	quiet    = 50 * time.Second
+)
+
+// Sim is one run: a world, the program in it, and what goes wrong.
+type Sim struct {
+	seed    uint64
+	clock   *clock
+	trace   *trace
+	store   *store
+	cloud   *cloud
+	judge   *judge
+	weather weather
+	policy  plan.Policy
+
+	replicas []*replica
+	started  int            // replicas so far
+	made     int            // pods so far
+	byHand   int            // claims that people have made so far
+	fenced   []string       // nodes that people have fenced
+	seen     map[string]int // what has happened how often
+	depth    int            // how many plans are being made while others are
+
+	// What the cluster's own controllers remember.
+	scheduling bool
+	assumed    map[types.UID]string
+	asked      struct{ sets, guards, collect bool }
+
+	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as text.
+	deletesNodes, slowPatches bool
+
+	busyAt   time.Time // when a plan last asked for something
+	busyWith string
+	failure  *Failure
+}
+
+// Failure is a promise that was broken.
+type Failure struct {
+	Seed     uint64
+	Property string
+	Detail   string
+	Trace    string
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("seed %d: %s: %s\n%s\nreplay: go test ./internal/sim -run TestSeed -seed %d -v", f.Seed, f.Property, f.Detail, f.Trace, f.Seed)
+}
+
+// Result is what a run came to.
+type Result struct {
+	Failure *Failure // nil if all is well
+	Hash    uint64   // of the whole history
+	Events  int
+	Seen    map[string]int // commands carried out and faults, by kind
+	Time    time.Duration  // virtual
+}
+
+// Options of a run.
+type Options struct {
+	// SlowPatches sends every patch as text, instead of some.
+	SlowPatches bool
+	// Tell gets every line of the history.
+	Tell func(string)
+}
+
+// Run plays one seed to its end.
+func Run(seed uint64, o Options) Result {
+	s := newSim(seed, o)
+	begin := s.clock.now
+	storm := s.prepare()
+	s.start()
+	s.clock.runUntil(begin.Add(storm), s.over)
+	if s.failure == nil {
+		s.settle()
+	}
+	for len(s.replicas) > 0 { // their coroutines would stay otherwise
+		s.replicas[0].kill()
+	}
+	return Result{Failure: s.failure, Hash: s.trace.hash, Events: s.trace.count, Seen: s.seen, Time: s.clock.now.Sub(begin)}
+}
+
+func newSim(seed uint64, o Options) *Sim {
+	c := newClock(seed)
+	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string), slowPatches: o.SlowPatches, seen: make(map[string]int)}
+	s.trace.tell = o.Tell
+	s.store.watch = s.announce
+	s.judge = newJudge(s)
+	s.cloud = newCloud(s)
+	s.policy = plan.Policy{
+		BatchIdle: time.Second, BatchMax: 10 * time.Second,
+		Lifecycle: lifecycle.Settings{LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 4 * time.Minute},
+	}
+	s.choosePolicy()
+	return s
+}
+
+func (s *Sim) over() bool { return s.failure != nil }
+
+// fail notes the first broken promise; the run ends there.
+func (s *Sim) fail(property, format string, args ...any) {
+	if s.failure != nil {
+		return
+	}
+	s.failure = &Failure{Seed: s.seed, Property: property, Detail: fmt.Sprintf(format, args...), Trace: s.trace.last()}
+}
+
+// passed notes whether a plan asked for something.
+func (s *Sim) passed(_ *replica, p *plan.Plan) {
+	if len(p.Commands) == 0 {
+		return
+	}
+	s.busyAt = s.clock.now
+	var keys []string
+	for _, c := range p.Commands {
+		keys = append(keys, c.Key())
+	}
+	s.busyWith = strings.Join(keys, " ")
+}
+
+// settle ends the faults and waits until the cluster has come to rest in good order.
+func (s *Sim) settle() {
+	s.calm()
+	deadline := s.clock.now.Add(patience)
+	for s.failure == nil {
+		s.clock.runUntil(s.clock.now.Add(10*time.Second), s.over)
+		still := s.clock.now.Sub(s.busyAt) >= quiet
+		disorder := s.disorder()
+		if still && disorder == "" {
+			return
+		}
+		if s.clock.now.Before(deadline) {
+			continue
+		}
+		if disorder != "" {
+			s.fail("order in the end", "%s", disorder)
+		} else {
+			s.fail("a quiet cluster gives an empty plan", "the last plan asked for %s", s.busyWith)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ordinary is how many histories an ordinary test run plays.
+const ordinary = 2000
+
+// wanted are the flags of this package's tests.
+type wanted struct {
+	seed, from, seeds uint64
+	soak              bool
+}
+
+// flags reads the flags; they are registered by TestMain, which is the only place that may.
+func flags() wanted {
+	get := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
+	return wanted{seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool)}
+}
+
+func TestMain(m *testing.M) {
+	flag.Uint64("seed", 1, "the seed that TestSeed plays")
+	flag.Uint64("from", 1, "the first seed of TestManySeeds and TestSoak")
+	flag.Uint64("seeds", ordinary, "how many seeds TestManySeeds plays")
+	flag.Bool("soak", false, "let TestSoak play seeds without end")
+	debug.SetGCPercent(800) // a run makes much garbage and keeps little
+	m.Run()
+}
+
+// play plays seeds on all cores until next has none left or enough have failed.
+func play(next func() (uint64, bool), done func(uint64, Result)) {
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				seed, ok := next()
+				if !ok {
+					return
+				}
+				done(seed, Run(seed, Options{}))
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func TestManySeeds(t *testing.T) {
+	f := flags()
+	began := time.Now()
+	var at, failed, events, virtual atomic.Int64
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	at.Store(int64(f.from) - 1)
+	play(func() (uint64, bool) {
+		seed := at.Add(1)
+		return uint64(seed), uint64(seed) < f.from+f.seeds && failed.Load() < 200
+	}, func(_ uint64, r Result) {
+		mu.Lock()
+		for what, n := range r.Seen {
+			seen[what] += n
+		}
+		mu.Unlock()
+		events.Add(int64(r.Events))
+		virtual.Add(int64(r.Time))
+		if r.Failure != nil {
+			failed.Add(1)
+			t.Error(r.Failure)
+		}
+	})
+	took := time.Since(began)
+	t.Logf("%d seeds in %s (%.0f a second), %s of virtual time, %d events", f.seeds, took.Round(time.Millisecond),
+		float64(f.seeds)/took.Seconds(), time.Duration(virtual.Load()).Round(time.Second), events.Load())
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%8d %s", seen[what], what)
+	}
+	if f.seeds < 1000 {
+		return
+	}
+	for _, what := range everything() {
+		if seen[what] == 0 {
+			t.Errorf("in %d seeds no %s: the simulation does not test what it should", f.seeds, what)
+		}
+	}
+}
+
+// everything is what must happen in some seed: each kind of command, and each fault.
+func everything() []string {
+	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
+		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim"}
+	for _, f := range (&Sim{}).faults() {
+		out = append(out, "fault "+f.name)
+	}
+	return out
+}
+
+// TestSeed plays one seed and, with -v, tells its history.
+func TestSeed(t *testing.T) {
+	f := flags()
+	o := Options{}
+	if testing.Verbose() {
+		o.Tell = func(line string) { fmt.Println(line) }
+	}
+	if r := Run(f.seed, o); r.Failure != nil {
+		t.Error(r.Failure)
+	}
+}
+
+// TestSoak plays seeds until it is told to stop, if it is asked to; otherwise a handful.
+func TestSoak(t *testing.T) {
+	f := flags()
+	last := f.from + 20
+	if f.soak {
+		last = 1 << 62
+	}
+	began, told := time.Now(), time.Now()
+	var mu sync.Mutex
+	var at atomic.Uint64
+	at.Store(f.from - 1)
+	failed := 0
+	play(func() (uint64, bool) {
+		seed := at.Add(1)
+		return seed, seed < last
+	}, func(seed uint64, r Result) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Failure != nil {
+			failed++
+			fmt.Println(r.Failure)
+			t.Fail()
+		}
+		if f.soak && time.Since(told) > 10*time.Second {
+			told = time.Now()
+			fmt.Printf("soak: seed=%d failed=%d seeds_per_s=%.0f\n", seed, failed, float64(seed-f.from)/time.Since(began).Seconds())
+		}
+	})
+}
+
+func TestSameSeedSameHistory(t *testing.T) {
+	for seed := range uint64(25) {
+		one, other := Run(seed, Options{}), Run(seed, Options{})
+		if one.Hash != other.Hash || one.Events != other.Events {
+			t.Errorf("seed %d: %d events with hash %x, and then %d with %x", seed, one.Events, one.Hash, other.Events, other.Hash)
+		}
+	}
+}
+
+// TestShortcut compares the API server's shortcut for merge patches with the long way, by text.
+func TestShortcut(t *testing.T) {
+	for seed := uint64(100); seed < 115; seed++ {
+		one, other := Run(seed, Options{}), Run(seed, Options{SlowPatches: true})
+		if one.Hash != other.Hash || one.Events != other.Events {
+			t.Errorf("seed %d: %d events with the shortcut, %d without, or other ones", seed, one.Events, other.Events)
+		}
+	}
+}
