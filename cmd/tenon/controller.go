@@ -80,7 +80,8 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	mgr, err := newManager(config, o, lost)
+	reign := &term{now: time.Now}
+	mgr, err := newManager(config, o, reign, lost)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err != nil {
 		return err
 	}
-	if err := addController(ctx, mgr, cloud, o); err != nil {
+	if err := addController(ctx, mgr, cloud, reign, o); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", cloud.Name())
@@ -126,8 +127,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newManager makes the manager. lost is told when another replica has taken the lease from this one.
-func newManager(config *rest.Config, o *options, lost func(error)) (manager.Manager, error) {
+// newManager makes the manager. reign is how long this replica leads; lost is told when another has taken the lease from it.
+func newManager(config *rest.Config, o *options, reign *term, lost func(error)) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -138,10 +139,11 @@ func newManager(config *rest.Config, o *options, lost func(error)) (manager.Mana
 	config.Wrap(observe.Calls(metrics.Registry, time.Now))
 	var lease resourcelock.Interface
 	if !o.disableElection {
-		if lease, err = newLease(election, o, lost); err != nil {
+		if lease, err = newLease(election, o, reign, lost); err != nil {
 			return nil, err
 		}
 	}
+	lasts := leaseLasts
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cache.Options{DefaultTransform: ingest.Strip},
@@ -152,6 +154,7 @@ func newManager(config *rest.Config, o *options, lost func(error)) (manager.Mana
 		LeaderElectionID:        o.electionName,
 		LeaderElectionNamespace: electionNamespace(o),
 		LeaderElectionConfig:    election,
+		LeaseDuration:           &lasts,
 
 		LeaderElectionResourceLockInterface: lease,
 		LeaderElectionReleaseOnCancel:       true,
@@ -228,7 +231,7 @@ func newKwok(config *rest.Config, mgr manager.Manager, o *options) (*kwok.Provid
 
 // addController adds the loop, and what feeds it, to the manager: both run on the elected replica only. The caches are
 // filled on every replica.
-func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, o *options) error {
+func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, reign *term, o *options) error {
 	labels, err := providerLabels(cloud)
 	if err != nil {
 		return err
@@ -250,8 +253,12 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
+	leads := reign.holds
+	if o.disableElection {
+		leads = nil
+	}
 	main := &loop.Loop{
-		World: book,
+		World: book, Leads: leads,
 		Actor: &actuate.Actor{
 			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},

@@ -24,11 +24,28 @@ const leaseTimeout = 10 * time.Second
 // another replica has taken over. Here that first look ends it.
 type fencedLease struct {
 	resourcelock.Interface
-	led  atomic.Bool
+	term *term
 	lost func(error)
 }
 
-func newLease(config *rest.Config, o *options, lost func(error)) (resourcelock.Interface, error) {
+// leaseLasts is how long a lease holds without being renewed.
+const leaseLasts = 15 * time.Second
+
+// term is how long this replica may take itself for the leader. A process that was frozen wakes up in the middle of what it
+// was doing, before it has looked at the lease: whoever acts asks here first.
+type term struct {
+	now     func() time.Time
+	led     atomic.Bool
+	renewed atomic.Pointer[time.Time]
+}
+
+// holds reports whether the lease can't have passed to another replica yet.
+func (t *term) holds() bool {
+	at := t.renewed.Load()
+	return t.led.Load() && at != nil && t.now().Sub(*at) < leaseLasts
+}
+
+func newLease(config *rest.Config, o *options, t *term, lost func(error)) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("finding a name for this replica: %w", err)
@@ -38,13 +55,13 @@ func newLease(config *rest.Config, o *options, lost func(error)) (resourcelock.I
 	if err != nil {
 		return nil, fmt.Errorf("preparing the lease (--leader-election-name): %w", err)
 	}
-	return &fencedLease{Interface: lease, lost: lost}, nil
+	return &fencedLease{Interface: lease, term: t, lost: lost}, nil
 }
 
 // Get looks at the lease.
 func (l *fencedLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && l.led.Load() && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
+	if err == nil && l.term.led.Load() && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
 		l.lost(errLeaseLost)
 	}
 	return record, raw, err
@@ -52,17 +69,21 @@ func (l *fencedLease) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 
 // Create takes a lease that was not there.
 func (l *fencedLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.note(record, l.Interface.Create(ctx, record))
+	asked := l.term.now()
+	return l.note(record, asked, l.Interface.Create(ctx, record))
 }
 
 // Update takes, renews or releases the lease.
 func (l *fencedLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.note(record, l.Interface.Update(ctx, record))
+	asked := l.term.now()
+	return l.note(record, asked, l.Interface.Update(ctx, record))
 }
 
-func (l *fencedLease) note(record resourcelock.LeaderElectionRecord, err error) error {
+// note counts the lease from when it was asked for: that is what the others see.
+func (l *fencedLease) note(record resourcelock.LeaderElectionRecord, asked time.Time, err error) error {
 	if err == nil {
-		l.led.Store(record.HolderIdentity == l.Identity())
+		l.term.renewed.Store(&asked)
+		l.term.led.Store(record.HolderIdentity == l.Identity())
 	}
 	return err
 }

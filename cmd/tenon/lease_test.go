@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -56,7 +57,7 @@ func TestALeaderThatSeesAnotherHolderEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var lost error
 			paper := &paperLease{}
-			lease := &fencedLease{Interface: paper, lost: func(err error) { lost = err }}
+			lease := &fencedLease{Interface: paper, term: &term{now: time.Now}, lost: func(err error) { lost = err }}
 			c.do(paper, lease)
 			if _, _, err := lease.Get(t.Context()); err != nil {
 				t.Fatal(err)
@@ -65,5 +66,31 @@ func TestALeaderThatSeesAnotherHolderEnds(t *testing.T) {
 				t.Errorf("lost: %v", lost)
 			}
 		})
+	}
+}
+
+func TestATermEndsByItself(t *testing.T) {
+	at := time.Unix(1000, 0)
+	now := &term{now: func() time.Time { return at }}
+	lease := &fencedLease{Interface: &paperLease{}, term: now, lost: func(error) {}}
+	if now.holds() {
+		t.Error("it holds before the election")
+	}
+	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(leaseLasts - time.Millisecond)
+	if !now.holds() {
+		t.Error("it has ended too early")
+	}
+	at = at.Add(time.Millisecond)
+	if now.holds() {
+		t.Error("it holds although others may have taken over")
+	}
+	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}); err != nil || !now.holds() {
+		t.Errorf("a renewal does not help: %v", err)
+	}
+	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil || now.holds() {
+		t.Errorf("it holds after it was given up: %v", err)
 	}
 }

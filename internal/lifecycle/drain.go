@@ -37,6 +37,7 @@ func (p *parting) drain() (left int) {
 		}
 	}
 	if p.over() {
+		p.dismiss()
 		return left
 	}
 	for i, pods := range tiers {
@@ -47,6 +48,16 @@ func (p *parting) drain() (left int) {
 		}
 	}
 	return left
+}
+
+// dismiss deletes what is left on a node that goes without waiting for it: whoever owns the pods learns at once that they
+// are to be replaced, and not when somebody notices that their node is no more.
+func (p *parting) dismiss() {
+	for _, pod := range p.s.PodsOn(p.n.Name) {
+		if pod.Deleting.IsZero() && !pod.Mirror && !pod.Daemon && !pod.StaysThroughDrain {
+			p.step.do(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: p.n.Name, Now: true, Grace: time.Second})
+		}
+	}
 }
 
 // lastCalls asks the pods of later tiers that must be told to go now, although it is not their turn, and wakes up for the

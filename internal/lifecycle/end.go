@@ -24,7 +24,11 @@ func (t *turn) end() {
 			t.do(command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Requested})
 			return
 		}
-		if !gone && !c.Is(cluster.InstanceTerminating) && !lost(t.s, c, n) && !t.empty() {
+		switch {
+		case gone, c.Is(cluster.InstanceTerminating):
+		case lost(t.s, c, n):
+			(&parting{s: t.s, n: n, step: &t.Step}).dismiss()
+		case !t.empty():
 			return
 		}
 	}

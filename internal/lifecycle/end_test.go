@@ -64,7 +64,7 @@ func TestEndOfAClaim(t *testing.T) {
 		{"an earlier annotation rules over the grace period", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			c.HasTerminationGrace, c.TerminationGrace, c.Deadline = true, time.Hour, noon
 			s.Pods = []*cluster.Pod{web()}
-		}, "claim/a terminate/a/cloud://a/a"},
+		}, "claim/a delete-pod/p terminate/a/cloud://a/a"},
 		{"volumes are waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Attached["a"] = []string{"v"} }, "claim/a"},
 		{"those of pods that stay are not", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			p := web()
@@ -76,9 +76,9 @@ func TestEndOfAClaim(t *testing.T) {
 			p.Deleting, p.Volumes = noon.Add(-90*time.Second), []cluster.Volume{{Handle: "v"}}
 			s.Attached["a"], s.Pods = []string{"v"}, []*cluster.Pod{p}
 		}, "terminate/a/cloud://a/a"},
-		{"a machine that is no more is not drained", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+		{"a machine that is no more is not drained, but its pods are replaced", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
 			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{web()}
-		}, "terminate/a/cloud://a/a"},
+		}, "delete-pod/p terminate/a/cloud://a/a"},
 		{"one whose kubelet speaks is", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			s.Census, s.Pods = gone, []*cluster.Pod{web()}
 		}, "claim/a evict/p"},

@@ -51,6 +51,9 @@ type Loop struct {
 	Actor    Actor
 	Observer Observer
 	Policy   plan.Policy
+	// Leads reports whether this replica may act; nil if there is no other. It is asked before every command, since a process
+	// may be frozen between any two instructions.
+	Leads func() bool
 
 	hands chan struct{}
 	acts  sync.WaitGroup
@@ -126,6 +129,9 @@ func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) 
 
 // Carry carries a command out; its outcome goes back into the world.
 func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command) {
+	if l.Leads != nil && !l.Leads() {
+		return // it is another replica's to decide now; we are about to be told
+	}
 	began := time.Now()
 	out := l.Actor.Do(ctx, c)
 	if ctx.Err() != nil && out.Err != nil {

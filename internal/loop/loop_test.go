@@ -125,3 +125,26 @@ func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
 		t.Errorf("%d commands were still running when the loop had stopped", n)
 	}
 }
+
+// A process may be frozen between planning and acting; when it wakes up the cluster may be another replica's.
+func TestWhoDoesNotLeadDoesNotAct(t *testing.T) {
+	book := ingest.New(time.Now, validate.Labels{}, nil)
+	book.SetClaim(claim("a", "1"))
+	a := &actor{began: make(chan command.Command, 100), end: make(chan error, 100)}
+	leads := false
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 100)}, Leads: func() bool { return leads }}
+	carry := func(s *cluster.Snapshot, c command.Command) { l.Carry(t.Context(), s, c) }
+	if p := l.Pass(carry); len(p.Commands) == 0 {
+		t.Fatal("there was nothing to do")
+	}
+	if n := len(a.began); n != 0 {
+		t.Fatalf("%d commands were carried out", n)
+	}
+	leads = true
+	book.SetClaim(claim("b", "2"))
+	a.end <- nil
+	l.Pass(carry)
+	if n := len(a.began); n != 1 {
+		t.Errorf("%d commands were carried out by the leader, want one", n)
+	}
+}

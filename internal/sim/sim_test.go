@@ -63,7 +63,7 @@ func TestManySeeds(t *testing.T) {
 	at.Store(int64(f.from) - 1)
 	play(func() (uint64, bool) {
 		seed := at.Add(1)
-		return uint64(seed), uint64(seed) < f.from+f.seeds && failed.Load() < 200
+		return uint64(seed), uint64(seed) < f.from+f.seeds && failed.Load() < 5
 	}, func(_ uint64, r Result) {
 		mu.Lock()
 		for what, n := range r.Seen {
