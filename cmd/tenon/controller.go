@@ -245,6 +245,10 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}
+	pods, err := podLister(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
 	ready := &readiness{}
 	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err
@@ -278,7 +282,7 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses()); err != nil {
+		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses(), pods); err != nil {
 			return err
 		}
 		return runAll(ctx, main.Run,

@@ -98,12 +98,13 @@ type Book struct {
 	census    census
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
+	followed  signal    // the pods that were there at the start are known
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), fetch: make(chan struct{}, 1),
+		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), followed: signal{done: make(chan struct{})}, fetch: make(chan struct{}, 1),
 		names: &resource.Names{}, shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
 		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), ceilings: make(map[resource.Vector]*resource.Vector), pods: newRoster[*cluster.Pod](),
 		mounts: make(map[string]*mount), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),

@@ -296,7 +296,7 @@ func TestServicesAreWatchedForDefaults(t *testing.T) {
 	if err := Prepare(ctx, informers, classes, b.AlsoWatched()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Watch(ctx, informers, classes); err != nil {
+	if err := b.Watch(ctx, informers, classes, informers.pods); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := tiesText(b, "a"), spreadBy("app In [web]; hash In [1]"); got != want {

@@ -44,10 +44,12 @@ func (b *Book) leaving(node string) bool {
 }
 
 // DeletePod takes in that a pod is gone.
-func (b *Book) DeletePod(pod *corev1.Pod) {
+func (b *Book) DeletePod(pod *corev1.Pod) { b.removePod(string(pod.UID)) }
+
+func (b *Book) removePod(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, found := b.pods.get(string(pod.UID))
+	old, found := b.pods.get(uid)
 	if !found {
 		return
 	}

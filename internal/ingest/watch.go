@@ -30,7 +30,7 @@ func owners() []client.Object {
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
 	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
-		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{}, &corev1.Pod{})
+		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 	for _, gvk := range classes {
 		class := &unstructured.Unstructured{}
 		class.SetGroupVersionKind(gvk)
@@ -45,8 +45,8 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 }
 
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
-// the provider's kinds of NodeClass.
-func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind) error {
+// the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
+func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
 	w := watcher{ctx: ctx, informers: informers}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {
@@ -73,9 +73,12 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 		func(obj client.Object) { b.DeleteClaim(obj.GetName()) })
 	w.watch(&corev1.Node{}, func(obj any) { b.SetNode(obj.(*corev1.Node)) },
 		func(obj client.Object) { b.DeleteNode(obj.GetName()) })
-	w.watch(&corev1.Pod{}, func(obj any) { b.SetPod(obj.(*corev1.Pod)) },
-		func(obj client.Object) { b.DeletePod(obj.(*corev1.Pod)) })
-	return w.wait()
+	if err := w.wait(); err != nil {
+		return err
+	}
+	// Pods come last: by then everything that they refer to is known, and each is read once.
+	go b.FollowPods(ctx, pods)
+	return b.followed.wait(ctx)
 }
 
 // watchSurroundings watches what pods refer to. It comes before them, so that each is read once.
@@ -210,6 +213,9 @@ func Strip(obj any) (any, error) {
 		return obj, nil
 	}
 	o.SetManagedFields(nil)
+	if node, ok := o.(*corev1.Node); ok {
+		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
+	}
 	return obj, nil
 }
 

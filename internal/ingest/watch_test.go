@@ -17,9 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -84,8 +87,14 @@ func classGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}
 }
 
+// plane is a cache that runs, and what pods are watched by.
+type plane struct {
+	cache.Cache
+	pods toolscache.ListerWatcher
+}
+
 // startCache runs a cache against the server until the test ends.
-func startCache(t *testing.T, s *apiServer) cache.Cache {
+func startCache(t *testing.T, s *apiServer) plane {
 	t.Helper()
 	server := httptest.NewServer(s)
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -127,7 +136,11 @@ func startCache(t *testing.T, s *apiServer) cache.Cache {
 		t.Fatal(err)
 	}
 	go func() { done <- c.Start(ctx) }()
-	return c
+	core, err := corev1client.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plane{c, toolscache.NewListWatchFromClient(core.RESTClient(), "pods", "", fields.Everything())}
 }
 
 func storedPool(name string, change ...func(map[string]any)) map[string]any {
@@ -178,7 +191,7 @@ func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 		t.Fatal("the cache was never filled")
 	}
 	b, _ := newBook()
-	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}); err != nil {
+	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}, informers.pods); err != nil {
 		t.Fatal(err)
 	}
 	s := b.Snapshot()
@@ -287,7 +300,7 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	b, _ := newBook()
-	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}); err != nil {
+	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}, informers.pods); err != nil {
 		t.Fatal(err)
 	}
 	s := b.Snapshot()
