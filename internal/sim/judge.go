@@ -167,7 +167,10 @@ func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
 		return
 	}
 	claim := s.claimOf(pod.Spec.NodeName)
-	if claim == nil || claim.DeletionTimestamp == nil {
+	if claim == nil {
+		return // it was removed by force, and what its end was to be can't be told any more
+	}
+	if claim.DeletionTimestamp == nil {
 		s.fail("pods leave by eviction or last call", "%s deletes %s on %s, which is not on its way out", r, pod.Name, pod.Spec.NodeName)
 		return
 	}
