@@ -67,13 +67,14 @@ type result struct {
 	exhausted []command.Exhausted
 	gone      bool
 	again     time.Duration
+	unsure    bool
 }
 
 // Do carries a command out and says what became of it.
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Exhausted: r.exhausted, Gone: r.gone, Again: r.again,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
 	}
 }
 

@@ -20,10 +20,8 @@ func (a *Actor) bind(ctx context.Context, c command.Bind) (result, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: types.UID(c.UID)},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: c.Node},
 	})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return result{}, nil
-	case err != nil:
+	// It is not asked for again before the watch has shown who was faster.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return result{}, fmt.Errorf("binding pod %s to node %s: %w", c.Pod, c.Node, err)
 	}
 	return result{writes: []command.Write{{Kind: command.KindPod, Name: c.UID, Bound: true, Node: c.Node}}}, nil

@@ -24,22 +24,16 @@ import (
 )
 
 // createClaim creates the NodeClaim. One with the same name is the same claim: the name derives from the content. An
-// error that leaves open whether the claim was created (a lost answer, a timeout) is not reported: the same claim is asked
-// for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
+// error that leaves open whether the claim was created (a lost answer, a timeout) makes the outcome unsure: the same claim is
+// asked for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
 func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
 	claim, err := a.newClaim(c)
 	if err != nil {
 		return result{}, err
 	}
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		r, err := a.tryCreate(ctx, claim.DeepCopy())
-		if err == nil || isRefusal(err) {
-			return r, err
-		}
-		if a.wait(ctx, wait) != nil {
-			return result{}, err
-		}
-	}
+	r, err := a.tryCreate(ctx, claim)
+	r.unsure = err != nil && !isRefusal(err)
+	return r, err
 }
 
 // isRefusal reports whether the API server has said no: then nothing was created.

@@ -5,7 +5,6 @@
 package cluster
 
 import (
-	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -73,8 +72,12 @@ type view struct {
 	claimsOf    map[string][]*Claim // by pool
 	kin         map[string]*kin     // by owner UID
 	pendingPods []*Pod
-	guards      map[string][]*Guard // by namespace
-	nominated   map[string]bool     // nodes that kube-scheduler has chosen for a pod which is not bound yet
+	// told are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still waits.
+	// What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler looks at one
+	// pod at a time. Whoever has room after all is given it, not a node.
+	told      map[*PodClass]time.Time
+	guards    map[string][]*Guard // by namespace
+	nominated map[string]bool     // nodes that kube-scheduler has chosen for a pod which is not bound yet
 }
 
 // tenants are the pods that take up room on one node.
@@ -87,9 +90,6 @@ type tenants struct {
 type kin struct {
 	there     int // that are there
 	undecided int // that kube-scheduler has not looked at
-	// told are the classes of which kube-scheduler could not place one. What holds for one holds for all: asking after
-	// each by itself would cost seconds, because kube-scheduler looks at one pod at a time.
-	told []*PodClass
 }
 
 // Seal derives the lookups. It is called once by whoever builds the snapshot; from then on the snapshot is immutable.
@@ -140,6 +140,7 @@ func (v *view) addClaim(c *Claim) {
 
 // addPods sorts the pods by node and by owner. There may be a hundred thousand of them, so each name is looked up once.
 func (v *view) addPods(pods []*Pod) {
+	v.told = make(map[*PodClass]time.Time)
 	hosts, families := make([]*tenants, len(pods)), make([]*kin, len(pods))
 	held := 0
 	for i, p := range pods {
@@ -160,8 +161,10 @@ func (v *view) addPods(pods []*Pod) {
 		family := entry(v.kin, p.Owner)
 		families[i] = family
 		family.there++
-		if p.Owner != "" && p.Pending() && !slices.Contains(family.told, p.Class) {
-			family.told = append(family.told, p.Class)
+		if p.Owner != "" && p.Pending() {
+			if since, told := v.told[p.Class]; !told || p.Seen.Before(since) {
+				v.told[p.Class] = p.Seen
+			}
 		}
 	}
 	room := make([]*Pod, held)
@@ -174,12 +177,18 @@ func (v *view) addPods(pods []*Pod) {
 		}
 		switch family := families[i]; {
 		case family == nil:
-		case p.Pending(), p.Waiting() && slices.Contains(family.told, p.Class):
+		case p.Pending(), p.Waiting() && v.hopeless(p):
 			v.pendingPods = append(v.pendingPods, p)
 		case p.Waiting():
 			family.undecided++
 		}
 	}
+}
+
+// hopeless reports whether kube-scheduler has found no place for a pod of the same class.
+func (v *view) hopeless(p *Pod) bool {
+	_, told := v.told[p.Class]
+	return told && p.Owner != ""
 }
 
 // entry finds the value of a key, or puts a new one there.
@@ -235,9 +244,20 @@ func (s *Snapshot) Growing() time.Time {
 // Awaited reports whether kube-scheduler has chosen the node for a pod that it has not bound yet.
 func (s *Snapshot) Awaited(node string) bool { return s.view.nominated[node] }
 
-// Pending lists the pods that kube-scheduler could not place, and those of the same owner and class that it has not
-// looked at yet.
+// Pending lists the pods that kube-scheduler could not place, and those of the same class that it has not looked at yet.
 func (s *Snapshot) Pending() []*Pod { return s.view.pendingPods }
+
+// NewAt is when a pending pod became something to plan for: when kube-scheduler gave up on it, or on one of its kind that it
+// is planned for together with.
+func (s *Snapshot) NewAt(p *Pod) time.Time {
+	if !p.Seen.IsZero() {
+		return p.Seen
+	}
+	if since := s.view.told[p.Class]; since.After(p.Appeared) {
+		return since
+	}
+	return p.Appeared
+}
 
 // Complete reports whether every pod that the owner wants has appeared and its fate is known; known
 // is false if that can't be told.

@@ -218,6 +218,8 @@ type Outcome struct {
 	Exhausted []Exhausted
 	// Gone says that the cloud no longer knows the instance that a Terminate was about.
 	Gone bool
+	// Unsure says that the act may have been done although it failed, and must be asked for again until that is known.
+	Unsure bool
 	// Again asks for another try after this time although nothing failed: the act takes a while.
 	Again time.Duration
 }

@@ -52,21 +52,22 @@ type Book struct {
 	defaults       *defaultSpread // nil without default constraints
 	sweepAt        int            // how much may be remembered before what is unused is dropped
 
-	pods      *roster[*cluster.Pod] // by UID
-	endings   endings
-	nominees  map[string]map[string]nominee // by node and pod UID
-	notes     map[string]cluster.Note       // by kind and UID
-	health    map[string]bool               // the conditions of nodes that matter
-	nodeBy    map[string]string             // nodes and claims by provider id
-	claimBy   map[string]string
-	guards    map[string]*cluster.Guard // by namespace/name
-	guardList []*cluster.Guard
-	nodes     map[string]*nodeEntry
-	claims    map[string]*claimEntry
-	pools     map[string]*poolEntry
-	daemons   map[string]*cluster.Daemon
-	owners    *ledger[cluster.Owner]
-	class     map[cluster.ClassRef]cluster.NodeClassState
+	pods        *roster[*cluster.Pod] // by UID
+	endings     endings
+	endingsKept int                           // how many were left when they were last looked through
+	nominees    map[string]map[string]nominee // by node and pod UID
+	notes       map[string]cluster.Note       // by kind and UID
+	health      map[string]bool               // the conditions of nodes that matter
+	nodeBy      map[string]string             // nodes and claims by provider id
+	claimBy     map[string]string
+	guards      map[string]*cluster.Guard // by namespace/name
+	guardList   []*cluster.Guard
+	nodes       map[string]*nodeEntry
+	claims      map[string]*claimEntry
+	pools       map[string]*poolEntry
+	daemons     map[string]*cluster.Daemon
+	owners      *ledger[cluster.Owner]
+	class       map[cluster.ClassRef]cluster.NodeClassState
 
 	namespaces     *ledger[cluster.Labels]
 	volumeClaims   map[string]*corev1.PersistentVolumeClaim // by namespace/name

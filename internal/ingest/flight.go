@@ -39,6 +39,13 @@ func (b *Book) Begin(c command.Command) {
 	b.note(b.bindChange(c))
 }
 
+// Abandon notes that a command that was begun is not carried out after all: it is planned anew if need be.
+func (b *Book) Abandon(c command.Command) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.touch(b.land(c.Key()))
+}
+
 // Record notes what became of a command.
 func (b *Book) Record(o command.Outcome) {
 	b.mu.Lock()
@@ -132,7 +139,7 @@ func (b *Book) learn(o command.Outcome) change {
 			b.countSoon()
 		}
 	case command.LaunchInstance:
-		what |= b.learnLaunch(c, o, what != nothing)
+		what |= b.learnLaunch(c, o)
 	case command.DeleteClaim:
 		if e := b.claims[c.Claim]; e != nil && o.Err == nil && failedToJoin(c) {
 			b.joined(e.claim.Pool, false)
@@ -142,15 +149,15 @@ func (b *Book) learn(o command.Outcome) change {
 }
 
 // learnLaunch takes in what became of a launch. The lock is held.
-func (b *Book) learnLaunch(c command.LaunchInstance, o command.Outcome, news bool) change {
+func (b *Book) learnLaunch(c command.LaunchInstance, o command.Outcome) change {
 	if o.Err != nil {
 		b.countSoon() // the cloud may have launched it all the same
 	}
 	e := b.claims[c.Claim]
-	if e == nil {
+	if e == nil || e.claim.UID != c.UID { // a namesake is another claim
 		return nothing
 	}
-	what := b.judgeLaunch(e.claim.Pool, o, news)
+	what := b.judgeLaunch(e.claim.Pool, o)
 	if o.Refused && o.Err == nil {
 		b.refused[e.claim.UID] = o.At
 		what |= supply // its pods look for another place

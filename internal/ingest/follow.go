@@ -66,14 +66,18 @@ func (s *podStore) Delete(obj any) error {
 // Replace takes in a whole list: who is not in it has gone while nobody was looking.
 func (s *podStore) Replace(list []any, _ string) error {
 	there := make(map[string]bool, len(list))
+	for _, obj := range list {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			there[string(pod.UID)] = true
+		}
+	}
+	s.book.keepPods(there) // first: one that was made anew must not be there twice
 	for i, obj := range list {
 		if err := s.Add(obj); err != nil {
 			return err
 		}
-		there[string(obj.(*corev1.Pod).UID)] = true
 		list[i] = nil // the book has what it needs
 	}
-	s.book.keepPods(there)
 	s.book.followed.give()
 	return nil
 }

@@ -27,8 +27,8 @@ type hold struct {
 }
 
 // judgeLaunch holds a pool whose launches fail without a hint what to try instead, and lets go of it after one that went
-// well. news says that the refusal named offerings which the next plan can avoid. The lock is held.
-func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) change {
+// well. A refusal that names offerings is no reason to hold it: the next plan avoids them. The lock is held.
+func (b *Book) judgeLaunch(pool string, o command.Outcome) change {
 	h := b.holds[pool]
 	if o.Err == nil && !o.Refused {
 		delete(b.holds, pool)
@@ -37,21 +37,22 @@ func (b *Book) judgeLaunch(pool string, o command.Outcome, news bool) change {
 		}
 		return nothing
 	}
-	if news {
+	if len(o.Exhausted) > 0 {
 		return nothing
 	}
 	if h == nil {
 		h = &hold{}
 		b.holds[pool] = h
 	}
-	switch {
-	case o.Err == nil:
-		h.message = "the cloud can't sell what the pool asks for"
-	default:
+	h.message = "the cloud can't sell what the pool asks for"
+	if o.Err != nil {
 		h.message = o.Err.Error()
-		if h.errors++; h.errors < errorsToHold || o.At.Before(h.until) {
-			return nothing // those that were under way together fail together
+		if h.errors++; h.errors < errorsToHold {
+			return nothing
 		}
+	}
+	if o.At.Before(h.until) {
+		return nothing // those that were under way together fail together
 	}
 	h.count++
 	h.until, h.over = o.At.Add(min(firstHold<<min(h.count-1, 20), lastHold)), false

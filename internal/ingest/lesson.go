@@ -93,6 +93,7 @@ func (b *Book) unlearn(ref cluster.ClassRef) {
 	for name, e := range b.pools {
 		if e.pool.Template.NodeClass == ref {
 			delete(b.joining, name)
+			delete(b.holds, name) // the change may be the cure
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +68,19 @@ func (b *Book) awaitEnding(old, now *cluster.Pod) {
 		return
 	}
 	heap.Push(&b.endings, ending{at: until, uid: now.UID})
+	if len(b.endings) > 2*b.endingsKept+sweepFrom {
+		b.sweepEndings()
+	}
+}
+
+// sweepEndings drops the endings of pods that are gone or have another time by now. The lock is held.
+func (b *Book) sweepEndings() {
+	b.endings = slices.DeleteFunc(b.endings, func(e ending) bool {
+		p, found := b.pods.get(e.uid)
+		return !found || !p.DoNotDisrupt || !p.DoNotDisruptUntil.Equal(e.at)
+	})
+	heap.Init(&b.endings)
+	b.endingsKept = len(b.endings)
 }
 
 // endProtection lets go of the pods whose time is up. The lock is held.

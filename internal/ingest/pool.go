@@ -238,5 +238,6 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	defer b.mu.Unlock()
 	delete(b.class, ref)
 	b.unlearn(ref)
+	delete(b.lessons, ref)
 	b.touch(room)
 }

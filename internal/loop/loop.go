@@ -20,6 +20,11 @@ const (
 	heartbeat = 10 * time.Second
 	// hands is how many commands are carried out at the same time.
 	hands = 64
+	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
+	longestTry = time.Minute
+	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
+	firstWait = 50 * time.Millisecond
+	lastWait  = 5 * time.Second
 )
 
 // World is what is known: package ingest.
@@ -29,6 +34,7 @@ type World interface {
 	Snapshot() *cluster.Snapshot
 	Begin(command.Command)
 	Record(command.Outcome)
+	Abandon(command.Command)
 	Planned(at time.Time)
 }
 
@@ -54,6 +60,8 @@ type Loop struct {
 	// Leads reports whether this replica may act; nil if there is no other. It is asked before every command, since a process
 	// may be frozen between any two instructions.
 	Leads func() bool
+	// Wait lets time pass; nil for the clock on the wall.
+	Wait func(context.Context, time.Duration) error
 
 	hands chan struct{}
 	acts  sync.WaitGroup
@@ -80,9 +88,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		began := time.Now()
 		p := l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
 
-		// 3. Let what comes next gather for as long as planning took, so that planning never takes more than half of
-		// the time.
-		if !pause(ctx, max(breath, time.Since(began))) {
+		// 3. Let what comes next gather for three times as long as planning took, so that planning never takes more than a
+		// quarter of the time: in a rush the rest of the cluster needs the machine, too.
+		if !pause(ctx, max(breath, 3*time.Since(began))) {
 			return nil
 		}
 		wake.Reset(UntilNext(p.WakeAt, time.Now()))
@@ -114,31 +122,55 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	return p
 }
 
-// act carries a command out in the background, as soon as a hand is free.
+// act carries a command out in the background.
 func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) {
-	l.acts.Go(func() {
+	l.acts.Go(func() { l.Carry(ctx, s, c) })
+}
+
+// Carry carries a command out; its outcome goes back into the world. One of which it is not sure whether it was done is
+// repeated until it is.
+func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command) {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		if l.Leads != nil && !l.Leads() {
+			l.World.Abandon(c) // it is another replica's to decide now, or will be planned anew
+			return
+		}
+		out, took, done := l.try(ctx, c)
+		if !done {
+			return // we are being stopped, which is no news about the command
+		}
+		if !out.Unsure {
+			l.World.Record(out)
+		}
+		l.Observer.Done(s, out, took)
+		if !out.Unsure || !l.wait(ctx, wait) {
+			return
+		}
+	}
+}
+
+// try does it once, as soon as a hand is free.
+func (l *Loop) try(ctx context.Context, c command.Command) (out command.Outcome, took time.Duration, done bool) {
+	if l.hands != nil {
 		select {
 		case l.hands <- struct{}{}:
 			defer func() { <-l.hands }()
 		case <-ctx.Done():
-			return
+			return out, 0, false
 		}
-		l.Carry(ctx, s, c)
-	})
-}
-
-// Carry carries a command out; its outcome goes back into the world.
-func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command) {
-	if l.Leads != nil && !l.Leads() {
-		return // it is another replica's to decide now; we are about to be told
 	}
 	began := time.Now()
-	out := l.Actor.Do(ctx, c)
-	if ctx.Err() != nil && out.Err != nil {
-		return // we are being stopped, which is no news about the command
+	bounded, cancel := context.WithTimeout(ctx, longestTry)
+	defer cancel()
+	out = l.Actor.Do(bounded, c)
+	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
+}
+
+func (l *Loop) wait(ctx context.Context, d time.Duration) bool {
+	if l.Wait != nil {
+		return l.Wait(ctx, d) == nil
 	}
-	l.World.Record(out)
-	l.Observer.Done(s, out, time.Since(began))
+	return pause(ctx, d)
 }
 
 // pause waits unless the context ends first.

@@ -140,11 +140,43 @@ func TestWhoDoesNotLeadDoesNotAct(t *testing.T) {
 	if n := len(a.began); n != 0 {
 		t.Fatalf("%d commands were carried out", n)
 	}
+	// It may have been late, and lead on: then nothing that it let go may be lost.
 	leads = true
-	book.SetClaim(claim("b", "2"))
 	a.end <- nil
 	l.Pass(carry)
 	if n := len(a.began); n != 1 {
 		t.Errorf("%d commands were carried out by the leader, want one", n)
+	}
+}
+
+// unsure answers like an API server that is not to be reached, and then like one that is.
+type unsure struct{ tries int }
+
+func (u *unsure) Do(_ context.Context, c command.Command) command.Outcome {
+	if u.tries++; u.tries < 4 {
+		return command.Outcome{Command: c, At: time.Now(), Err: errors.New("no answer"), Unsure: true}
+	}
+	return command.Outcome{Command: c, At: time.Now()}
+}
+
+func TestWhatMayHaveBeenDoneIsRepeatedUntilItIsKnown(t *testing.T) {
+	book := ingest.New(time.Now, validate.Labels{}, nil)
+	u, told := &unsure{}, silent{done: make(chan command.Outcome, 100)}
+	var waits []time.Duration
+	l := &Loop{World: book, Actor: u, Observer: told, Wait: func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		if !book.Snapshot().Busy["create/x"] {
+			t.Error("it is not counted as under way between two tries")
+		}
+		return nil
+	}}
+	c := command.CreateClaim{Name: "x"}
+	book.Begin(c)
+	l.Carry(t.Context(), book.Snapshot(), c)
+	if u.tries != 4 || len(waits) != 3 || waits[2] <= waits[0] || len(told.done) != 4 {
+		t.Errorf("%d tries, waits %v, told %d times", u.tries, waits, len(told.done))
+	}
+	if book.Snapshot().Busy["create/x"] {
+		t.Error("it is still under way")
 	}
 }

@@ -25,7 +25,9 @@ func (e *events) failed(s *cluster.Snapshot, out command.Outcome) {
 	case command.CreateClaim:
 		e.notCreated(s, c, out.Err)
 	case command.LaunchInstance:
-		e.tell(claimRef(c.Claim, c.UID), warning, "LaunchFailed", "Launching", why)
+		if e.failures.take(e.now()) { // a cloud that is down fails them all
+			e.tell(claimRef(c.Claim, c.UID), warning, "LaunchFailed", "Launching", why)
+		}
 	case command.Register:
 		e.claimFailed(s, c.Claim, c.Node, "RegistrationFailed", "Registering", why)
 	case command.Initialize:

@@ -54,6 +54,10 @@ func (o *Observer) logFailed(out command.Outcome) {
 		}
 		return
 	}
+	if !o.events.logged.learn(out.Command.Key(), o.events.logged.hash(answer(out.Err))) {
+		o.log.V(1).Info("command failed again", "command", out.Command.Key(), "reason", out.Err.Error())
+		return
+	}
 	o.log.Error(out.Err, "command failed and will be tried again", append([]any{"command", out.Command.Key()}, object(out.Command)...)...)
 }
 

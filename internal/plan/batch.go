@@ -22,7 +22,7 @@ func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	complete := true
 	asked := make(map[string]bool)
 	for _, p := range s.Pending() {
-		at := p.NewAt()
+		at := s.NewAt(p)
 		if !at.After(s.Planned) {
 			continue
 		}

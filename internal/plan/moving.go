@@ -46,7 +46,7 @@ func newMoving(s *cluster.Snapshot, placement *schedule.Placement, policy Policy
 // kind has nodes that are coming or being filled.
 func (m *moving) wait(b *schedule.Bin) (until time.Time, wait bool) {
 	for _, p := range b.Pods {
-		if p.Node != "" || p.NewAt().After(m.s.Planned) || !m.seats[p.Class.Key] {
+		if p.Node != "" || m.s.NewAt(p).After(m.s.Planned) || !m.seats[p.Class.Key] {
 			return time.Time{}, false
 		}
 	}

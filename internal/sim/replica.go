@@ -60,7 +60,7 @@ func (s *Sim) start() *replica {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy,
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait,
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
 			Wait: r.wait, Together: func(one, other func()) { one(); other() },
@@ -200,6 +200,7 @@ func (w world) Changed() <-chan struct{}    { return w.r.book.Changed() }
 func (w world) Snapshot() *cluster.Snapshot { return w.r.book.Snapshot() }
 func (w world) Begin(c command.Command)     { w.r.book.Begin(c) }
 func (w world) Record(o command.Outcome)    { w.r.book.Record(o) }
+func (w world) Abandon(c command.Command)   { w.r.book.Abandon(c) }
 func (w world) Planned(at time.Time)        { w.r.book.Planned(at) }
 func (w world) Rev() uint64 {
 	s := w.r.sim
