@@ -55,10 +55,14 @@ type Claim struct {
 // Standalone reports whether a person made the claim: it belongs to no pool.
 func (c *Claim) Standalone() bool { return c.Pool == "" }
 
-// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like.
+// staleAfter is by how much a deadline may lie before the deletion that it is for.
+const staleAfter = time.Minute
+
+// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. A deadline
+// from long before the deletion was written for another one, which did not come about.
 func (c *Claim) End() (at time.Time, has bool) {
 	switch {
-	case !c.Deadline.IsZero():
+	case !c.Deadline.IsZero() && !c.Deadline.Before(c.Deleting.Add(-staleAfter)):
 		return c.Deadline, true
 	case c.HasTerminationGrace && !c.Deleting.IsZero():
 		return c.Deleting.Add(c.TerminationGrace), true

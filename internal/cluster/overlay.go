@@ -215,7 +215,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 		if !h.Initialized {
 			h.Labels = lasting(n.Labels.Merge(c.Labels))
 			h.Taints = c.Taints
-			h.Free = n.Allocatable.Max(c.Allocatable)
+			h.Free = promised(n, c)
 		}
 	}
 	h.awaitDaemons(o.Base)
@@ -225,6 +225,18 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 	}
 	h.attach()
 	return h
+}
+
+// promised is what a node that is still coming up will offer: what its kubelet says, and what the cloud promised of what it
+// has not spoken of yet.
+func promised(n *Node, c *Claim) resource.Vector {
+	v := n.Allocatable
+	for dim := range v {
+		if v[dim] <= 0 {
+			v[dim] = c.Allocatable[dim]
+		}
+	}
+	return v
 }
 
 // attach counts volumes that several pods share only once.

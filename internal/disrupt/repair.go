@@ -32,9 +32,9 @@ func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 		return out
 	}
 	for _, p := range s.Pools {
-		repairGroup(s, s.ClaimsOf(p.Name), set, "NodePool "+p.Name, &out)
+		repairGroup(s, s.ClaimsOf(p.Name), set, p, &out)
 	}
-	repairGroup(s, s.ClaimsOf(""), set, "all standalone NodeClaims", &out)
+	repairGroup(s, s.ClaimsOf(""), set, nil, &out)
 	return out
 }
 
@@ -46,19 +46,39 @@ type illness struct {
 
 func (i *illness) due() time.Time { return i.since.Add(i.policy.Toleration) }
 
-func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, group string, out *Result) {
-	total, sick := 0, make(map[string]illness)
+// budget is how many of a pool's nodes may be replaced for their health at the same time. Nodes that are not ready don't
+// use it up, as they would for other reasons: they are those that it is for.
+func budget(p *cluster.Pool, total, leaving int) int {
+	allowed := total
+	for i := range p.Budgets {
+		if p.Budgets[i].Covers(string(command.Unhealthy)) {
+			allowed = min(allowed, p.Budgets[i].Allows(total))
+		}
+	}
+	return allowed - leaving
+}
+
+// repairGroup looks after the nodes of a pool, or those without one (p is nil).
+func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result) {
+	group := "all standalone NodeClaims"
+	leaving, total, sick := 0, 0, make(map[string]illness)
 	for _, c := range claims {
 		n := s.NodeOf(c.Name)
-		if n == nil || c.Foreign || !c.Is(cluster.Initialized) {
+		if n == nil || c.Foreign || !c.Is(cluster.Registered) {
 			continue
 		}
 		total++
+		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
+			leaving++
+		}
 		if ill, is := diagnose(n, set.Policies); is {
 			sick[c.Name] = ill
 		}
 	}
-	allowed := (total*set.MaxUnhealthy + 99) / 100
+	allowed, left := (total*set.MaxUnhealthy+99)/100, total
+	if p != nil {
+		group, left = "NodePool "+p.Name, budget(p, total, leaving)
+	}
 	for _, c := range claims {
 		ill, is := sick[c.Name]
 		n := s.NodeOf(c.Name)
@@ -74,6 +94,11 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 				len(sick), total, group, set.MaxUnhealthy))...)
 			continue
 		}
+		if left <= 0 {
+			out.Notes = append(out.Notes, blocked(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
+			continue
+		}
+		left--
 		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy, Deadline: s.Now, Condition: ill.policy.Type,
 			Message: fmt.Sprintf("condition %s of node %s has been %s for %s or longer", ill.policy.Type, n.Name, ill.policy.Status, ill.policy.Toleration)})
 	}

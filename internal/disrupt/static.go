@@ -61,6 +61,12 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 		out.WakeAt = cluster.Earlier(out.WakeAt, p.HeldUntil)
 		return
 	}
+	if p.OnTrial { // one finds out
+		if schedule.Untried(s, p) {
+			return
+		}
+		n = 1
+	}
 	bins, why := schedule.Blank(s, p, settings, n)
 	names := freeNames(s, p, len(bins))
 	for i, b := range bins {
@@ -104,7 +110,9 @@ func freeNames(s *cluster.Snapshot, p *cluster.Pool, n int) []string {
 // shrink lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the
 // youngest.
 func shrink(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool, out *Result) {
-	claims = slices.DeleteFunc(claims, func(c *cluster.Claim) bool { return c.Expected }) // it can go once it is there
+	there := slices.DeleteFunc(slices.Clone(claims), func(c *cluster.Claim) bool { return c.Expected })
+	n -= len(claims) - len(there) // they go once they are there, before any that runs
+	claims = there
 	cost := make(map[string]int, len(claims))
 	for _, c := range claims {
 		cost[c.Name] = staticCost(s, c)
@@ -112,7 +120,7 @@ func shrink(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool
 	slices.SortFunc(claims, func(a, b *cluster.Claim) int {
 		return cmp.Or(cmp.Compare(cost[a.Name], cost[b.Name]), b.Created.Compare(a.Created), strings.Compare(a.Name, b.Name))
 	})
-	for _, c := range claims[:min(n, len(claims))] {
+	for _, c := range claims[:max(0, min(n, len(claims)))] {
 		d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.ScaledDown,
 			Message: fmt.Sprintf("NodePool %s asks for %d nodes", p.Name, p.Replicas)}
 		if node := s.NodeOf(c.Name); node != nil {

@@ -91,7 +91,7 @@ type Book struct {
 	flights   map[string]*flight
 	awaiting  map[awaited]map[string]bool // the commands that wait for an object
 	retries   map[string]cluster.Retry
-	gone      map[string]bool      // by claim UID and by provider id
+	gone      map[string]time.Time // since when the cloud says so, by claim UID and by provider id
 	holds     map[string]*hold     // by pool
 	joining   map[string]launches  // by pool
 	refused   map[string]time.Time // launches that were, by claim UID
@@ -123,7 +123,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		attachments: make(map[string]attachedVolume), awaiting: make(map[awaited]map[string]bool),
 		joining: make(map[string]launches), refused: make(map[string]time.Time), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
-		retries: make(map[string]cluster.Retry), gone: make(map[string]bool),
+		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
 		holds: make(map[string]*hold),
 	}
 	for _, kind := range kinds {
@@ -162,7 +162,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
 		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
-		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: maps.Clone(b.gone),
+		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)),
 	}
 	for _, e := range inOrder(b.nodes) {
 		s.Nodes = append(s.Nodes, e.node)
@@ -173,6 +173,9 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	s.Claims = b.claimsNow(s.Pools)
 	for key := range b.flights {
 		s.Busy[key] = true
+	}
+	for key := range b.gone {
+		s.Gone[key] = true
 	}
 	return s.Seal()
 }
@@ -198,7 +201,7 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 		if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(c.LastPodEvent) {
 			c.LastPodEvent = at
 		}
-		c.InstanceGone = b.gone[c.UID]
+		_, c.InstanceGone = b.gone[c.UID]
 		if refused, ok := b.refusedLaunch(&c); ok {
 			c.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
 				return have.Type == refused.Type

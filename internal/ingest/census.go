@@ -120,6 +120,7 @@ func (b *Book) SetCensus(at time.Time, list []*cloudprovider.Instance) {
 		})
 	}
 	slices.SortFunc(next.Instances, func(x, y cluster.Instance) int { return strings.Compare(x.ProviderID, y.ProviderID) })
+	b.doubtGone(next)
 	before := b.census.now
 	b.census.now, b.census.failures = next, 0
 	b.census.asked++
@@ -128,4 +129,18 @@ func (b *Book) SetCensus(at time.Time, list []*cloudprovider.Instance) {
 		return
 	}
 	b.touch(nothing)
+}
+
+// believeGone is how long the cloud may list an instance after it has said that it does not know it.
+const believeGone = 30 * time.Second
+
+// doubtGone takes the cloud by its later word: what it still lists long after it has said that it was gone is there. The
+// lock is held.
+func (b *Book) doubtGone(now *cluster.Census) {
+	for i := range now.Instances {
+		x := &now.Instances[i]
+		if at, gone := b.gone[x.ProviderID]; gone && !x.Terminating && now.At.After(at.Add(believeGone)) {
+			delete(b.gone, x.ProviderID)
+		}
+	}
 }

@@ -131,7 +131,7 @@ func (b *Book) learn(o command.Outcome) change {
 	switch c := o.Command.(type) {
 	case command.Terminate:
 		if o.Gone {
-			b.gone[c.UID], b.gone[c.ProviderID] = true, true
+			b.gone[c.UID], b.gone[c.ProviderID] = o.At, o.At
 			delete(b.gone, "")
 			what |= supply
 		}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -58,10 +59,13 @@ func refused(c *cluster.Claim) bool {
 
 // setDeadline writes down when the claim must be gone, for everybody to see. One that is there already stands.
 func (t *turn) setDeadline() {
-	if t.c.HasTerminationGrace && t.c.Deadline.IsZero() {
-		t.tell.Deadline = t.c.Deleting.Add(t.c.TerminationGrace)
+	if at, has := t.c.End(); has && !at.Equal(t.c.Deadline) {
+		t.tell.Deadline = at
 	}
 }
+
+// leastDrain is how long a node that runs is kept at least once it is to go, even if nobody seems to be there.
+const leastDrain = 5 * time.Second
 
 // The reasons of the conditions that tell how an end goes on.
 const (
@@ -91,8 +95,17 @@ func (t *turn) empty() bool {
 		t.say(cluster.Drained, cluster.True, cluster.Drained, "")
 		t.say(cluster.VolumesDetached, cluster.Unknown, detaching, "volumes of pods that have left are still attached")
 	}
-	if pods+len(volumes) == 0 || p.over() {
+	if p.over() {
 		return true
+	}
+	if pods+len(volumes) == 0 {
+		// kube-scheduler may have bound a pod before it saw the fence.
+		settled := t.c.Deleting.Add(leastDrain)
+		if !t.n.Ready || !t.s.Now.Before(settled) {
+			return true
+		}
+		t.wake(settled)
+		return false
 	}
 	if !slow {
 		t.wake(t.c.Deleting.Add(tellAfter))

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// podEventEvery bounds how often the time of the last pod event is written to a claim.
-	podEventEvery = 10 * time.Second
+	// podEventEvery is how long after the last pod event its time is written to the claim, if no other comes before; it is
+	// written after podEventAtLast in any case.
+	podEventEvery  = 10 * time.Second
+	podEventAtLast = time.Minute
 	// tellAfter is how long a step may take before the claim says what it is waiting for: most take less, and a write for
 	// each would only be in the way.
 	tellAfter = 2 * time.Second
@@ -148,7 +150,12 @@ func (t *turn) savePodEvent() {
 	if !t.c.LastPodEvent.Truncate(time.Second).After(t.c.SavedPodEvent) {
 		return
 	}
-	if due := t.c.SavedPodEvent.Add(podEventEvery); !t.c.SavedPodEvent.IsZero() && t.s.Now.Before(due) {
+	// It is written when the node has come to rest, so that a rush costs one write; but if that takes long, meanwhile, too.
+	due := t.c.LastPodEvent.Add(podEventEvery)
+	if longest := t.c.SavedPodEvent.Add(podEventAtLast); !t.c.SavedPodEvent.IsZero() {
+		due = cluster.Earlier(due, longest)
+	}
+	if t.s.Now.Before(due) {
 		t.wake(due)
 		return
 	}

@@ -106,11 +106,22 @@ func (t *turn) decide() {
 	case !c.Is(cluster.Registered):
 		t.register()
 	case n == nil:
-		// The finalizer was taken off by hand: nobody will bring the node back, and its instance must not run on.
-		t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", c.NodeName))
+		t.missing()
+	case !n.Finalized, n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute):
+		t.do(command.Register{Claim: c.Name, Node: n.Name}) // its kubelet has made it anew
 	default:
 		t.live()
 	}
+}
+
+// missing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on. A node
+// that has just registered may be one that our watch has yet to show.
+func (t *turn) missing() {
+	if due := t.c.Condition(cluster.Registered).Since.Add(lagFor); t.s.Now.Before(due) {
+		t.wake(due)
+		return
+	}
+	t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", t.c.NodeName))
 }
 
 // expired reports whether the claim has reached the end of its life, and sees to it that the moment is not missed.

@@ -14,7 +14,11 @@ func TestPodEventIsWrittenOnce(t *testing.T) {
 	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c},
-		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a"}}}).Seal()
+		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a", Finalized: true}}}).Seal()
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(event.Add(podEventEvery)) {
+		t.Fatalf("at once: %+v, want to wait until the node has come to rest", step)
+	}
+	s.Now = event.Add(podEventEvery)
 	step := Next(s, Settings{})
 	if len(step.Commands) != 1 || step.Commands[0].(command.SetClaim).LastPodEvent != event {
 		t.Fatalf("first: %+v, want the event written", step)
@@ -28,8 +32,13 @@ func TestPodEventIsWrittenOnce(t *testing.T) {
 	}
 	c.LastPodEvent = event.Add(3 * time.Second)
 	s.Now = event.Add(4 * time.Second)
-	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.SavedPodEvent.Add(podEventEvery)) {
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(c.LastPodEvent.Add(podEventEvery)) {
 		t.Errorf("a new event soon after: %+v, want to wait for %s", step, podEventEvery)
+	}
+	s.Now = event.Add(podEventAtLast)
+	c.LastPodEvent = s.Now.Add(-time.Second)
+	if step := Next(s, Settings{}); len(step.Commands) != 1 {
+		t.Errorf("a node that never rests: %+v, want it written", step)
 	}
 }
 
@@ -56,7 +65,7 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 	boot := cluster.Taint{Key: "boot", Value: "x", Effect: cluster.NoSchedule}
 	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
-	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Ready: true, Taints: []cluster.Taint{boot}}
+	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Finalized: true, Ready: true, Taints: []cluster.Taint{boot}}
 	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
 	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellAfter)) {
 		t.Fatalf("soon: %+v, want to wait", step)

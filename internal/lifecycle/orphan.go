@@ -15,9 +15,9 @@ func Orphans(s *cluster.Snapshot) Step {
 	if s.Census == nil || len(s.Census.Instances) == 0 {
 		return step
 	}
-	uids := make(map[string]bool, len(s.Claims))
+	claims := make(map[string]*cluster.Claim, len(s.Claims))
 	for _, c := range s.Claims {
-		uids[c.UID] = true
+		claims[c.UID] = c
 	}
 	nodes := make(map[string]*cluster.Node, len(s.Nodes))
 	for _, n := range s.Nodes {
@@ -25,7 +25,10 @@ func Orphans(s *cluster.Snapshot) Step {
 	}
 	for i := range s.Census.Instances {
 		x := &s.Census.Instances[i]
-		if uids[x.ClaimUID] || x.Terminating || s.Gone[x.ProviderID] || s.Census.At.Before(x.Created.Add(lagFor)) || accounted(s, x) {
+		if x.Terminating || s.Gone[x.ProviderID] || s.Census.At.Before(x.Created.Add(lagFor)) {
+			continue
+		}
+		if c := claims[x.ClaimUID]; !second(c, x) && (c != nil || accounted(s, x)) {
 			continue
 		}
 		if n := nodes[x.ProviderID]; n != nil && (s.ClaimOf(n.Name) != nil || n.Ours && n.Finalized) {
@@ -34,6 +37,11 @@ func Orphans(s *cluster.Snapshot) Step {
 		step.do(command.Terminate{ProviderID: x.ProviderID})
 	}
 	return step
+}
+
+// second reports whether the claim has another instance than this one.
+func second(c *cluster.Claim, x *cluster.Instance) bool {
+	return c != nil && c.Is(cluster.Launched) && c.ProviderID != "" && c.ProviderID != x.ProviderID
 }
 
 // accounted reports whether the instance is somebody's: its claim is there, or the launch of one of that name is under way.

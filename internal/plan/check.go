@@ -38,7 +38,7 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 		return alive(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
 		claim := alive(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && (c.Reason != command.Empty || stillEmpty(s, c.Claim))
+		return claim != nil && claim.UID == c.UID && stillDue(s, c)
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
@@ -49,8 +49,13 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	case command.DeleteNode:
 		n := s.Node(c.Node)
 		return n != nil && n.UID == c.UID && n.Deleting.IsZero()
-	case command.Terminate, command.Release:
+	case command.Terminate:
+		if c.Claim == "" && c.Node == "" { // an orphan, unless somebody claims it by now
+			return !slices.ContainsFunc(s.Claims, func(claim *cluster.Claim) bool { return claim.ProviderID == c.ProviderID })
+		}
 		return true // the claim or node is being deleted, and nothing takes that back
+	case command.Release:
+		return true // likewise
 	case command.SetPool:
 		return s.Pool(c.Pool) != nil
 	case command.SetClaim:
@@ -64,6 +69,20 @@ func alive(s *cluster.Snapshot, name string) *cluster.Claim {
 		return c
 	}
 	return nil
+}
+
+// stillDue reports whether the reason for which a claim is deleted still holds.
+func stillDue(s *cluster.Snapshot, c command.DeleteClaim) bool {
+	n := s.NodeOf(c.Claim)
+	switch c.Reason {
+	case command.Empty:
+		return stillEmpty(s, c.Claim)
+	case command.NodeMissing:
+		return n == nil
+	case command.InstanceMissing:
+		return n == nil || !n.Ready
+	}
+	return true
 }
 
 func stillEmpty(s *cluster.Snapshot, claim string) bool {

@@ -58,12 +58,26 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy, before *Plan) *sched
 		return &p.Placement
 	}
 	coming := slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return len(c.Seats) > 0 && fresh(c, s.NodeOf(c.Name)) })
-	if !coming || len(s.Pending()) == 0 {
+	if !coming || len(s.Pending()) == 0 || policy.Placement == PlaceByNomination && alike(s.Pending()) {
 		return nil
 	}
 	var draft Plan
 	draft.place(s.Plain(), policy.Schedule, before)
 	return &draft.Placement
+}
+
+// alike reports whether none of the pods can take another's place: they are of one class, and nothing ties them.
+func alike(pods []*cluster.Pod) bool {
+	class := pods[0].Class
+	if len(class.Rules)+len(class.Ports) > 0 {
+		return false
+	}
+	for _, p := range pods {
+		if p.Class != class || p.Nominated != "" || len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // fresh reports whether a claim's node is there, is to stay, and has not opened yet: from then on kube-scheduler is at it.

@@ -22,6 +22,10 @@ type moving struct {
 
 func newMoving(s *cluster.Snapshot, placement *schedule.Placement, policy Policy) *moving {
 	m := &moving{s: s, until: s.Bound.Add(policy.BatchIdle), seats: make(map[string]bool)}
+	// Where kube-scheduler is told who goes where, whoever finds no room has really none: others have come meanwhile.
+	if policy.Placement != PlaceByEvent && policy.Placement != "" {
+		return m
+	}
 	if s.Bound.IsZero() || len(placement.Assigned) == 0 {
 		return m
 	}

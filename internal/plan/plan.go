@@ -143,12 +143,18 @@ func (p *Plan) take(r disrupt.Result) {
 
 // createClaims asks for a claim for every new node.
 func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
-	taken := make(map[string]bool, len(p.Placement.Bins))
+	taken, probed := make(map[string]bool, len(p.Placement.Bins)), make(map[*cluster.Pool]bool)
 	moving := newMoving(s, &p.Placement, policy)
 	for i := range p.Placement.Bins {
 		if wake, wait := moving.wait(&p.Placement.Bins[i]); wait {
 			p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 			continue
+		}
+		if pool := p.Placement.Bins[i].Pool; pool.OnTrial { // one finds out; the others are made when it is known
+			if probed[pool] || schedule.Untried(s, pool) {
+				continue
+			}
+			probed[pool] = true
 		}
 		c := createClaim(&p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		taken[c.Name] = true

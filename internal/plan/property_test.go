@@ -269,7 +269,7 @@ func TestPlansComeToRest(t *testing.T) {
 		}
 		var story []string
 		unplaced, last := -1, 0
-		for round := range 12 {
+		for round := range 16 {
 			s := w.snapshot(nil)
 			p := plan.Make(s, defaultPolicy(), nil)
 			if round == 0 {
@@ -286,11 +286,11 @@ func TestPlansComeToRest(t *testing.T) {
 			}
 			last = len(p.Placement.Unplaced)
 			w.act(p, -1)
-			w.now = w.now.Add(time.Second)
+			w.now = w.now.Add(2 * time.Second)
 		}
 		s := w.snapshot(nil)
 		if p := plan.Make(s, defaultPolicy(), nil); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
-			t.Fatalf("after 12 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
+			t.Fatalf("after 16 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
 		}
 	})
 }
