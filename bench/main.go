@@ -106,14 +106,14 @@ func (r *runner) prepare(ctx context.Context) error {
 	if r.prices, err = catalog.Load(module.InstanceTypes()); err != nil {
 		return err
 	}
-	if !r.options.peerOnly {
+	if !r.options.peerOnly && !r.options.baseOnly {
 		tenon, err := contestant.Tenon(r.tenon, tenonCRDs(), module.InstanceTypes())
 		if err != nil {
 			return err
 		}
 		r.contestants = append(r.contestants, runs{&tenon})
 	}
-	if !r.options.tenonOnly {
+	if !r.options.tenonOnly && !r.options.baseOnly {
 		fmt.Fprintf(r.messages, "bench: building the peer, Karpenter %s (minutes the first time)\n", module.Version)
 		binary, err := filepath.Abs(filepath.Join(outputFolder, "karpenter-kwok"))
 		if err != nil {

@@ -21,6 +21,7 @@ type options struct {
 	tenonOnly bool
 	peerOnly  bool
 	skipBase  bool
+	baseOnly  bool
 	timeout   time.Duration
 	idle      time.Duration
 	profiles  string
@@ -38,6 +39,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	f.BoolVar(&o.tenonOnly, "tenon-only", false, "leave the peer out")
 	f.BoolVar(&o.peerOnly, "peer-only", false, "leave Tenon out")
 	f.BoolVar(&o.skipBase, "skip-base", false, "leave the run without an autoscaler out")
+	f.BoolVar(&o.baseOnly, "base-only", false, "run only the pods, without an autoscaler, on nodes that are there")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "how long a contestant may take for one scenario")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long to look at an idle controller")
 	f.StringVar(&o.profiles, "profiles", "", "folder that takes profiles of Tenon's processor time and memory")
@@ -63,6 +65,8 @@ func (o options) validate(rest []string) error {
 		return fmt.Errorf("-pods: %d is out of range; use 1 to 100000", o.pods)
 	case o.tenonOnly && o.peerOnly:
 		return errors.New("-tenon-only and -peer-only leave nothing; give one of them")
+	case o.baseOnly && (o.skipBase || o.tenonOnly || o.peerOnly):
+		return errors.New("-base-only goes with none of -skip-base, -tenon-only and -peer-only")
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout: %s is too short; use for instance 30m", o.timeout)
 	case o.idle < time.Second:
