@@ -37,6 +37,7 @@ func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
 				}
 				w.eventually(w.seated)
 			}
+			w.eventually(w.unready)
 			early := w.early()
 			if (early == pods) != (mode == "bind") {
 				t.Errorf("%d of %d pods were begun before their node was ready", early, pods)
@@ -85,6 +86,18 @@ func (w *world) seated() string {
 		slices.Sort(want)
 		if !slices.Equal(have, want) {
 			return fmt.Sprintf("node %s was made for %v and carries %v", claim.Status.NodeName, claim.Annotations[cluster.SeatsAnnotation], on[claim.Status.NodeName])
+		}
+	}
+	return ""
+}
+
+// unready names a node that is not ready yet.
+func (w *world) unready() string {
+	for _, n := range w.nodes() {
+		if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			return n.Name + " is not ready"
 		}
 	}
 	return ""

@@ -86,7 +86,10 @@ func (l *Loop) Run(ctx context.Context) error {
 
 		// 2. Plan on a snapshot, check on a newer one if there is one, and act.
 		began := time.Now()
-		p := l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
+		var p plan.Plan
+		if l.Leads == nil || l.Leads() {
+			p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
+		}
 
 		// 3. Let what comes next gather for three times as long as planning took, so that planning never takes more than a
 		// quarter of the time: in a rush the rest of the cluster needs the machine, too.

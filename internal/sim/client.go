@@ -42,19 +42,18 @@ func (a api) call(what string, do func() error) error {
 		}
 		return context.Canceled
 	}
-	w := &s.weather
 	switch {
-	case s.clock.chance(w.timeoutBefore):
+	case s.strikes("timeoutBefore", s.weather.timeoutBefore):
 		s.trace.note("%s: %s lost before it arrived", a.r, what)
 		a.r.pause(s.clock.between(time.Second, 5*time.Second))
 		return errTimeout
-	case s.clock.chance(w.tooMany):
+	case s.strikes("tooMany", s.weather.tooMany):
 		return apierrors.NewTooManyRequests("slow down", 1)
-	case s.clock.chance(w.internal):
+	case s.strikes("internal", s.weather.internal):
 		return apierrors.NewInternalError(errors.New("etcd has no leader"))
 	}
 	err := do()
-	if s.clock.chance(w.timeoutAfter) {
+	if s.strikes("timeoutAfter", s.weather.timeoutAfter) {
 		s.trace.note("%s: the answer to %s is lost (%v)", a.r, what, err)
 		a.r.pause(s.clock.between(time.Second, 5*time.Second))
 		return errTimeout
@@ -138,7 +137,7 @@ func (a api) patch(obj client.Object, patch client.Patch, status bool) error {
 		half = "the status of "
 	}
 	return a.call(fmt.Sprintf("a change to %s%s %s", half, k, obj.GetName()), func() error {
-		if s.clock.chance(s.weather.conflict) {
+		if s.strikes("conflict", s.weather.conflict) {
 			return apierrors.NewConflict(resourceOf(k), obj.GetName(), errors.New("the object has been modified"))
 		}
 		err := s.store.patch(obj, patch, status, s.clock.chance(0.05) || s.slowPatches)

@@ -87,7 +87,7 @@ func zones() []string { return []string{"zone-a", "zone-b"} }
 
 // InstanceTypes is what the cloud sells.
 func (c *cloud) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	if c.sim.clock.chance(c.sim.weather.launchError) {
+	if c.sim.strikes("launchError", c.sim.weather.launchError) {
 		return nil, errors.New("the cloud has a bad day")
 	}
 	if !c.honest || len(c.soldOut) == 0 {
@@ -127,7 +127,7 @@ func (c *cloud) launch(claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	}
 	s := c.sim
 	c.launched++
-	m := &machine{instance: *chosen.Instance(claim), node: fmt.Sprintf("node-%d", c.launched), never: s.clock.chance(s.weather.neverComes)}
+	m := &machine{instance: *chosen.Instance(claim), node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
 	m.instance.CreatedAt = s.clock.now
 	c.machines = append(c.machines, m)
@@ -194,13 +194,13 @@ func (d cloudDoor) call(what string, do func() error) error {
 		return context.Canceled
 	}
 	switch {
-	case s.clock.chance(s.weather.throttled):
+	case s.strikes("throttled", s.weather.throttled):
 		return &cloudprovider.ThrottledError{Cause: errors.New("too many requests")}
-	case s.clock.chance(s.weather.launchError):
+	case s.strikes("launchError", s.weather.launchError):
 		return errors.New("the cloud has a bad day")
 	}
 	err := do()
-	if s.clock.chance(s.weather.cloudAnswerLost) {
+	if s.strikes("cloudAnswerLost", s.weather.cloudAnswerLost) {
 		s.trace.note("%s: the cloud's answer to %s is lost (%v)", d.r, what, err)
 		d.r.pause(s.clock.between(time.Second, 10*time.Second))
 		return errTimeout
@@ -259,7 +259,7 @@ func (c *cloud) list() []*cloudprovider.Instance {
 type register struct{ cloudDoor }
 
 func (d register) List(context.Context) ([]*cloudprovider.Instance, error) {
-	if s := d.r.sim; s.clock.chance(s.weather.launchError) {
+	if s := d.r.sim; s.strikes("launchError", s.weather.launchError) {
 		return nil, errors.New("the cloud has a bad day")
 	}
 	return d.r.sim.cloud.list(), nil

@@ -25,6 +25,15 @@ type weather struct {
 	neverComes, bare, stuckPod, slowPlans float64
 }
 
+// strikes throws the dice for a fault of the weather, and counts it.
+func (s *Sim) strikes(name string, rate float64) bool {
+	hit := s.clock.chance(rate)
+	if hit {
+		s.seen["weather "+name]++
+	}
+	return hit
+}
+
 // drawWeather draws what goes wrong in the time of the storm. Every kind of fault has days off, so that each is also seen
 // alone.
 func (s *Sim) drawWeather(storm time.Duration) {
@@ -46,8 +55,10 @@ func (s *Sim) drawWeather(storm time.Duration) {
 		}
 		for range c.number(1, 2) {
 			c.after(c.between(time.Second, storm), func() {
-				s.seen["fault "+f.name]++
-				f.do()
+				before := s.trace.count
+				if f.do(); s.trace.count > before { // some have nobody to strike
+					s.seen["fault "+f.name]++
+				}
 			})
 		}
 	}

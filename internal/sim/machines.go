@@ -39,7 +39,7 @@ func (s *Sim) join(m *machine) {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.clock.seconds())}},
 		},
 	}
-	if s.clock.chance(s.weather.bare) {
+	if s.strikes("bare", s.weather.bare) {
 		node.Spec.Taints = node.Spec.Taints[:1] // its image knows nothing of the contract
 	}
 	s.trace.note("kubelet: %s joins as %s", m.instance.ProviderID, m.node)
@@ -146,7 +146,7 @@ func (s *Sim) tend(pod *corev1.Pod) {
 	}
 	switch key, uid := keyOf(pod), pod.UID; {
 	case pod.DeletionTimestamp != nil:
-		if s.clock.chance(s.weather.stuckPod) {
+		if s.strikes("stuckPod", s.weather.stuckPod) {
 			return
 		}
 		grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second

@@ -204,7 +204,7 @@ func (w world) Abandon(c command.Command)   { w.r.book.Abandon(c) }
 func (w world) Planned(at time.Time)        { w.r.book.Planned(at) }
 func (w world) Rev() uint64 {
 	s := w.r.sim
-	if s.depth < 2 && s.clock.chance(s.weather.slowPlans) {
+	if s.depth < 2 && s.strikes("slowPlans", s.weather.slowPlans) {
 		s.depth++
 		s.clock.runUntil(s.clock.now.Add(s.clock.between(0, 2*time.Second)), s.over)
 		s.depth--

@@ -100,6 +100,10 @@ func everything() []string {
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}
+	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled", "launchError", "cloudAnswerLost",
+		"neverComes", "bare", "stuckPod", "slowPlans"} {
+		out = append(out, "weather "+name)
+	}
 	return out
 }
 
