@@ -25,8 +25,9 @@ func TestEveryConstraintInOneCluster(t *testing.T) {
 		c := w.run()
 		// While the nodes boot, every new look at the cluster must find that all pods have their seats.
 		w.eventually(func() string { return w.launched(c) })
-		if n := strings.Count(c.log.String(), planning); n != 1 {
-			t.Errorf("the nodes were planned in %d goes, want one:\n%s", n, planned(c))
+		// A second go is for a pod or two that the first could not know to be without a seat; more would be a circle.
+		if n := strings.Count(c.log.String(), planning); n > 2 {
+			t.Errorf("the nodes were planned in %d goes, want one or two:\n%s", n, planned(c))
 		}
 		first := len(w.claims())
 		w.boot("null")
