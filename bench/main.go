@@ -77,7 +77,7 @@ func (r *runner) all(ctx context.Context, sessions []session, out io.Writer) err
 				continue
 			}
 			if err := r.one(ctx, who, s, scenarios); err != nil {
-				err = fmt.Errorf("%s with %d pods: %w", who.name(), s.pods, err)
+				err = fmt.Errorf("%s, %s: %w", who.name(), s.name(), err)
 				if ctx.Err() != nil || errors.Is(err, cluster.ErrStillUp) {
 					return err
 				}

@@ -31,11 +31,12 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{[]string{"-pods", "-1"}, "-pods: -1 is out of range"},
 		{[]string{"-pods", "100001"}, "-pods: 100001 is out of range"},
-		{[]string{"-only", "both"}, `-only: "both" is not one of down, down-1000, idle, idle-20000, rss, rss-20000, up, up-1000, up-20000`},
+		{[]string{"-only", "both"}, `-only: "both" is not one of down, down-1000, drift, drift-500, idle, idle-20000, rss, rss-20000, settle, settle-250, settle-700, up, up-1000, up-20000`},
 		{[]string{"-only", "up-1000", "-pods", "50"}, `-only: "up-1000" is not one of down, down-50`},
 		{[]string{"-tenon-only", "-peer-only"}, "leave nothing"},
 		{[]string{"-timeout", "0s"}, "-timeout: 0s is too short"},
 		{[]string{"-idle", "1ms"}, "-idle: 1ms is too short"},
+		{[]string{"-quiet", "0s"}, "-quiet: 0s is too short"},
 		{[]string{"-log-level", "loud"}, `-log-level: "loud" is not one of`},
 		{[]string{"pods"}, `"pods" is not a flag`},
 		{[]string{"-nonsense"}, "flag provided but not defined: -nonsense (see -help)"},
@@ -53,12 +54,14 @@ func TestPlan(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "1000[up down]base 20000[up rss idle]base"},
-		{[]string{"-skip-base"}, "1000[up down] 20000[up rss idle]"},
+		{nil, "1000[up down]base 20000[up rss idle]base 1000[settle]700 1000[settle]250 1000[drift]500"},
+		{[]string{"-skip-base"}, "1000[up down] 20000[up rss idle] 1000[settle]700 1000[settle]250 1000[drift]500"},
 		{[]string{"-only", "up"}, "1000[up]base 20000[up]base"},
 		{[]string{"-only", "down-1000,idle"}, "1000[down] 20000[idle]"},
 		{[]string{"-only", "up-20000,rss-20000"}, "20000[up rss]base"},
-		{[]string{"-pods", "300"}, "300[up rss idle down]base"},
+		{[]string{"-only", "settle-250"}, "1000[settle]250"},
+		{[]string{"-only", "settle,drift-500"}, "1000[settle]700 1000[settle]250 1000[drift]500"},
+		{[]string{"-pods", "300"}, "300[up rss idle down]base 300[settle]210 300[settle]75 300[drift]150"},
 		{[]string{"-pods", "300", "-only", "down-300"}, "300[down]"},
 	}
 	for _, c := range cases {
@@ -72,6 +75,9 @@ func TestPlan(t *testing.T) {
 			text := fmt.Sprint(s.pods, s.kinds)
 			if s.base {
 				text += "base"
+			}
+			if s.goal > 0 {
+				text += fmt.Sprint(s.goal)
 			}
 			if s.needs("base") != s.base || !s.needs("tenon") || len(s.scenarios()) != len(s.kinds) {
 				t.Errorf("%v: %+v is at odds with itself", c.args, s)
@@ -89,7 +95,7 @@ func TestHelpNamesTheFlags(t *testing.T) {
 	if _, err := parse([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Fatalf("got %v", err)
 	}
-	for _, name := range []string{"-tenon", "-only", "-pods", "-tenon-only", "-peer-only", "-skip-base", "-timeout", "-idle", "-profiles", "-keep-logs", "-log-level"} {
+	for _, name := range []string{"-tenon", "-only", "-pods", "-tenon-only", "-peer-only", "-skip-base", "-timeout", "-idle", "-quiet", "-profiles", "-keep-logs", "-log-level"} {
 		if !strings.Contains(help.String(), name+" ") && !strings.Contains(help.String(), name+"\n") {
 			t.Errorf("the help does not name %s:\n%s", name, help.String())
 		}

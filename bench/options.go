@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tenon-sh/tenon/bench/internal/report"
 )
 
 // options are the flags.
@@ -24,6 +22,7 @@ type options struct {
 	baseOnly  bool
 	timeout   time.Duration
 	idle      time.Duration
+	quiet     time.Duration
 	profiles  string
 	keepLogs  string
 	logLevel  string
@@ -34,7 +33,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.tenon, "tenon", filepath.Join("..", "bin", "tenon"), "path of the tenon executable")
-	f.StringVar(&o.only, "only", "", "run only these scenarios, separated by commas: names as in the lines (up-1000) or kinds (up, rss, idle, down)")
+	f.StringVar(&o.only, "only", "", "run only these scenarios, separated by commas: names as in the lines (up-1000) or kinds (up, rss, idle, down, settle, drift)")
 	f.IntVar(&o.pods, "pods", 0, "do every kind of scenario with this number of pods, instead of the usual ones with 1000 and 20000")
 	f.BoolVar(&o.tenonOnly, "tenon-only", false, "leave the peer out")
 	f.BoolVar(&o.peerOnly, "peer-only", false, "leave Tenon out")
@@ -42,6 +41,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	f.BoolVar(&o.baseOnly, "base-only", false, "run only the pods, without an autoscaler, on nodes that are there")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "how long a contestant may take for one scenario")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long to look at an idle controller")
+	f.DurationVar(&o.quiet, "quiet", time.Minute, "how long nothing may change before a cluster counts as settled")
 	f.StringVar(&o.profiles, "profiles", "", "folder that takes profiles of Tenon's processor time and memory")
 	f.StringVar(&o.keepLogs, "keep-logs", "", "folder that keeps the controllers' logs")
 	f.StringVar(&o.logLevel, "log-level", "info", "log level of the controllers: debug, info or error")
@@ -71,13 +71,15 @@ func (o options) validate(rest []string) error {
 		return fmt.Errorf("-timeout: %s is too short; use for instance 30m", o.timeout)
 	case o.idle < time.Second:
 		return fmt.Errorf("-idle: %s is too short; use 1s or more", o.idle)
+	case o.quiet < time.Second:
+		return fmt.Errorf("-quiet: %s is too short; use 1s or more", o.quiet)
 	case o.logLevel != "debug" && o.logLevel != "info" && o.logLevel != "error":
 		return fmt.Errorf("-log-level: %q is not one of debug, info, error", o.logLevel)
 	}
 	var known []string
 	for _, s := range sessions(o.pods) {
 		for _, kind := range s.kinds {
-			known = append(known, kind, report.Name(kind, s.pods))
+			known = append(known, kind, s.scenario(kind).Name())
 		}
 	}
 	for _, name := range o.names() {

@@ -44,7 +44,7 @@ func (r *runner) one(ctx context.Context, who runs, s session, scenarios []*repo
 		return fmt.Errorf("make a folder for the lab: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	fmt.Fprintf(r.messages, "bench: %s with %d pods: starting a lab\n", who.name(), s.pods)
+	fmt.Fprintf(r.messages, "bench: %s, %s: starting a lab\n", who.name(), s.name())
 	lab, err := cluster.Up(ctx, r.tenon, filepath.Join(folder, "lab"))
 	if err != nil {
 		return err
@@ -65,14 +65,14 @@ func (r *runner) one(ctx context.Context, who runs, s session, scenarios []*repo
 }
 
 // logFile is where the controller of this run writes.
-func (r *runner) logFile(folder, name string, pods int) (string, error) {
+func (r *runner) logFile(folder, name string) (string, error) {
 	if r.options.keepLogs != "" {
 		folder = r.options.keepLogs
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return "", fmt.Errorf("-keep-logs: %w", err)
 		}
 	}
-	return filepath.Join(folder, fmt.Sprintf("%s-%d.log", name, pods)), nil
+	return filepath.Join(folder, name+".log"), nil
 }
 
 // within bounds a wait.

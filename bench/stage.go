@@ -40,7 +40,7 @@ func (s *stage) contest(ctx context.Context, who contestant.Contestant, kubeconf
 	if err := s.client.InstallCRDs(ctx, who.CRDs); err != nil {
 		return err
 	}
-	log, err := s.logFile(folder, s.name, s.session.pods)
+	log, err := s.logFile(folder, s.name+"-"+s.session.name())
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *stage) contest(ctx context.Context, who contestant.Contestant, kubeconf
 	if err := within(ctx, startPatience, s.controller.AwaitReady); err != nil {
 		return err
 	}
-	if err := s.client.CreatePool(ctx); err != nil {
+	if err := s.client.CreatePool(ctx, s.session.pool()); err != nil {
 		return err
 	}
 	s.profiled = who.Profiles && s.options.profiles != ""
@@ -89,8 +89,15 @@ func (s *stage) base(ctx context.Context) error {
 	return s.up(ctx)
 }
 
-// all does the scenarios of the session. Pods come in any case: the others begin with them.
+// all does the scenarios of the session. Where the cluster is not furnished pods come in any case: the others begin with
+// them.
 func (s *stage) all(ctx context.Context) error {
+	switch {
+	case s.session.has(report.Settle):
+		return s.settle(ctx)
+	case s.session.has(report.Drift):
+		return s.drift(ctx)
+	}
 	stop := s.profileRush(ctx)
 	err := s.up(ctx)
 	stop()
@@ -221,7 +228,7 @@ func (s *stage) await(ctx context.Context, patience time.Duration, wait cluster.
 
 // tell shows progress to the one who waits.
 func (s *stage) tell(state string) {
-	fmt.Fprintf(s.messages, "bench: %s with %d pods: %s\n", s.name, s.session.pods, state)
+	fmt.Fprintf(s.messages, "bench: %s, %s: %s\n", s.name, s.session.name(), state)
 }
 
 // add puts a result into its row, if that was asked for, and shows it.
@@ -262,7 +269,7 @@ func (s *stage) profileRest(ctx context.Context) error {
 }
 
 func (s *stage) profile(what string) string {
-	return filepath.Join(s.options.profiles, fmt.Sprintf("%s-%d-%s.pprof", s.name, s.session.pods, what))
+	return filepath.Join(s.options.profiles, fmt.Sprintf("%s-%s-%s.pprof", s.name, s.session.name(), what))
 }
 
 // sleep lets time pass, which is what is measured.

@@ -116,6 +116,7 @@ func TestNodePoolBudgets(t *testing.T) {
 		{name: "in a window", create: budget(`{nodes: "0", schedule: "0 9 * * mon-fri", duration: 8h}`)},
 		{name: "in a window of hours and minutes", create: budget(`{nodes: "0", schedule: "@daily", duration: 1h30m}`)},
 		{name: "a duration as programs write it", create: budget(`{nodes: "0", schedule: "@hourly", duration: 1h30m0s}`)},
+		{name: "in a window of a time zone", create: budget(`{nodes: "0", schedule: "CRON_TZ=Europe/Berlin 0 9 * * mon-fri", duration: 8h}`)},
 		{name: "every named schedule", create: budget(`
       {nodes: "1", schedule: "@annually", duration: 1h}, {nodes: "1", schedule: "@yearly", duration: 1h},
       {nodes: "1", schedule: "@monthly", duration: 1h}, {nodes: "1", schedule: "@weekly", duration: 1h},

@@ -28,7 +28,7 @@ const (
 	// FaultDisappear lists names of claims whose instances vanish now; true means all. The annotation is removed when
 	// it is done.
 	FaultDisappear = faultPrefix + "disappear"
-	// FaultDrift is the reason for which every instance of the class has drifted, a CamelCase word.
+	// FaultDrift is the reason for which every instance of the class has drifted that was launched before, a CamelCase word.
 	FaultDrift = faultPrefix + "drift"
 	// FaultNotReady is the message with which the class is not Ready.
 	FaultNotReady = faultPrefix + "not-ready"

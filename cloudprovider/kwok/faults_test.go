@@ -137,9 +137,20 @@ func TestFaultsFromTheProgram(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
-	p := provider(t, newAPI(annotated(kwok.FaultDrift, "ImageDrift")))
+	faults := &kwok.Faults{}
+	p := provider(t, newAPI(nodeClass(0, nil)), func(o *kwok.Options) { o.Faults = faults })
+	create(t, p, claim("c"))
+	faults.Set(kwok.FaultSet{Drift: "ImageDrift"})
 	if got, err := p.Drifted(t.Context(), claim("c")); err != nil || got != "ImageDrift" {
 		t.Errorf("Drifted = %q, %v", got, err)
+	}
+	create(t, p, claim("d"))
+	if got, err := p.Drifted(t.Context(), claim("d")); err != nil || got != "" {
+		t.Errorf("Drifted of what was launched since = %q, %v; want no drift", got, err)
+	}
+	faults.Set(kwok.FaultSet{Drift: "OtherDrift"})
+	if got, err := p.Drifted(t.Context(), claim("d")); err != nil || got != "OtherDrift" {
+		t.Errorf("Drifted after another change = %q, %v", got, err)
 	}
 	missing := claim("c")
 	missing.Spec.NodeClassRef.Name = "other"

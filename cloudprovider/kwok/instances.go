@@ -50,6 +50,7 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*record, er
 		return nil, err
 	}
 	r := newRecord(chosen.Instance(claim), claim)
+	r.Drift = faults.Drift
 	if !anyMatches(faults.NeverRegister, claim.Name) {
 		joins := r.CreatedAt.Add(class.Spec.NodeRegistrationDelay.Duration)
 		r.JoinsAt = &joins

@@ -110,7 +110,7 @@ func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 }
 
 // Drifted implements cloudprovider.Provider. A KWOKNodeClass has no setting that a running instance could miss, so
-// instances drift only if a fault says so.
+// instances drift only if a fault says so: those that were launched before it did. What replaces them has not drifted.
 func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
 	class, err := p.nodeClass(ctx, claim.Spec.NodeClassRef)
 	if cloudprovider.IsNotReady(err) {
@@ -120,7 +120,11 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 		return "", err
 	}
 	faults, err := p.faultsOf(class)
-	if err != nil {
+	if err != nil || faults.Drift == "" {
+		return "", err
+	}
+	r, err := p.records.get(ctx, providerIDPrefix+instanceName(claim.Name, string(claim.UID)))
+	if err != nil || r.Drift == faults.Drift {
 		return "", err
 	}
 	return faults.Drift, nil

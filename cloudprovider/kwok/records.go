@@ -43,6 +43,8 @@ type record struct {
 	JoinsAt *time.Time `json:"joinsAt,omitempty"`
 	// NodeLabels are labels of the Node that come from the claim, which may be gone when the node joins.
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// Drift is the fault of that name when the instance was launched: it is what the class asked for then.
+	Drift cloudprovider.DriftReason `json:"drift,omitempty"`
 
 	// joined is set once the Node has been there; it is not made a second time.
 	joined bool

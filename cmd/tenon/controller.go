@@ -261,20 +261,27 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	if o.disableElection {
 		leads = nil
 	}
+	observer := observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
+		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
+	})
+	if o.metricsPort != 0 {
+		if err := mgr.AddMetricsServerExtraHandler(observe.DisruptionPath, observer.Disruption()); err != nil {
+			return err
+		}
+	}
 	main := &loop.Loop{
 		World: book, Leads: leads,
 		Actor: &actuate.Actor{
 			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},
-		Observer: observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
-			ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
-		}),
+		Observer: observer,
 		Policy: plan.Policy{
 			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
 			Lifecycle: lifecycle.Settings{
 				LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout, InitializationTimeout: o.initTimeout,
 			},
 			Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates[gateStaticCapacity], Repair: repair,
+			Disrupt:  o.disruption.settings(o.gates[gateSpotToSpot]),
 			Schedule: schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
 		},
 	}
@@ -287,6 +294,9 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		}
 		return runAll(ctx, main.Run,
 			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
-			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) })
+			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
+			func(ctx context.Context) error {
+				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
+			})
 	}))
 }

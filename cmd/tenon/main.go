@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // budgets may name time zones, and containers have no list of them
 
 	"github.com/spf13/cobra"
 )

@@ -55,6 +55,8 @@ type options struct {
 	backoffMax          time.Duration
 	repairMaxUnhealthy  int
 	repairToleration    string
+	legacyRepair        bool
+	disruption          disruptionOptions
 
 	// What validate has read of the texts above.
 	gates       map[string]bool
@@ -95,6 +97,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone that the cloud could not sell; twice as long each time it happens again")
 	f.DurationVar(&o.backoffMax, "capacity-backoff-max", 15*time.Minute, "longest time that an offering is left alone")
 	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")
+	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, without budgets and without waiting for what takes their place")
+	o.disruption.register(f)
 	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and after how long, instead of the provider's or besides: Ready=False:30m,...")
 }
 
@@ -167,7 +171,10 @@ func (o *options) validateLifecycle() error {
 	if o.repairMaxUnhealthy < 0 || o.repairMaxUnhealthy > 100 {
 		return fmt.Errorf("--node-repair-max-unhealthy: %d is not a percentage; use 0 to 100", o.repairMaxUnhealthy)
 	}
-	var err error
+	err := o.disruption.validate()
+	if err != nil {
+		return err
+	}
 	if o.defaultSpread, err = ingest.ReadSchedulerConfig(o.schedulerConfig); err != nil {
 		return fmt.Errorf("--scheduler-config: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 func parse(t *testing.T, args ...string) (*options, error) {
@@ -68,6 +70,17 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--node-repair-toleration", "Ready=False:1m,Ready=False:2m"}, "Ready=False is there twice"},
 		{[]string{"--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"}, "--scheduler-config: podTopologySpread.defaultConstraints[0].maxSkew: 0"},
 		{[]string{"--scheduler-config", "a: ["}, "--scheduler-config: yaml: "},
+		{[]string{"--consolidation-min-saving", "5"}, `--consolidation-min-saving: "5" can't be read; use a percentage`},
+		{[]string{"--consolidation-min-saving", "100%"}, "--consolidation-min-saving"},
+		{[]string{"--consolidation-min-saving-per-pod", "-1"}, "--consolidation-min-saving-per-pod: -1"},
+		{[]string{"--consolidation-min-saving-per-pod", "NaN"}, "--consolidation-min-saving-per-pod: NaN"},
+		{[]string{"--evictions-per-hour", "-1"}, "--evictions-per-hour: -1 is less than 0"},
+		{[]string{"--balanced-k", "0"}, "--balanced-k: 0 must be more than 0"},
+		{[]string{"--spot-to-spot", "never"}, `--spot-to-spot: "never" is not one of types, risk`},
+		{[]string{"--spot-to-spot", "risk", "--spot-risk", "0%"}, "--spot-risk"},
+		{[]string{"--spot-to-spot-min-types", "0"}, "--spot-to-spot-min-types: 0 is less than 1"},
+		{[]string{"--replacement-timeout", "0s"}, "--replacement-timeout: 0s must be more than 0"},
+		{[]string{"--drift-watch", "-1m"}, "--drift-watch"},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
 	} {
 		if _, err := parse(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -132,6 +145,29 @@ func TestDefaultsOfTheLifecycle(t *testing.T) {
 	}
 	if o.placement != "nominate" || o.initTimeout != 0 || o.backoffFirst != 30*time.Second || o.backoffMax != 15*time.Minute {
 		t.Errorf("placement %s, initialization %s, backoff %s to %s", o.placement, o.initTimeout, o.backoffFirst, o.backoffMax)
+	}
+}
+
+func TestDisruptionSettings(t *testing.T) {
+	o, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := disrupt.Settings{
+		MinSaving: 0.05, MinSavingPerPod: 0.0001, EvictionsPerHour: 2, BalancedK: 2, SpotTypes: 15,
+		ReplacementTimeout: 10 * time.Minute, DriftWatch: 10 * time.Minute,
+	}
+	if got := o.disruption.settings(o.gates[gateSpotToSpot]); !reflect.DeepEqual(got, want) {
+		t.Errorf("by default %+v, want %+v", got, want)
+	}
+	t.Setenv("SPOT_TO_SPOT", "risk")
+	t.Setenv("LEGACY_NODE_REPAIR", "true")
+	if o, err = parse(t, "--feature-gates=SpotToSpotConsolidation=true", "--spot-risk=20%", "--consolidation-min-saving=0%"); err != nil {
+		t.Fatal(err)
+	}
+	got := o.disruption.settings(o.gates[gateSpotToSpot])
+	if !got.SpotToSpot || got.SpotRisk != 0.2 || got.MinSaving != 0 || !o.repairSettings(nil).Legacy || len(idleGates(o.gates)) != 0 {
+		t.Errorf("%+v, idle gates %v", got, idleGates(o.gates))
 	}
 }
 

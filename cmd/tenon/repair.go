@@ -38,7 +38,7 @@ func parseTolerations(text string) ([]disrupt.RepairPolicy, error) {
 
 // repairSettings are the provider's policies with what the settings say instead or besides.
 func (o *options) repairSettings(provider []cloudprovider.RepairPolicy) disrupt.RepairSettings {
-	set := disrupt.RepairSettings{Enabled: o.gates[gateNodeRepair], MaxUnhealthy: o.repairMaxUnhealthy}
+	set := disrupt.RepairSettings{Enabled: o.gates[gateNodeRepair], Legacy: o.legacyRepair, MaxUnhealthy: o.repairMaxUnhealthy}
 	for _, p := range provider {
 		set.Policies = append(set.Policies, disrupt.RepairPolicy{Type: string(p.Type), Status: string(p.Status), Toleration: p.Toleration})
 	}

@@ -110,6 +110,17 @@ func tellTrouble(log logr.Logger) func(error) {
 	}
 }
 
+// tellDriftTrouble logs once that the cloud does not say which instances have drifted, and once that it does again.
+func tellDriftTrouble(log logr.Logger) func(error) {
+	return func(err error) {
+		if err != nil {
+			log.Error(err, "the cloud does not say whether instances have drifted; what it said last is believed until it does")
+			return
+		}
+		log.Info("the cloud says again whether instances have drifted")
+	}
+}
+
 // profiling serves /debug/pprof on the metrics port if it is asked for.
 func profiling(o *options) map[string]http.Handler {
 	if !o.enableProfiling {

@@ -112,6 +112,10 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 		return a.setPool(ctx, c)
 	case command.SetClaim:
 		return a.setClaim(ctx, c)
+	case command.StampPool:
+		return a.stampPool(ctx, c)
+	case command.StampClaim:
+		return a.stampClaim(ctx, c)
 	}
 	return result{}, fmt.Errorf("no way to carry out %T", c)
 }

@@ -87,6 +87,13 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	delete(claim.Labels, v1.NodeRegisteredLabelKey)
 	delete(claim.Labels, v1.NodeInitializedLabelKey)
 	claim.Annotations[cluster.SeatsAnnotation] = cluster.FormatSeats(c.Seats)
+	if t.Stamp.Hash != "" {
+		claim.Annotations[v1.NodePoolHashAnnotationKey] = t.Stamp.Hash
+		claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = t.Stamp.Version
+	}
+	if c.Replaces != "" {
+		claim.Annotations[cluster.ReplacesAnnotation] = c.Replaces
+	}
 	if c.Relaxed {
 		claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = "true"
 	}
@@ -215,6 +222,10 @@ func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error
 
 // setCondition sets one condition of a claim and keeps Ready in step with the three that it sums up.
 func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
+	if c.Status == cluster.Absent {
+		meta.RemoveStatusCondition(&claim.Status.Conditions, c.Type)
+		return
+	}
 	put(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	ready := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeReady}
 	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeRegistered, v1.ConditionTypeLaunched} {

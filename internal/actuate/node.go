@@ -56,7 +56,9 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 	}
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	for key, value := range claim.Annotations {
-		if key != cluster.SeatsAnnotation && key != corev1.LastAppliedConfigAnnotation {
+		switch key {
+		case cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
+		default:
 			node.Annotations[key] = value
 		}
 	}
@@ -97,48 +99,6 @@ func (a *Actor) initialize(ctx context.Context, c command.Initialize) (result, e
 	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		setCondition(claim, isTrue(v1.ConditionTypeInitialized, v1.ConditionTypeInitialized))
 		putUnlessFalse(claim, v1.ConditionTypeConsistentStateFound)
-	})
-	return result{writes: append(nodeWrites, claimWrites...)}, err
-}
-
-// fence keeps new pods off the node. The reason is written to the claim first, so that a fence without a reason, after a
-// crash, can be told from one that somebody else put up.
-func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
-	var writes []command.Write
-	if c.Reason != command.Requested {
-		w, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
-			put(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(c.Reason)})
-		})
-		if err != nil {
-			return result{}, err
-		}
-		writes = w
-	}
-	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
-		addTaint(node, v1.DisruptedNoScheduleTaint())
-		if node.Labels == nil {
-			node.Labels = map[string]string{}
-		}
-		node.Labels[excludeFromBalancers] = "karpenter"
-	})
-	return result{writes: append(writes, nodeWrites...)}, err
-}
-
-// unfence opens the node again.
-func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) {
-	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
-		removeTaint(node, v1.DisruptedNoScheduleTaint())
-		if node.Labels[excludeFromBalancers] == "karpenter" {
-			delete(node.Labels, excludeFromBalancers)
-		}
-	})
-	if err != nil {
-		return result{}, err
-	}
-	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
-		claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == v1.ConditionTypeDisruptionReason
-		})
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
 }

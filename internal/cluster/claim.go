@@ -48,6 +48,15 @@ type Claim struct {
 	InstanceGone bool
 	// Foreign claims belong to a provider that is not ours: their nodes are there for pods, but nothing is done to them.
 	Foreign bool
+	// Hash of the pool's template that the claim was made from, and how it was computed.
+	Hash, HashVersion string
+	// DriftedFrom says how the instance differs from what its NodeClass asks for, in the cloud's word; empty if it does not.
+	DriftedFrom string
+	// Move is the disruption that the node goes in, once it is fenced; Replaces is the one that the claim was made for.
+	Move, Replaces string
+	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
+	RestUntil time.Time
+	Rests     int
 	// Expected marks a claim that we have asked for and the API server has not shown yet.
 	Expected bool
 }
@@ -79,16 +88,23 @@ type Seat struct {
 
 // Condition finds a condition; an absent one is Unknown.
 func (c *Claim) Condition(kind string) Condition {
-	for _, cond := range c.Conditions {
-		if cond.Type == kind {
-			return cond
+	for i := range c.Conditions {
+		if c.Conditions[i].Type == kind {
+			return c.Conditions[i]
 		}
 	}
 	return Condition{Type: kind, Status: Unknown}
 }
 
 // Is reports whether the condition is True.
-func (c *Claim) Is(kind string) bool { return c.Condition(kind).Status == True }
+func (c *Claim) Is(kind string) bool {
+	for i := range c.Conditions { // asked of every claim many times over, so nothing is copied
+		if c.Conditions[i].Type == kind {
+			return c.Conditions[i].Status == True
+		}
+	}
+	return false
+}
 
 // Types returns the instance types that the claim may become.
 func (c *Claim) Types() []string {

@@ -25,6 +25,7 @@ const (
 	InstanceTerminating = "InstanceTerminating"
 	DisruptionReason    = "DisruptionReason"
 	Consolidatable      = "Consolidatable"
+	Drifted             = "Drifted"
 
 	ValidationSucceeded = "ValidationSucceeded"
 	NodeClassReady      = "NodeClassReady"
@@ -32,4 +33,8 @@ const (
 	// CanLaunch is an addition to the contract: whether the pool could make a node now, and why not. It does not feed
 	// Ready.
 	CanLaunch = "tenon.sh/CanLaunch"
+	// BudgetsAllow is an addition: what the pool's disruption budgets allow now, for each reason.
+	BudgetsAllow = "tenon.sh/BudgetsAllow"
+	// DriftProceeds is an addition: False while the replacement of drifted nodes is paused because replacements fail.
+	DriftProceeds = "tenon.sh/DriftProceeds"
 )

@@ -13,6 +13,12 @@ import (
 type Overlay struct {
 	Base *Snapshot
 	gone map[string]bool // names of hosts
+	// settled are pods that count as being on a host already; cared are those that are looked after elsewhere, by UID.
+	settled map[string][]*Pod
+	cared   map[string]bool
+	avoided map[string]bool // names of hosts
+	// expected are pods that will need a place soon.
+	expected []*Pod
 }
 
 // Without is the snapshot without the named hosts.
@@ -22,6 +28,48 @@ func (s *Snapshot) Without(hosts ...string) *Overlay {
 		o.gone[name] = true
 	}
 	return o
+}
+
+// Settled is the overlay with pods that a placement has given a place: on the hosts that it names, they count as being there.
+// cared holds the UIDs of all pods that no place has to be found for any more, those included.
+func (o *Overlay) Settled(on map[string][]*Pod, cared map[string]bool) *Overlay {
+	out := *o
+	out.settled, out.cared = on, cared
+	return &out
+}
+
+// kept reports whether the claim's node is made to replace others that wait for it: until the first of them goes, its room is
+// for pods that have a seat there.
+func (o *Overlay) kept(c *Claim) bool {
+	if c.Replaces == "" || len(c.Seats) == 0 {
+		return false
+	}
+	members := o.Base.Members(c.Replaces)
+	return len(members) > 0 && !slices.ContainsFunc(members, func(m *Claim) bool { return !m.Deleting.IsZero() })
+}
+
+// spoken reports whether a fenced node is spoken for: it goes whether or not pods could use it. One that goes only to save
+// money is opened again if they can, as long as nothing has been bought to take its place.
+func (o *Overlay) spoken(c *Claim) bool {
+	switch c.Condition(DisruptionReason).Reason {
+	case "Empty", "Underutilized":
+		return o.Base.view.replaced[c.Move]
+	}
+	return c.Move != ""
+}
+
+// Expecting is the overlay with pods that nobody has asked for a place yet, and that will need one.
+func (o *Overlay) Expecting(pods []*Pod) *Overlay {
+	out := *o
+	out.expected = pods
+	return &out
+}
+
+// Avoiding is the overlay in which some hosts take no more pods.
+func (o *Overlay) Avoiding(hosts map[string]bool) *Overlay {
+	out := *o
+	out.avoided = hosts
+	return &out
 }
 
 // Plain is the snapshot as a scheduler should see it: nodes that are on their way out take no more pods, and their
@@ -57,6 +105,8 @@ type Host struct {
 	Undecided bool
 	// Closed hosts take no more pods, but those that they have count where pods look at each other.
 	Closed bool
+	// Reserved hosts take only pods that have a seat there: what they are to replace waits for them.
+	Reserved bool
 	// Pods that are there, daemons' included; Ports that they and the daemons to come occupy.
 	Pods  []*Pod
 	Ports []Port
@@ -205,11 +255,13 @@ func (o *Overlay) Leaving() []Host {
 }
 
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
-	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true, Closed: n.Cordoned, Pods: o.Base.PodsOn(n.Name)}
+	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true, Closed: n.Cordoned || o.avoided[n.Name], Pods: o.podsOn(n.Name)}
 	if c != nil {
 		if n.HasTaint(DisruptedTaint, NoSchedule) && c.Is(DisruptionReason) {
 			h.Fenced, h.Taints = true, without(n.Taints, DisruptedTaint)
+			h.Closed = h.Closed || o.spoken(c)
 		}
+		h.Reserved = o.kept(c)
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {
@@ -219,12 +271,26 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 		}
 	}
 	h.awaitDaemons(o.Base)
+	h.settle()
+	return h
+}
+
+// settle takes the room that the host's pods need.
+func (h *Host) settle() {
 	for _, p := range h.Pods {
 		h.Free = h.Free.Sub(p.Class.Requests)
 		h.Ports = append(h.Ports, p.Class.Ports...)
 	}
 	h.attach()
-	return h
+}
+
+// podsOn lists the pods of a host, those that are to be there included.
+func (o *Overlay) podsOn(host string) []*Pod {
+	there, coming := o.Base.PodsOn(host), o.settled[host]
+	if len(coming) == 0 {
+		return there
+	}
+	return slices.Concat(there, coming)
 }
 
 // promised is what a node that is still coming up will offer: what its kubelet says, and what the cloud promised of what it
@@ -282,7 +348,8 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 }
 
 func (o *Overlay) hostOfClaim(c *Claim) Host {
-	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: lasting(c.Labels), Taints: c.Taints, Seats: c.Seats}
+	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
+		Reserved: o.kept(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
 	// The labels of an instance may be seen a moment after its status: until then nothing is decided.
 	if _, known := c.Labels.Get(InstanceTypeLabel); c.Is(Launched) && known {
 		h.Free = c.Allocatable
@@ -291,6 +358,7 @@ func (o *Overlay) hostOfClaim(c *Claim) Host {
 		o.decide(c, &h)
 	}
 	h.awaitDaemons(o.Base)
+	h.settle()
 	return h
 }
 
@@ -336,7 +404,7 @@ func (o *Overlay) smallest(c *Claim) resource.Vector {
 
 // Pending lists the pods that need a place: those that kube-scheduler could not place, and those of hosts that go.
 func (o *Overlay) Pending() []*Pod {
-	pods := slices.Clone(o.Base.Pending())
+	pods := slices.Concat(o.Base.Pending(), o.expected)
 	for _, n := range o.Base.Nodes {
 		if !o.gone[n.Name] {
 			continue
@@ -346,6 +414,9 @@ func (o *Overlay) Pending() []*Pod {
 				pods = append(pods, p)
 			}
 		}
+	}
+	if len(o.cared) > 0 {
+		pods = slices.DeleteFunc(pods, func(p *Pod) bool { return o.cared[p.UID] })
 	}
 	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.UID, b.UID) })
 	return pods

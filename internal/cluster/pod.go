@@ -68,8 +68,9 @@ type Owner struct {
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
 	// has become ready, waiting for more is in vain and Desired is 0.
 	Desired int
-	// Since is when we learned that it wants so many.
-	Since time.Time
+	// Since is when we learned that it wants so many; Created is when it was made.
+	Since   time.Time
+	Created time.Time
 }
 
 // Pod is one pod.
@@ -124,6 +125,8 @@ type Pod struct {
 	Critical bool
 	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits them.
 	StaysThroughDrain bool
+	// EvictionCost is what evicting the pod costs when nodes are compared: 1 for a pod that says nothing, between -10 and 10.
+	EvictionCost float64
 }
 
 // ID names the pod for people.

@@ -25,6 +25,11 @@ type Pool struct {
 	ConsolidateAfter Wait
 	Policy           Policy
 	Budgets          []Budget
+	// Hash of the template as it is now; Stamped is what the pool's annotations say about it.
+	Hash, HashVersion string
+	Stamped           Stamp
+	// Care is what the pool's own annotations say about disruption.
+	Care Care
 
 	// Problems are what is wrong with the pool's own text; NodeClass is the state of the class it refers to.
 	Problems  []Problem
@@ -58,6 +63,27 @@ func (p *Pool) Waiting() bool {
 	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil && p.CatalogError == ""
 }
 
+// Stamp is a hash of a template and the version of the way in which it was computed.
+type Stamp struct{ Hash, Version string }
+
+// Care is what goes beyond the contract in how a pool's nodes are disrupted. Fields that are not set are left to the settings.
+type Care struct {
+	// DryRun tells what would be done and does nothing.
+	DryRun bool
+	// MinSaving and MinSavingPerPod bound from below what a move must save, if they are set.
+	MinSaving, MinSavingPerPod *float64
+	// EvictionsPerHour bounds how often a workload's pods are evicted to save money, if it is set.
+	EvictionsPerHour *int
+	// Canary replaces one drifted node first; Watch is how long it must be healthy before more follow.
+	Canary bool
+	Watch  time.Duration
+	// SoftExpiry makes the end of a node's life a budgeted disruption that begins that long before the hard one, spread over
+	// the time; zero for none.
+	SoftExpiry time.Duration
+	// Waits are how long a node must have been quiet for each reason, where it is not consolidateAfter.
+	Waits map[string]Wait
+}
+
 // Timeouts are how long a node may take to come; zero for no word about it.
 type Timeouts struct{ Launch, Registration, Initialization time.Duration }
 
@@ -73,6 +99,8 @@ type Template struct {
 	ExpireAfter         string // as the user wrote it: the text is copied, not interpreted
 	TerminationGrace    time.Duration
 	HasTerminationGrace bool
+	// Stamp is what claims that are made from it carry, so that it shows when the template has changed since.
+	Stamp Stamp
 }
 
 // ClassRef names a NodeClass.
@@ -193,4 +221,6 @@ const (
 	True    ConditionStatus = "True"
 	False   ConditionStatus = "False"
 	Unknown ConditionStatus = "Unknown"
+	// Absent, in what is to be written, takes a condition away.
+	Absent ConditionStatus = ""
 )

@@ -4,10 +4,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// SeatsAnnotation is where a claim carries its seats through a restart. It is an addition to the contract.
-const SeatsAnnotation = "tenon.sh/seats"
+// Where a claim carries through a restart what only we know of it. All are additions to the contract.
+const (
+	// SeatsAnnotation holds its seats.
+	SeatsAnnotation = "tenon.sh/seats"
+	// MoveAnnotation names the disruption that its node goes in, ReplacesAnnotation the one that it was made for.
+	MoveAnnotation     = "tenon.sh/move"
+	ReplacesAnnotation = "tenon.sh/replaces"
+	// RestAnnotation says until when its node rests after a disruption was given up, and how often one was.
+	RestAnnotation = "tenon.sh/rest"
+)
 
 // FormatSeats writes seats as an annotation's text: class:count, separated by commas.
 func FormatSeats(seats []Seat) string {
@@ -33,4 +42,20 @@ func ParseSeats(text string) ([]Seat, error) {
 		out = append(out, Seat{Class: class, Count: n})
 	}
 	return out, nil
+}
+
+// FormatRest writes until when a node rests, and how often it had to, as an annotation's text.
+func FormatRest(until time.Time, rests int) string {
+	return until.UTC().Format(time.RFC3339) + " " + strconv.Itoa(rests)
+}
+
+// ParseRest reads what FormatRest wrote. What can't be read is no rest.
+func ParseRest(text string) (until time.Time, rests int) {
+	when, often, _ := strings.Cut(text, " ")
+	until, err := time.Parse(time.RFC3339, when)
+	n, bad := strconv.Atoi(often)
+	if err != nil || bad != nil || n < 0 {
+		return time.Time{}, 0
+	}
+	return until, n
 }

@@ -18,8 +18,9 @@ type Snapshot struct {
 	Now time.Time
 	// Demand and Supply are the Rev of the last change to pods that need a place, and to anything else that a
 	// placement depends on; Help is that of the last change that may give room to a pod that found none. Two snapshots
-	// with the same Demand and Supply have the same placement.
-	Demand, Supply, Help uint64
+	// with the same Demand and Supply have the same placement. Stakes is the Rev of the last change to what matters to nobody
+	// but a search for cheaper nodes.
+	Demand, Supply, Help, Stakes uint64
 
 	Names   *resource.Names
 	Pools   []*Pool
@@ -36,6 +37,10 @@ type Snapshot struct {
 	Attached map[string][]string
 	// Census is what the cloud last said it runs; nil before its first answer.
 	Census *Census
+	// Evicted counts, by owner UID, the pods that were evicted to save money within the last hour; Rested is when the first
+	// of them is an hour ago.
+	Evicted map[string]int
+	Rested  map[string]time.Time
 	// Notes are what should be told to people although no decision depends on it.
 	Notes []Note
 
@@ -70,6 +75,8 @@ type view struct {
 	claimOf     map[string]*Claim // by node name
 	byProvider  map[string]*Node
 	claimsOf    map[string][]*Claim // by pool
+	members     map[string][]*Claim // by move
+	replaced    map[string]bool     // moves for which claims have been made
 	kin         map[string]*kin     // by owner UID
 	pendingPods []*Pod
 	// told are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still waits.
@@ -126,6 +133,18 @@ func (s *Snapshot) Seal() *Snapshot {
 func (v *view) addClaim(c *Claim) {
 	v.claim[c.Name] = c
 	v.claimsOf[c.Pool] = append(v.claimsOf[c.Pool], c)
+	if c.Move != "" {
+		if v.members == nil {
+			v.members = make(map[string][]*Claim)
+		}
+		v.members[c.Move] = append(v.members[c.Move], c)
+	}
+	if c.Replaces != "" && c.Deleting.IsZero() {
+		if v.replaced == nil {
+			v.replaced = make(map[string]bool)
+		}
+		v.replaced[c.Replaces] = true
+	}
 	if c.ProviderID == "" {
 		return
 	}
@@ -219,6 +238,9 @@ func (s *Snapshot) ClaimOf(node string) *Claim { return s.view.claimOf[node] }
 // ClaimsOf lists a pool's claims.
 func (s *Snapshot) ClaimsOf(pool string) []*Claim { return s.view.claimsOf[pool] }
 
+// Members lists the claims whose nodes go in a move.
+func (s *Snapshot) Members(move string) []*Claim { return s.view.members[move] }
+
 // PodsOn lists the pods that take up room on a node.
 func (s *Snapshot) PodsOn(node string) []*Pod {
 	if t := s.view.podsOn[node]; t != nil {
@@ -246,6 +268,49 @@ func (s *Snapshot) Awaited(node string) bool { return s.view.nominated[node] }
 
 // Pending lists the pods that kube-scheduler could not place, and those of the same class that it has not looked at yet.
 func (s *Snapshot) Pending() []*Pod { return s.view.pendingPods }
+
+// Homeless lists the pods that are between two nodes, beside those that are pending: pods that kube-scheduler has yet to look
+// at and, of pods that are leaving nodes on their way out, those whose owners have not made another yet.
+func (s *Snapshot) Homeless() []*Pod {
+	var out []*Pod
+	lacking := make(map[string]int)
+	for _, p := range s.Pods {
+		if p.Waiting() && p.Owner != "" && !s.view.hopeless(p) {
+			out = append(out, p)
+			continue
+		}
+		if p.Deleting.IsZero() || p.Owner == "" || p.Daemon || p.Mirror || !p.Holds() || !s.leaves(p.Node) {
+			continue
+		}
+		left, known := lacking[p.Owner]
+		if !known {
+			left = s.lacks(p.Owner)
+		}
+		lacking[p.Owner] = left - 1
+		if left > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// leaves reports whether the node is on its way out.
+func (s *Snapshot) leaves(node string) bool {
+	n, c := s.view.node[node], s.view.claimOf[node]
+	return n != nil && !n.Deleting.IsZero() || c != nil && !c.Deleting.IsZero()
+}
+
+// lacks is how many pods the owner wants beyond those that are there.
+func (s *Snapshot) lacks(owner string) int {
+	o, ok := s.Owners[owner]
+	if !ok || !o.Known {
+		return 0
+	}
+	if family := s.view.kin[owner]; family != nil {
+		return o.Desired - family.there
+	}
+	return o.Desired
+}
 
 // NewAt is when a pending pod became something to plan for: when kube-scheduler gave up on it, or on one of its kind that it
 // is planned for together with.

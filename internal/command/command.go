@@ -40,6 +40,8 @@ type CreateClaim struct {
 	Relaxed bool
 	// Price of the cheapest offering that meets the requirements: what the planner expects to pay per hour.
 	Price float64
+	// Replaces is the disruption that the node is made for, if it is.
+	Replaces string
 }
 
 // Nominate tells kube-scheduler on which node a pod is expected, so that it puts it there and keeps the room for it.
@@ -70,11 +72,21 @@ type Initialize struct{ Claim, Node string }
 // Fence keeps new pods off a node that is to go, before anything that can't be undone is done.
 type Fence struct {
 	Claim, Node string
-	Reason      Reason
+	// UID of the claim: a namesake is left alone. Empty for anybody's.
+	UID    string
+	Reason Reason
+	// Move is the disruption that the node goes in; empty if it goes alone and nothing takes its place.
+	Move string
 }
 
-// Unfence opens a node again that turned out to be needed.
-type Unfence struct{ Claim, Node string }
+// Unfence opens a node again that turned out to be needed. UID is as with Fence.
+type Unfence struct {
+	Claim, UID, Node string
+	// RestUntil is written to the claim if it is set: until then the node is not tried again. Rests is how often that has
+	// happened now.
+	RestUntil time.Time
+	Rests     int
+}
 
 // DeleteClaim begins the end of a node.
 type DeleteClaim struct {
@@ -125,6 +137,13 @@ type SetPool struct {
 	Status cluster.PoolStatus
 }
 
+// StampPool writes the hash of a pool's template on the pool. A namesake, with another UID, is left alone.
+type StampPool struct{ Pool, UID, Hash, Version string }
+
+// StampClaim writes a hash on a claim that has none, or one that was computed in another way: the claim counts as made from
+// the template as it is now.
+type StampClaim struct{ Claim, UID, Hash, Version string }
+
 // SetClaim writes conditions of a claim, the time of its last pod event and the time by which it must be gone, where they
 // are set.
 type SetClaim struct {
@@ -157,9 +176,11 @@ func (c Release) Key() string {
 	}
 	return "release/node/" + c.Node
 }
-func (c Adopt) Key() string    { return "adopt/" + c.Claim }
-func (c SetPool) Key() string  { return "pool/" + c.Pool }
-func (c SetClaim) Key() string { return "claim/" + c.Claim }
+func (c Adopt) Key() string      { return "adopt/" + c.Claim }
+func (c SetPool) Key() string    { return "pool/" + c.Pool }
+func (c StampPool) Key() string  { return "stamp-pool/" + c.Pool }
+func (c StampClaim) Key() string { return "stamp-claim/" + c.Claim }
+func (c SetClaim) Key() string   { return "claim/" + c.Claim }
 
 func (CreateClaim) command()    {}
 func (Nominate) command()       {}
@@ -177,6 +198,8 @@ func (Release) command()        {}
 func (Adopt) command()          {}
 func (SetPool) command()        {}
 func (SetClaim) command()       {}
+func (StampPool) command()      {}
+func (StampClaim) command()     {}
 
 // Reason says why something was done, in the words of metrics and conditions.
 type Reason string
@@ -196,6 +219,8 @@ const (
 	ClaimMissing          Reason = "ClaimMissing"
 	InitializationTimeout Reason = "InitializationTimeout"
 	Expired               Reason = "Expired"
+	Underutilized         Reason = "Underutilized"
+	Drifted               Reason = "Drifted"
 	Unhealthy             Reason = "Unhealthy"
 	// LaunchesRefused: other launches of the pool have failed, and this one would too.
 	LaunchesRefused Reason = "LaunchesRefused"

@@ -4,6 +4,7 @@
 package disrupt
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -16,6 +17,14 @@ type Result struct {
 	WakeAt   time.Time
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
+	// Wanted are new nodes for moves. Begun are the moves that begin now, GivenUp those that don't come about, Would those of
+	// which a dry run only tells.
+	Wanted  []Wanted
+	Begun   []Move
+	GivenUp []GivenUp
+	Would   []Move
+	// Passed are moves that a search has found and that are not begun.
+	Passed []GivenUp
 }
 
 // Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and
@@ -24,28 +33,49 @@ type Result struct {
 //
 // A new node that no pod has reached yet is kept for the nomination time even if no pod is to go there at this moment:
 // the pod it was made for may be between its old incarnation and its new one.
+//
+// Nodes that go in a move are left to it, and so is what was made to replace them for as long as one of them is there.
 func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration) Result {
+	return EmptyFrom(s, NewLedger(s), needed, nomination)
+}
+
+// EmptyFrom is Empty, drawing on the budgets of a ledger.
+func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, nomination time.Duration) Result {
 	var out Result
+	moves := movesUnderWay(s)
 	for _, p := range s.Pools {
 		if p.Static || p.Deleting {
 			continue
 		}
-		emptyPool(s, p, needed, nomination, &out)
+		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, nomination: nomination, out: &out}
+		e.run()
 	}
 	return out
 }
 
-func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nomination time.Duration, out *Result) {
-	allowed := allowance(s, p, string(command.Empty))
+// emptying is one look at the nodes of a pool.
+type emptying struct {
+	s          *cluster.Snapshot
+	l          *Ledger
+	pool       *cluster.Pool
+	moves      map[string]bool
+	needed     map[string]bool
+	nomination time.Duration
+	out        *Result
+}
+
+func (e *emptying) run() {
+	s, p, out := e.s, e.pool, e.out
+	wait, _ := WaitFor(p, command.Empty)
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
-		if n == nil || c.Foreign || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
+		if n == nil || c.Foreign || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
-		idle := IsEmpty(s, c, n) && !needed[n.Name] && !p.ConsolidateAfter.Never
+		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c)) && !e.moves[c.Replaces]
 		switch {
-		case Fenced(c, n) && (!idle || allowed < 0):
-			allowed++
+		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
+			e.l.Give(p.Name, 1)
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
 		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
@@ -54,16 +84,30 @@ func emptyPool(s *cluster.Snapshot, p *cluster.Pool, needed map[string]bool, nom
 			// The fence is down and the reason is still written on the claim: whoever took it down was cut short.
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case s.Now.Before(quietAt(p, c, nomination)):
-			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(p, c, nomination))
-		case allowed > 0:
-			allowed--
+		case s.Now.Before(quietAt(wait, c, e.nomination)):
+			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.nomination))
+		case !e.l.Take(p.Name, command.Empty, 1):
+		case p.Care.DryRun:
+			e.would(c, n)
+		default:
 			out.Commands = append(out.Commands, command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Empty})
 		}
 	}
 	for i := range p.Budgets {
 		out.WakeAt = cluster.Earlier(out.WakeAt, p.Budgets[i].Changes)
 	}
+}
+
+// stray reports whether the node was made to replace others and never got a pod: their move has been given up, and a pool
+// that keeps its nodes for ever has not asked for this one.
+func stray(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
+
+// would tells that a dry run keeps the node from going.
+func (e *emptying) would(c *cluster.Claim, n *cluster.Node) {
+	m := Move{ID: MoveID(command.Empty, []string{c.Name}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
+	e.out.Would = append(e.out.Would, m)
+	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved", m.Before*hoursPerMonth)
+	e.out.Notes = append(e.out.Notes, n.Note(string(DryRun), text), c.Note(string(DryRun), text))
 }
 
 // Fenced reports whether it was we who fenced the node: the reason is written on its claim, or the label that comes with our
@@ -80,8 +124,8 @@ func tainted(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, c
 
 // underWay reports whether something is being done to the node whose effect the snapshot does not show yet.
 func underWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	return s.Busy[command.Fence{Node: n.Name}.Key()] || s.Busy[command.Unfence{Node: n.Name}.Key()] ||
-		s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]
+	return len(s.Busy) > 0 && (s.Busy[command.Fence{Node: n.Name}.Key()] || s.Busy[command.Unfence{Node: n.Name}.Key()] ||
+		s.Busy[command.DeleteClaim{Claim: c.Name}.Key()])
 }
 
 // IsEmpty reports whether nothing on the node is a reason to keep it.
@@ -95,45 +139,4 @@ func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 		}
 	}
 	return !s.Awaited(n.Name) // kube-scheduler has chosen it for a pod that will come
-}
-
-// quietAt is when the node has been left alone for long enough.
-func quietAt(p *cluster.Pool, c *cluster.Claim, nomination time.Duration) time.Time {
-	since := c.Condition(cluster.Initialized).Since
-	if c.LastPodEvent.IsZero() {
-		return since.Add(max(p.ConsolidateAfter.For, nomination))
-	}
-	if c.LastPodEvent.After(since) {
-		since = c.LastPodEvent
-	}
-	return since.Add(p.ConsolidateAfter.For)
-}
-
-// allowance is how many more of the pool's nodes may be disrupted for the reason.
-func allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) int {
-	allowed, out := Allowance(s, p, reason)
-	return allowed - out
-}
-
-// Allowance is how many of the pool's nodes may be out at the same time for the reason, the least that an active budget
-// allows, and how many are out already, whoever took them.
-func Allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
-	total := 0
-	for _, c := range s.ClaimsOf(p.Name) {
-		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
-			continue
-		}
-		total++
-		n := s.NodeOf(c.Name)
-		if n == nil || !n.Ready || !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
-			out++
-		}
-	}
-	allowed = total
-	for i := range p.Budgets {
-		if p.Budgets[i].Covers(reason) {
-			allowed = min(allowed, p.Budgets[i].Allows(total))
-		}
-	}
-	return allowed, out
 }

@@ -14,6 +14,8 @@ type RepairSettings struct {
 	Enabled bool
 	// Policies name the conditions of a node that call for its replacement.
 	Policies []RepairPolicy
+	// Legacy ends sick nodes at once, without waiting for what is to take their place.
+	Legacy bool
 	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is elsewhere.
 	MaxUnhealthy int
 }
@@ -24,18 +26,88 @@ type RepairPolicy struct {
 	Toleration   time.Duration
 }
 
-// Repair removes nodes that are beyond hope. What is wrong with many nodes of a pool at the same time, however briefly, is
-// not wrong with the nodes: then none is touched.
+// Repair removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the settings ask for
+// it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong with the nodes: then none
+// is touched.
 func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 	var out Result
 	if !set.Enabled || len(set.Policies) == 0 {
 		return out
 	}
-	for _, p := range s.Pools {
-		repairGroup(s, s.ClaimsOf(p.Name), set, p, &out)
+	end := func(c *cluster.Claim, n *cluster.Node, ill illness) bool {
+		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
+			Deadline: s.Now, Condition: ill.policy.Type, Message: ill.message(n)})
+		return true
 	}
-	repairGroup(s, s.ClaimsOf(""), set, nil, &out)
+	if set.Legacy {
+		for _, p := range s.Pools {
+			repairGroup(s, s.ClaimsOf(p.Name), set, p, &out, end)
+		}
+	}
+	repairGroup(s, s.ClaimsOf(""), set, nil, &out, end)
 	return out
+}
+
+// message says what ails the node.
+func (i *illness) message(n *cluster.Node) string {
+	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", i.policy.Type, n.Name, i.policy.Status, i.policy.Toleration)
+}
+
+// repair begins the replacement of sick nodes. They go like the others, when what takes their place is up, but then nobody on
+// them is asked.
+func (d *desk) repair() {
+	set := d.orders.Repair
+	if !set.Enabled || len(set.Policies) == 0 || set.Legacy {
+		return
+	}
+	for _, p := range d.s.Pools {
+		if p.Deleting {
+			continue
+		}
+		repairGroup(d.s, d.s.ClaimsOf(p.Name), set, p, &d.Result, func(c *cluster.Claim, n *cluster.Node, _ illness) bool {
+			if d.gone[n.Name] {
+				return false
+			}
+			if d.s.Now.Before(c.RestUntil) {
+				d.wake(c.RestUntil)
+				return false
+			}
+			return d.admit(c, n, p)
+		})
+	}
+}
+
+// admit lines a sick node up to be replaced. Its pool's budgets have been asked.
+func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
+	g := &group{id: MoveID(command.Unhealthy, []string{c.Name}), reason: command.Unhealthy, static: p.Static,
+		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
+	d.estimate(&g.nodes[0])
+	if p.Care.DryRun {
+		d.would(g.move(nil), g.nodes)
+		return true
+	}
+	if n.Ready { // one that is not counts as out already
+		g.taken = true
+		d.ledger.Give(p.Name, -1)
+	}
+	d.gone[n.Name] = true
+	d.groups = append(d.groups, g)
+	return true
+}
+
+// diagnoseAll finds the nodes that are beyond hope, by claim.
+func (d *desk) diagnoseAll() {
+	d.sick = make(map[string]illness)
+	if !d.orders.Repair.Enabled {
+		return
+	}
+	for _, c := range d.s.Claims {
+		if n := d.s.NodeOf(c.Name); n != nil && !n.DoNotRepair && !c.DoNotRepair {
+			if ill, sick := diagnose(n, d.orders.Repair.Policies); sick && !d.s.Now.Before(ill.due()) {
+				d.sick[c.Name] = ill
+			}
+		}
+	}
 }
 
 // illness is what ails a node, and when that has been tolerated for long enough.
@@ -59,7 +131,7 @@ func budget(p *cluster.Pool, total, leaving int) int {
 }
 
 // repairGroup looks after the nodes of a pool, or those without one (p is nil).
-func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result) {
+func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result, begin func(*cluster.Claim, *cluster.Node, illness) bool) {
 	group := "all standalone NodeClaims"
 	leaving, total, sick := 0, 0, make(map[string]illness)
 	for _, c := range claims {
@@ -82,7 +154,7 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 	for _, c := range claims {
 		ill, is := sick[c.Name]
 		n := s.NodeOf(c.Name)
-		if !is || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair {
+		if !is || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
 			continue
 		}
 		if s.Now.Before(ill.due()) {
@@ -98,9 +170,9 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 			out.Notes = append(out.Notes, blocked(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
 			continue
 		}
-		left--
-		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy, Deadline: s.Now, Condition: ill.policy.Type,
-			Message: fmt.Sprintf("condition %s of node %s has been %s for %s or longer", ill.policy.Type, n.Name, ill.policy.Status, ill.policy.Toleration)})
+		if begin(c, n, ill) {
+			left--
+		}
 	}
 }
 

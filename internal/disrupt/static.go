@@ -23,7 +23,7 @@ func Static(s *cluster.Snapshot, settings schedule.Settings) Result {
 		}
 		var staying []*cluster.Claim
 		for _, c := range s.ClaimsOf(p.Name) {
-			if c.Deleting.IsZero() && !c.Foreign && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] {
+			if c.Deleting.IsZero() && !c.Foreign && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && counts(s, c) {
 				staying = append(staying, c)
 			}
 		}

@@ -28,7 +28,7 @@ import (
 type Book struct {
 	mu      sync.Mutex
 	rev     uint64
-	revs    struct{ demand, supply, help uint64 } // the rev of the last change of each kind
+	revs    struct{ demand, supply, help, stakes uint64 } // the rev of the last change of each kind
 	changed chan struct{}
 	now     func() time.Time
 	labels  validate.Labels
@@ -97,6 +97,9 @@ type Book struct {
 	refused   map[string]time.Time // launches that were, by claim UID
 	count     chan struct{}        // wakes Census
 	census    census
+	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
+	started   time.Time
+	drift     drifts
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
 	followed  signal    // the pods that were there at the start are known
@@ -124,7 +127,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		joining: make(map[string]launches), refused: make(map[string]time.Time), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
-		holds: make(map[string]*hold),
+		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -159,11 +162,12 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.measureAgain()
 	b.sweep()
 	s := &cluster.Snapshot{
-		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
+		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
 		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)),
 	}
+	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {
 		s.Nodes = append(s.Nodes, e.node)
 	}
@@ -202,6 +206,7 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 			c.LastPodEvent = at
 		}
 		_, c.InstanceGone = b.gone[c.UID]
+		c.DriftedFrom = b.driftOf(&c)
 		if refused, ok := b.refusedLaunch(&c); ok {
 			c.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
 				return have.Type == refused.Type
@@ -230,6 +235,7 @@ func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
 		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
 		Requests: c.Requests, Seats: c.Seats, Price: c.Price,
+		Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version, Replaces: c.Replaces,
 	}
 }
 

@@ -17,6 +17,8 @@ const (
 	supply
 	// help: the change may give room to a pod that found none.
 	help
+	// stakes: no placement depends on it, but which nodes may go does.
+	stakes
 
 	nothing change = 0
 	room           = supply | help
@@ -43,12 +45,18 @@ func (b *Book) note(c change) {
 	if c&help != 0 {
 		b.revs.help = b.rev
 	}
+	if c&stakes != 0 {
+		b.revs.stakes = b.rev
+	}
 }
 
 // podChange says what it means that a pod has come (no old), gone (no now) or changed.
 func podChange(old, now *cluster.Pod) change {
 	c := nothing
 	if old != nil && now != nil && placedAlike(old, now) {
+		if old.EvictionCost != now.EvictionCost {
+			return stakes
+		}
 		return nothing
 	}
 	if needy(old) || needy(now) {
@@ -70,6 +78,7 @@ func placedAlike(old, now *cluster.Pod) bool {
 	for _, p := range []*cluster.Pod{&x, &y} {
 		p.Nominated = "" // whether that leaves the pod to us shows in Unschedulable
 		p.Ready, p.Started, p.DoNotDisruptUntil, p.Phase, p.Limits = false, time.Time{}, time.Time{}, "", nil
+		p.EvictionCost = 0
 	}
 	return reflect.DeepEqual(&x, &y)
 }

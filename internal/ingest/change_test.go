@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +39,7 @@ func moved(b *Book, change func()) string {
 	for _, kind := range []struct {
 		name string
 		same bool
-	}{{"demand", before.Demand == after.Demand}, {"supply", before.Supply == after.Supply}, {"help", before.Help == after.Help}} {
+	}{{"demand", before.Demand == after.Demand}, {"supply", before.Supply == after.Supply}, {"help", before.Help == after.Help}, {"stakes", before.Stakes == after.Stakes}} {
 		if !kind.same {
 			out = append(out, kind.name)
 		}
@@ -357,5 +358,49 @@ func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	s = b.Snapshot()
 	if _, ok := s.Names.Lookup("example.com/r3"); !ok {
 		t.Error("r3 has not come back")
+	}
+}
+
+// What only decides which nodes may go moves the stakes and no placement.
+func TestStakes(t *testing.T) {
+	b, _ := newBook()
+	b.SetClaim(claimObject("a", "1"))
+	b.SetPod(placedPod("p", "n"))
+	b.SetPool(pool("default"))
+	claim := func(change func(*v1.NodeClaim)) func() {
+		return func() { b.SetClaim(with(claimObject("a", "2"), change)) }
+	}
+	poolOf := func(change func(*v1.NodePool)) func() { return func() { b.SetPool(with(pool("default"), change)) } }
+	noted := func(key, value string) map[string]string { return map[string]string{key: value} }
+	day, hour := "@daily", "@hourly"
+	window := func(p *v1.NodePool, schedule *string) {
+		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: schedule, Duration: &metav1.Duration{Duration: time.Hour}}}
+	}
+	for _, c := range []struct {
+		what   string
+		change func()
+		want   string
+	}{
+		{"a claim is protected", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.DoNotDisruptAnnotationKey, "true") }), "stakes"},
+		{"it rests", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.RestAnnotation, "2026-11-15T12:30:00Z 1") }), "stakes"},
+		{"it is stamped", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "1") }), "stakes"}, // the rest is over
+		{"and again", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "2") }), "rev"},
+		{"it goes in a move", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.MoveAnnotation, "m") }), "supply help"},
+		{"a pod's eviction costs more", func() {
+			b.SetPod(with(placedPod("p", "n"), func(p *corev1.Pod) { p.Annotations = noted(corev1.PodDeletionCost, "5") }))
+		}, "stakes"},
+		{"a pool says to be careful", poolOf(func(p *v1.NodePool) { p.Annotations = noted(dryRunAnnotation, "true") }), "stakes"},
+		{"its hash is written", poolOf(func(p *v1.NodePool) {
+			p.Annotations = map[string]string{dryRunAnnotation: "true", v1.NodePoolHashAnnotationKey: "1"}
+		}), "rev"},
+		{"another policy", poolOf(func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced }), "stakes"},
+		{"a window", poolOf(func(p *v1.NodePool) { window(p, &day) }), "stakes"},
+		{"the same window", poolOf(func(p *v1.NodePool) { window(p, &day) }), ""},
+		{"another window", poolOf(func(p *v1.NodePool) { window(p, &hour) }), "stakes"},
+		{"a disruption budget of pods", func() { b.SetGuard(budget(func(*policyv1.PodDisruptionBudget) {})) }, "stakes"},
+	} {
+		if got := moved(b, c.change); got != c.want {
+			t.Errorf("%s: %q moved, want %q", c.what, got, c.want)
+		}
 	}
 }

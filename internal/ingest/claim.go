@@ -41,7 +41,12 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		DoNotDisrupt: claim.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
 		DoNotRepair:  claim.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Expire:       waitOf(claim.Spec.ExpireAfter),
+		Hash:         claim.Annotations[v1.NodePoolHashAnnotationKey],
+		HashVersion:  claim.Annotations[v1.NodePoolHashVersionAnnotationKey],
+		Move:         claim.Annotations[cluster.MoveAnnotation],
+		Replaces:     claim.Annotations[cluster.ReplacesAnnotation],
 	}
+	c.RestUntil, c.Rests = cluster.ParseRest(claim.Annotations[cluster.RestAnnotation])
 	b.readDeadline(c, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
 	if c.Standalone() {
 		for _, problem := range validate.NodeClaim(claim, b.labels) {
@@ -63,7 +68,11 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	}
 	// Seats that can't be read reserve nothing; the pods then find the node's room like any other pod.
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
+	b.followDrift(c, claim.Spec.NodeClassRef)
 	old := b.claims[c.Name]
+	if old != nil && old.claim.UID != c.UID {
+		delete(b.drift.of, old.claim.UID)
+	}
 	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
 	settled := b.settle(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
@@ -124,6 +133,7 @@ func (b *Book) DeleteClaim(name string) {
 		delete(b.claims, name)
 		b.dropProvider(e.claim)
 		delete(b.refused, e.claim.UID)
+		delete(b.drift.of, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
 		what |= b.judgeAgain(b.nodeBy[e.claim.ProviderID])
 	}
@@ -151,15 +161,19 @@ func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool
 	if reflect.DeepEqual(x, y) {
 		return nothing, false
 	}
+	if x.DoNotDisrupt != y.DoNotDisrupt || !x.RestUntil.Equal(y.RestUntil) {
+		what = stakes
+	}
 	for _, c := range []*cluster.Claim{&x, &y} {
+		c.Hash, c.HashVersion, c.RestUntil, c.Rests = "", "", time.Time{}, 0
 		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
 		c.HasTerminationGrace, c.TerminationGrace, c.Expire, c.Deadline, c.DoNotRepair = false, 0, cluster.Wait{}, time.Time{}, false
 		c.Conditions = states(c.Conditions)
 	}
 	if reflect.DeepEqual(x, y) {
-		return nothing, true
+		return what, true
 	}
-	return room, true
+	return what | room, true
 }
 
 // states are the conditions that say how far a claim has come, without the words around them.

@@ -140,6 +140,11 @@ func (b *Book) learn(o command.Outcome) change {
 		}
 	case command.LaunchInstance:
 		what |= b.learnLaunch(c, o)
+	case command.Evict:
+		if o.Err == nil {
+			b.noteEviction(c, o.At)
+			what |= stakes
+		}
 	case command.DeleteClaim:
 		if e := b.claims[c.Claim]; e != nil && o.Err == nil && failedToJoin(c) {
 			b.joined(e.claim.Pool, false)
@@ -246,6 +251,7 @@ func (b *Book) expire(now time.Time) {
 	b.easeShortages(now)
 	b.easeHolds(now)
 	b.endProtection(now)
+	b.forgetEvictions(now)
 	for key, r := range b.retries {
 		if now.After(r.NotBefore.Add(10 * lastRetry)) {
 			delete(b.retries, key)

@@ -53,7 +53,7 @@ func (b *Book) putGuard(id string, g *cluster.Guard) {
 	case old != nil && g != nil && old.Allowed == g.Allowed && sparesUnready(old) == sparesUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
 		b.note(nothing) // the counts move with every pod that comes or goes, and nobody waits for them
 	default:
-		b.touch(nothing)
+		b.touch(stakes)
 	}
 }
 

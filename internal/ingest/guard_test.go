@@ -62,10 +62,10 @@ func TestGuardsMoveRevisions(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"a budget comes", set(func(*policyv1.PodDisruptionBudget) {}), "rev"},
+		{"a budget comes", set(func(*policyv1.PodDisruptionBudget) {}), "stakes"},
 		{"it is the same", set(func(p *policyv1.PodDisruptionBudget) { p.ResourceVersion = "9" }), ""},
 		{"a pod more is healthy", set(func(p *policyv1.PodDisruptionBudget) { p.Status.CurrentHealthy = 6 }), "quiet rev"},
-		{"it allows less", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DisruptionsAllowed = 1 }), "rev"},
+		{"it allows less", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DisruptionsAllowed = 1 }), "stakes"},
 		{"it will never let a pod go", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy = 5 }), "demand supply help"},
 		{"it holds other pods for good", set(func(p *policyv1.PodDisruptionBudget) {
 			p.Status.DesiredHealthy, p.Spec.Selector = 5, labelled("app", "db")

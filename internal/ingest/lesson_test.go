@@ -92,7 +92,7 @@ func TestTooSmallNodeIsNotBoughtAgain(t *testing.T) {
 	clock.tick(time.Minute)
 	policy := plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}
 	types := func() (bought []string, reasons int) {
-		p := plan.Make(b.Snapshot(), policy, nil)
+		p := plan.Make(b.Snapshot(), policy, nil, nil)
 		for _, c := range p.Commands {
 			if create, ok := c.(command.CreateClaim); ok {
 				values, _ := create.Requirements.Get(cluster.InstanceTypeLabel)

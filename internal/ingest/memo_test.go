@@ -61,7 +61,7 @@ func TestRememberingChangesNothing(t *testing.T) {
 		for step := range 40 {
 			d.happen(step)
 			s := d.b.Snapshot()
-			p, fresh := plan.Make(s, plan.Policy{}, d.before), plan.Make(s, plan.Policy{}, nil)
+			p, fresh := plan.Make(s, plan.Policy{}, d.before, nil), plan.Make(s, plan.Policy{}, nil, nil)
 			if !p.Provisioned {
 				continue
 			}

@@ -88,5 +88,5 @@ func wants(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	if replicas != nil {
 		n = int(*replicas)
 	}
-	return cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Known: true, Desired: n}
+	return cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
 }

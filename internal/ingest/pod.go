@@ -25,6 +25,9 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		b.pods.set(p.UID, p)
 		b.awaitEnding(old, p)
 		b.notePodEvent(old, p, cameAt(pod))
+		if old == nil {
+			b.supposeEviction(p)
+		}
 		b.mountMoved(p.UID)
 	}
 	settled := b.settle(command.KindPod, p.UID)
@@ -33,7 +36,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	case same, !quiet(old, p), settled, b.leaving(p.Node):
 		b.touch(podChange(old, p))
 	default:
-		b.note(nothing)
+		b.note(podChange(old, p))
 	}
 }
 
@@ -58,6 +61,7 @@ func (b *Book) removePod(uid string) {
 	b.unmount(old.UID)
 	b.strikeNominee(old)
 	b.forgetNote("Pod", old.UID)
+	b.forgetNote("PodCost", old.UID)
 	b.defaults.forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settle(command.KindPod, old.UID)
@@ -136,6 +140,7 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		}
 		p.Deleting = pod.DeletionTimestamp.Add(-p.Grace)
 	}
+	b.readEvictionCost(p, pod)
 	b.judge(p, pod, old)
 	return p
 }

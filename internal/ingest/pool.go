@@ -3,11 +3,8 @@ package ingest
 import (
 	"fmt"
 	"reflect"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -25,12 +22,6 @@ type poolEntry struct {
 	object  *v1.NodePool
 	version uint64
 	windows []window // by budget
-}
-
-// window is when a budget holds: always, or for a while after each tick of a schedule.
-type window struct {
-	schedule cron.Schedule // nil for always
-	length   time.Duration
 }
 
 // SetPool takes in a NodePool as the API server shows it.
@@ -71,6 +62,8 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 			p.Problems = append(p.Problems, problem)
 		}
 	}
+	b.readStamp(p, pool)
+	b.readCare(p, pool)
 	p.Status = cluster.PoolStatus{
 		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
 		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
@@ -94,6 +87,8 @@ func (b *Book) putPool(e *poolEntry) {
 	switch {
 	case old == nil || !reflect.DeepEqual(placing(old.pool), placing(e.pool)):
 		b.touch(room)
+	case !reflect.DeepEqual(old.object.Spec.Disruption, e.object.Spec.Disruption), !reflect.DeepEqual(old.pool.Care, e.pool.Care):
+		b.touch(stakes)
 	case settled || !reflect.DeepEqual(old.pool, e.pool):
 		b.touch(nothing)
 	}
@@ -104,6 +99,7 @@ func placing(p *cluster.Pool) cluster.Pool {
 	out := *p
 	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.Wait{}
 	out.Replicas, out.Timeouts = 0, cluster.Timeouts{}
+	out.Stamped, out.Care = cluster.Stamp{}, cluster.Care{}
 	return out
 }
 
@@ -143,22 +139,6 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 	return l
 }
 
-func budgetOf(in *v1.Budget) (cluster.Budget, window) {
-	out := cluster.Budget{}
-	for _, r := range in.Reasons {
-		out.Reasons = append(out.Reasons, string(r))
-	}
-	text, percent := strings.CutSuffix(in.Nodes, "%")
-	n, err := strconv.Atoi(text)
-	out.Nodes, out.Percent, out.Broken = n, percent, err != nil
-	if in.Schedule == nil || in.Duration == nil {
-		return out, window{}
-	}
-	schedule, err := cron.ParseStandard("TZ=UTC " + *in.Schedule)
-	out.Broken = out.Broken || err != nil
-	return out, window{schedule: schedule, length: in.Duration.Duration}
-}
-
 // poolNow is the pool with everything that depends on the moment: its class, its catalog and which budgets hold. The
 // lock is held.
 func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
@@ -178,18 +158,6 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 		p.Budgets[i].Active, p.Budgets[i].Changes = e.windows[i].at(now)
 	}
 	return &p
-}
-
-// at says whether the window is open, and when that changes.
-func (w window) at(now time.Time) (open bool, changes time.Time) {
-	if w.schedule == nil {
-		return true, time.Time{}
-	}
-	began := w.schedule.Next(now.UTC().Add(-w.length))
-	if began.IsZero() || began.After(now) {
-		return false, began
-	}
-	return true, began.Add(w.length)
 }
 
 // classState says whether a pool's NodeClass can be used. The lock is held.
@@ -222,6 +190,7 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 	b.class[ref] = state
 	if known && changed {
 		b.unlearn(ref)
+		b.driftSoon(ref)
 	}
 	b.fetchSoon() // a class that has become ready may have pools waiting for it
 	for name, e := range b.pools {
@@ -237,6 +206,7 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.class, ref)
+	delete(b.drift.versions, ref)
 	b.unlearn(ref)
 	delete(b.lessons, ref)
 	b.touch(room)

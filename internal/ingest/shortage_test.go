@@ -148,7 +148,7 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	policy := plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}
 	clock.tick(time.Minute)
 	creates := func() (out []command.CreateClaim) {
-		p := plan.Make(b.Snapshot(), policy, nil)
+		p := plan.Make(b.Snapshot(), policy, nil, nil)
 		for _, c := range p.Commands {
 			if create, ok := c.(command.CreateClaim); ok {
 				out = append(out, create)

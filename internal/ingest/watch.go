@@ -108,6 +108,7 @@ func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
 	w.watch(obj, func(obj any) {
 		u := obj.(*unstructured.Unstructured)
 		b.SetNodeClass(ref(u.GetName()), nodeClassState(u))
+		b.SeeNodeClass(ref(u.GetName()), u.GetResourceVersion())
 	}, func(obj client.Object) { b.DeleteNodeClass(ref(obj.GetName())) })
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -49,6 +50,8 @@ type Observer interface {
 	Planning()
 	Planned(*cluster.Snapshot, *plan.Plan, time.Duration)
 	Done(*cluster.Snapshot, command.Outcome, time.Duration)
+	// Searched says what a search for cheaper nodes came to on a snapshot, just before a plan is made from it.
+	Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration)
 }
 
 // Loop plans and acts until it is told to stop.
@@ -65,13 +68,16 @@ type Loop struct {
 
 	hands chan struct{}
 	acts  sync.WaitGroup
-	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
+	// last is the last plan, as it was made. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
+	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
+	desk     desk
+	findings chan finding
 }
 
 // Run is the main loop. It returns when the context ends and every command under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
-	l.hands = make(chan struct{}, hands)
+	l.hands, l.findings = make(chan struct{}, hands), make(chan finding, 1)
 	defer l.acts.Wait()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -81,6 +87,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.World.Changed():
+		case f := <-l.findings:
+			l.desk.done(f, f.took)
 		case <-wake.C:
 		}
 
@@ -101,16 +109,23 @@ func (l *Loop) Run(ctx context.Context) error {
 }
 
 // Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their own
-// drives the loop by Pass and Carry instead of Run.
+// drives the loop by Pass and Carry instead of Run; a search for cheaper nodes is then made at the end of a pass, and what it
+// found is in the next.
 func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	l.Observer.Planning()
+	found := l.desk.take()
+	var proposal *disrupt.Proposal
+	if found != nil {
+		proposal = &found.proposal
+		l.Observer.Searched(found.snapshot, proposal, found.took)
+	}
 	began := time.Now()
 	s := l.World.Snapshot()
-	p := plan.Make(s, l.Policy, l.last)
+	p := plan.Make(s, l.Policy, l.last, proposal)
 	took := time.Since(began)
+	made := p
+	l.last = &made
 	if p.Provisioned {
-		made := p
-		l.last = &made
 		l.World.Planned(p.Now)
 	}
 	if len(p.Commands) > 0 && l.World.Rev() != s.Rev {
@@ -122,6 +137,10 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		l.World.Begin(c)
 		begin(s, c)
 	}
+	if found != nil {
+		l.desk.used(found, &p, s.Now)
+	}
+	l.search(s, &p)
 	return p
 }
 

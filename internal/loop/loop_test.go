@@ -13,6 +13,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/validate"
@@ -48,8 +49,9 @@ func (a *actor) running() int { a.mu.Lock(); defer a.mu.Unlock(); return a.open 
 // silent tells nobody anything.
 type silent struct{ done chan command.Outcome }
 
-func (silent) Planning()                                            {}
-func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration) {}
+func (silent) Planning()                                                    {}
+func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration)         {}
+func (silent) Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration) {}
 func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
 	s.done <- o
 }

@@ -30,20 +30,20 @@ func (m *metrics) done(s *cluster.Snapshot, out command.Outcome, now time.Time) 
 		m.evictions.WithLabelValues(statusCode(out.Err)).Inc()
 	}
 	if out.Err != nil {
-		if c, ok := out.Command.(command.DeleteClaim); ok && voluntary(c.Reason) && !apierrors.IsConflict(out.Err) {
-			m.decisionsFailed.WithLabelValues("delete", reasonLabel(c.Reason), consolidation(c.Reason)).Inc()
+		if c, ok := out.Command.(command.DeleteClaim); ok && !apierrors.IsConflict(out.Err) {
+			m.notDeleted(s, c)
 		}
 		return
 	}
 	switch c := out.Command.(type) {
 	case command.CreateClaim:
 		if created(s, c, out.Writes) {
-			m.claimsCreated.WithLabelValues(string(c.Reason), c.Pool, truth(c.Relaxed)).Inc()
+			m.claimsCreated.WithLabelValues(reasonLabel(c.Reason), c.Pool, truth(c.Relaxed)).Inc()
 		}
 	case command.DeleteClaim:
 		m.disrupted(s, c)
 	case command.Unfence:
-		m.invalid.WithLabelValues(consolidation(command.Empty)).Inc()
+		m.reopened(s, c)
 	case command.Register:
 		if claim := s.Claim(c.Claim); claim != nil && !claim.Is(cluster.Registered) {
 			m.nodesCreated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.ZoneLabel)).Inc()
@@ -51,7 +51,7 @@ func (m *metrics) done(s *cluster.Snapshot, out command.Outcome, now time.Time) 
 	case command.SetClaim:
 		m.drained(s, c)
 	case command.Evict:
-		m.podsDrained.WithLabelValues(drainReason(s, c.Node)).Inc()
+		m.left(s, c)
 	case command.Terminate:
 		m.drainedAtOnce(s, c)
 		m.terminated(s, c, out.Gone, now)
@@ -69,49 +69,26 @@ func created(s *cluster.Snapshot, c command.CreateClaim, writes []command.Write)
 	return len(writes) == 0 || slices.ContainsFunc(writes, func(w command.Write) bool { return w.Created })
 }
 
-// disrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what somebody
-// else asked for is no disruption.
-func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
+// notDeleted counts a try to carry a decision out that failed.
+func (m *metrics) notDeleted(s *cluster.Snapshot, c command.DeleteClaim) {
 	claim := s.Claim(c.Claim)
-	if claim == nil || !claim.Deleting.IsZero() || c.Reason == command.Requested {
+	if !voluntary(c.Reason, claim) {
 		return
 	}
-	policy := ""
-	if p := s.Pool(claim.Pool); p != nil && c.Reason == command.Empty {
-		policy = snakeCase(string(p.Policy))
+	e := ending{reason: c.Reason}
+	if claim != nil {
+		e = endingOf(s, claim, c.Reason)
 	}
-	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel), terminationMode(claim)
-	if !c.Deadline.IsZero() { // its time is up whatever it says
-		mode = "forceful"
-	}
-	m.claimsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Inc()
-	if c.Reason == command.Unhealthy {
-		m.claimsUnhealthy.WithLabelValues(c.Condition, claim.Pool, capacity, "", mode).Inc()
-	}
-	moving := 0
-	if n := s.NodeOf(c.Claim); n != nil {
-		for _, p := range s.PodsOn(n.Name) {
-			if p.Reschedulable() {
-				moving++
-			}
-		}
-	}
-	m.podsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Add(float64(moving))
-	if voluntary(c.Reason) {
-		m.decisions.WithLabelValues("delete", reason, consolidation(c.Reason)).Inc()
-		m.decisionsByPool.WithLabelValues(claim.Pool, "delete", reason, consolidation(c.Reason)).Inc()
-	}
+	m.decisionsFailed.WithLabelValues(e.decision(), reasonLabel(c.Reason), e.kind()).Inc()
 }
 
-// voluntary reports whether the contract counts the reason among those that a budget may hold back.
-func voluntary(r command.Reason) bool { return r == command.Empty || r == command.Unhealthy }
-
-// consolidation is the contract's word for the way in which a reason saves money; empty for those that don't.
-func consolidation(r command.Reason) string {
-	if r == command.Empty {
-		return "empty"
+// left counts a pod that was made to leave its node.
+func (m *metrics) left(s *cluster.Snapshot, c command.Evict) {
+	reason := drainReason(s, c.Node)
+	m.podsDrained.WithLabelValues(reason).Inc()
+	if claim := s.ClaimOf(c.Node); claim != nil && saves(command.Reason(reason)) {
+		m.savingEvictions.WithLabelValues(claim.Pool).Inc()
 	}
-	return ""
 }
 
 // drained counts a node that has become free of pods.

@@ -61,13 +61,20 @@ func registered(t *testing.T) map[string]string {
 	return i.metrics
 }
 
-func TestDocumentNamesEveryMetric(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
+// document is the text of a document.
+func document(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "docs"}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+func TestDocumentNamesEveryMetric(t *testing.T) {
+	text := document(t, "reference", "metrics.md")
 	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(text, -1) {
 		labels := strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' || r == '`' })
 		slices.Sort(labels)
 		documented[row[1]] = row[2] + " " + strings.Join(labels, ",")
@@ -81,6 +88,15 @@ func TestDocumentNamesEveryMetric(t *testing.T) {
 	for name := range documented {
 		if have[name] == "" {
 			t.Errorf("docs/reference/metrics.md describes %s, which is not registered", name)
+		}
+	}
+}
+
+func TestDocumentNamesEveryEventOfDisruption(t *testing.T) {
+	text := document(t, "reference", "events.md")
+	for _, reason := range append(rationed(), terminating, "NodeRepairBlocked") {
+		if !strings.Contains(text, "`"+reason+"`") {
+			t.Errorf("docs/reference/events.md does not name %s", reason)
 		}
 	}
 }

@@ -23,6 +23,8 @@ const (
 	failuresPerSecond, failuresBurst = 20, 100
 	// Every claim passes through half a dozen conditions; in a burst of claims the log and the metrics must do.
 	transitionsPerSecond, transitionsBurst = 10, 100
+	// What disruption does and why nodes stay concerns every node of a cluster: each kind of event has a ration of its own.
+	disruptionsPerSecond, disruptionsBurst = 5, 100
 
 	warning          = corev1.EventTypeWarning
 	failedScheduling = "FailedScheduling"
@@ -39,20 +41,35 @@ type events struct {
 	now      func() time.Time
 	// Buckets ration the kinds of news of which there may be thousands at once.
 	nominations, failures, notes, transitions *bucket
-	// told is what events have said, logged what the log has.
-	told, logged *memory
+	// rations are those of what disruption tells, by reason.
+	rations map[string]*bucket
+	// told is what events have said, logged what the log has. lasting is for what holds for hours, and stayed for what the log
+	// says of it to those who look closer.
+	told, logged, lasting, stayed *memory
+	teller                        teller
 	// turn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
 	turn int
 }
 
 func newEvents(recorder Recorder, now func() time.Time) *events {
-	return &events{
-		recorder: recorder, now: now, told: newMemory(now), logged: newMemory(now),
+	e := &events{
+		recorder: recorder, now: now, told: newMemory(now), logged: newMemory(now), rations: make(map[string]*bucket),
+		lasting: newMemoryOf(now, toldAgain), stayed: newMemoryOf(now, toldAgain),
 		nominations: newBucket(nominationsPerSecond, nominationsBurst, now()),
 		failures:    newBucket(failuresPerSecond, failuresBurst, now()),
 		notes:       newBucket(failuresPerSecond, failuresBurst, now()),
 		transitions: newBucket(transitionsPerSecond, transitionsBurst, now()),
 	}
+	for _, reason := range rationed() {
+		e.rations[reason] = newBucket(disruptionsPerSecond, disruptionsBurst, now())
+	}
+	return e
+}
+
+// rationed are the reasons of events that have a ration of their own.
+func rationed() []string {
+	return []string{unconsolidatable, disruptionBlocked, consolidationCandidate, consolidationRejected, consolidationApproved,
+		disruptionLaunching, disruptionWaiting, dryRun}
 }
 
 // placed tells pods where they go, as long as there is room for more events.

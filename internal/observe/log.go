@@ -33,9 +33,9 @@ func (o *Observer) logNotes(notes []cluster.Note) {
 			name = n.Namespace + "/" + n.Name
 		}
 		if n.Warning {
-			o.log.Info("noted a problem", n.Kind, name, "reason", n.Reason, "message", n.Message)
+			o.log.Info("noted a problem", n.Kind, name, "reason", n.Reason, "detail", n.Message)
 		} else {
-			o.log.V(1).Info("noted", n.Kind, name, "reason", n.Reason, "message", n.Message)
+			o.log.V(1).Info("noted", n.Kind, name, "reason", n.Reason, "detail", n.Message)
 		}
 	}
 }
@@ -82,9 +82,9 @@ func object(c command.Command) []any {
 	case command.Unfence:
 		return []any{"NodeClaim", c.Claim, "Node", c.Node}
 	case command.DeleteClaim:
-		return []any{"NodeClaim", c.Claim, "Node", c.Node, "reason", c.Reason, "message", c.Message}
+		return []any{"NodeClaim", c.Claim, "Node", c.Node, "reason", c.Reason, "detail", c.Message}
 	case command.DeleteNode:
-		return []any{"Node", c.Node, "reason", c.Reason, "message", c.Message}
+		return []any{"Node", c.Node, "reason", c.Reason, "detail", c.Message}
 	case command.Evict:
 		return []any{"Pod", c.Pod, "Node", c.Node}
 	case command.Nominate:
@@ -101,6 +101,10 @@ func object(c command.Command) []any {
 		return []any{"NodeClaim", c.Claim}
 	case command.SetPool:
 		return []any{"NodePool", c.Pool}
+	case command.StampPool:
+		return []any{"NodePool", c.Pool}
+	case command.StampClaim:
+		return []any{"NodeClaim", c.Claim}
 	}
 	return nil
 }
@@ -113,6 +117,9 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 	closer := func(message string, more ...any) { o.log.V(1).Info(message, append(about, more...)...) }
 	switch c := out.Command.(type) {
 	case command.CreateClaim:
+		if c.Replaces != "" {
+			about = append(about, "move", c.Replaces)
+		}
 		info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
 		if out.Refused || len(out.Exhausted) > 0 {
@@ -125,10 +132,11 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 	case command.Initialize:
 		info("initialized nodeclaim", "reason", "its node is ready for pods")
 	case command.Fence:
-		info("tainted node")
+		info("tainted node", inMove(c.Move)...)
 	case command.Unfence:
-		info("opened node again", "reason", "the node is needed after all")
+		info("opened node again", append([]any{"reason", "the node is needed after all"}, resting(c)...)...)
 	case command.DeleteClaim:
+		o.logCarriedOut(s, c)
 		info("deleted nodeclaim")
 	case command.DeleteNode:
 		info("deleted node")
@@ -152,9 +160,61 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 		info("adopted nodeclaim", "reason", "it was created by somebody else")
 	case command.SetClaim:
 		closer("wrote nodeclaim status", "reason", "it has changed", "conditions", len(c.Conditions))
+	case command.StampPool:
+		closer("wrote the hash of the template", "reason", "it has changed", "hash", c.Hash)
+	case command.StampClaim:
+		closer("wrote the hash of the template", "reason", "the claim had none that can be compared", "hash", c.Hash)
 	case command.SetPool:
 		closer("wrote nodepool status", "reason", "it has changed", "nodes", c.Status.Nodes)
 	}
+}
+
+// logCarriedOut writes that a move is carried out: what takes the place of its nodes is up, and it has been verified once more.
+func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
+	claim := s.Claim(c.Claim)
+	if claim == nil || claim.Move == "" || !claim.Deleting.IsZero() {
+		return
+	}
+	e := endingOf(s, claim, c.Reason)
+	if !e.first(claim) {
+		return
+	}
+	var claims, made []string
+	pods := 0
+	for _, m := range e.members {
+		claims = append(claims, m.Name)
+		if n := s.NodeOf(m.Name); n != nil {
+			for _, p := range s.PodsOn(n.Name) {
+				if p.Reschedulable() {
+					pods++
+				}
+			}
+		}
+	}
+	for _, m := range e.made {
+		made = append(made, m.Name)
+	}
+	nodes, pools := whoGoes(s, claims)
+	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes", named(nodes),
+		"node-count", len(claims), "pods", pods, "replacements", len(made), "new", named(made)}
+	if saves(c.Reason) {
+		values = append(values, "saving-per-month", rounded((e.before-e.after)*hoursPerMonth))
+	}
+	o.log.Info("disruption is carried out", values...)
+}
+
+func inMove(move string) []any {
+	if move == "" {
+		return nil
+	}
+	return []any{"move", move}
+}
+
+func resting(c command.Unfence) []any {
+	if c.RestUntil.IsZero() {
+		return nil
+	}
+	return []any{"rests-until", c.RestUntil.UTC().Format(time.RFC3339)}
 }
 
 // whyGone is why an instance was ended.

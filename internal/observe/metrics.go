@@ -30,6 +30,9 @@ type metrics struct {
 	podsDisrupted, podsDrained, evictions                             *prometheus.CounterVec
 	startup, bound, provisioningStartup, provisioningBound, decision  prometheus.Observer
 	decisions, decisionsByPool, decisionsFailed, invalid              *prometheus.CounterVec
+	evaluation, score                                                 *prometheus.HistogramVec
+	weighed, moves, saved, savingEvictions                            *prometheus.CounterVec
+	searching                                                         prometheus.Observer
 	scheduling, planning                                              prometheus.Observer
 	unschedulable, ignored                                            prometheus.Gauge
 	placedPrice, boundPrice                                           prometheus.Gauge
@@ -135,6 +138,18 @@ func (m *metrics) addDisruption(mk maker) {
 	m.decisionsByPool = mk.counter("karpenter_voluntary_disruption_decisions_by_nodepool_total", "Nodes of a NodePool that it was decided to disrupt.", append([]string{"nodepool"}, kinds...)...)
 	m.decisionsFailed = mk.counter("karpenter_voluntary_disruption_queue_failures_total", "Tries to carry out such a decision that failed.", kinds...)
 	m.invalid = mk.counter("karpenter_voluntary_disruption_failed_validations_total", "Nodes that were fenced and opened again, because they were needed after all.", "consolidation_type")
+	m.evaluation = mk.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", "Time to look for nodes to disrupt.", durations(), "reason", "consolidation_type")
+	timeouts := mk.counter("karpenter_voluntary_disruption_consolidation_timeouts_total", "Searches that were cut short. Always 0: a search is bounded by steps and comes to its end.", "consolidation_type")
+	for _, kind := range []string{"single", "multi"} {
+		timeouts.WithLabelValues(kind)
+	}
+	balance := []string{"decision", "nodepool", "policy"}
+	m.weighed = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have rejected because the policy Balanced forbids them.", balance...)
+	m.score = mk.histogram("karpenter_consolidation_score", "Score of moves of NodePools with the policy Balanced.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, balance...)
+	m.moves = mk.counter("tenon_disruption_moves_total", "Disruptions by reason and by what became of them.", "reason", "step", "why")
+	m.saved = mk.counter("tenon_consolidation_saving_per_hour_total", "What consolidation has made the cluster cheaper, in dollars per hour, summed up over all nodes that have gone.", "nodepool", "reason")
+	m.savingEvictions = mk.counter("tenon_consolidation_evictions_total", "Pods that were evicted to save money.", "nodepool")
+	m.searching = mk.histogram("tenon_consolidation_search_duration_seconds", "Time to look at every node for a cheaper way to run its pods.", prometheus.ExponentialBuckets(0.001, 2, 16)).WithLabelValues()
 }
 
 func disruptedLabels() []string {

@@ -71,6 +71,8 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 		o.events.unplaced(misfits)
 		o.events.placed(p)
 	}
+	o.decided(s, p)
+	o.events.stays(s, o.state.search.Load())
 	for _, news := range [][]cluster.Note{notes, s.Notes, p.Notes} {
 		o.logNotes(o.events.noted(news))
 	}

@@ -18,13 +18,15 @@ func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
 		return
 	}
 	explained := slices.ContainsFunc(c.Status.Conditions, func(cond cluster.Condition) bool {
-		return cond.Type != cluster.Ready && cond.Status == cluster.False
+		return cond.Type != cluster.Ready && cond.Type != cluster.BudgetsAllow && cond.Status == cluster.False
 	})
 	for _, cond := range c.Status.Conditions {
 		if !changed(cond, p.Status.Conditions) {
 			continue
 		}
 		switch {
+		case cond.Type == cluster.BudgetsAllow:
+			e.budgets(p, cond)
 		case cond.Status == cluster.False && (cond.Type != cluster.Ready || !explained):
 			e.condition(p, cond, warning, cond.Type+" is False")
 		case cond.Status == cluster.True && cond.Type == cluster.Ready:
@@ -45,6 +47,13 @@ func (e *events) condition(p *cluster.Pool, cond cluster.Condition, kind, otherw
 	}
 	if e.told.learn(p.UID, e.told.hash(fmt.Sprint(cond.Generation, cond.Type, reason, note))) {
 		e.write(poolRef(p.Name, p.UID), kind, reason, "Checking", note)
+	}
+}
+
+// budgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
+func (e *events) budgets(p *cluster.Pool, cond cluster.Condition) {
+	if cond.Status == cluster.False && e.lasting.learn(p.UID, e.lasting.hash(cond.Reason+withoutFigures(cond.Message))) {
+		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+cond.Message)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -130,6 +131,7 @@ func TestScrapesDoNotDisturbTheLoop(t *testing.T) {
 	wg.Go(func() {
 		for i := range 100 {
 			o.Planning()
+			o.Searched(worlds[i%2], idleSearch(worlds[i%2], func(int) disrupt.Stay { return disrupt.Stay{Why: disrupt.NothingCheaper} }), 0)
 			o.Planned(worlds[i%2], &plan.Plan{Provisioned: i%3 == 0}, 0)
 		}
 	})
@@ -142,6 +144,7 @@ func TestScrapesDoNotDisturbTheLoop(t *testing.T) {
 		if _, err := registry.Gather(); err != nil {
 			t.Error(err)
 		}
+		o.Disruption().ServeHTTP(&sink{}, httptest.NewRequest(http.MethodGet, DisruptionPath, nil))
 	}
 	wg.Wait()
 }

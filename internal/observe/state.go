@@ -24,13 +24,16 @@ type state struct {
 	latest atomic.Pointer[picture]
 	// planning is when the plan that is being made was begun; nil if none is.
 	planning atomic.Pointer[time.Time]
-	starts   *starts
-	leaving  *leaving
+	// search is what the last search for cheaper nodes came to; nil before the first.
+	search  atomic.Pointer[search]
+	starts  *starts
+	leaving *leaving
 	// each says whether pods, nodes and conditions get series of their own.
 	each bool
 
 	cluster clusterFamilies
 	pools   poolFamilies
+	moves   moveFamilies
 	nodes   nodeFamilies
 	pods    podFamilies
 	claims  *conditionFamilies
@@ -52,7 +55,7 @@ func newState(o Options, now func() time.Time, s *starts) *state {
 	ours := append(classes, cluster.PoolLabel)
 	return &state{
 		now: now, starts: s, leaving: &leaving{}, each: o.ClusterState,
-		cluster: newClusterFamilies(), pools: newPoolFamilies(), nodes: newNodeFamilies(), pods: newPodFamilies(),
+		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), nodes: newNodeFamilies(), pods: newPodFamilies(),
 		claims: newConditionFamilies("NodeClaim", true, ours), poolsOf: newConditionFamilies("NodePool", true, nil),
 		nodesOf: newConditionFamilies("Node", false, append(ours, cluster.InitializedLabel)),
 	}
@@ -60,7 +63,7 @@ func newState(o Options, now func() time.Time, s *starts) *state {
 
 // families lists all that there may be series of.
 func (st *state) families() []*family {
-	out := append(st.cluster.all(), st.pools.all()...)
+	out := append(append(st.cluster.all(), st.pools.all()...), st.moves.all()...)
 	if st.each {
 		out = append(append(out, st.nodes.all()...), st.pods.all()...)
 		out = append(append(append(out, st.claims.all()...), st.poolsOf.all()...), st.nodesOf.all()...)
@@ -85,6 +88,7 @@ func (st *state) Collect(out chan<- prometheus.Metric) {
 	c := &scrape{Snapshot: p.Snapshot, now: st.now(), labels: newLabels(), out: out}
 	c.cluster(&st.cluster, st, p.at)
 	c.poolGauges(&st.pools)
+	c.moveGauges(&st.moves, st.search.Load())
 	if !st.each {
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -13,7 +12,7 @@ import (
 
 // clusterFamilies are gauges about the cluster as a whole.
 type clusterFamilies struct {
-	nodes, synced, unsynced, utilization, queue, unfinished, zones, eligible *family
+	nodes, synced, unsynced, utilization, queue, unfinished, zones *family
 }
 
 func newClusterFamilies() clusterFamilies {
@@ -25,12 +24,11 @@ func newClusterFamilies() clusterFamilies {
 		queue:       newFamily("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
 		unfinished:  newFamily("karpenter_scheduler_unfinished_work_seconds", "For how long the plan that is being made has been in the making; 0 while none is.", "controller", "scheduling_id"),
 		zones:       newFamily("karpenter_scheduler_pending_pods_by_effective_zone_count", "Pods that wait for a place, by the one zone that they may go to; flexible for several, none for no zone at all.", "controller", "zone"),
-		eligible:    newFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, by reason.", "reason"),
 	}
 }
 
 func (f *clusterFamilies) all() []*family {
-	return []*family{f.nodes, f.synced, f.unsynced, f.utilization, f.queue, f.unfinished, f.zones, f.eligible}
+	return []*family{f.nodes, f.synced, f.unsynced, f.utilization, f.queue, f.unfinished, f.zones}
 }
 
 func (c *scrape) cluster(f *clusterFamilies, st *state, looked time.Time) {
@@ -54,7 +52,6 @@ func (c *scrape) cluster(f *clusterFamilies, st *state, looked time.Time) {
 		c.give(f.zones, float64(pods), planner, c.shared("zone", zone))
 	}
 	c.utilization(f.utilization)
-	c.give(f.eligible, float64(c.empty()), c.shared("reason", reasonLabel(command.Empty)))
 }
 
 func (c *scrape) utilization(f *family) {
@@ -142,9 +139,6 @@ func (f *poolFamilies) all() []*family {
 	return []*family{f.limit, f.usage, f.cost, f.allowed, f.consuming}
 }
 
-// budgeted are the reasons that a budget can name.
-func budgeted() []string { return []string{"Empty", "Drifted", "Underutilized", "Unhealthy"} }
-
 func (c *scrape) poolGauges(f *poolFamilies) {
 	dimensions := c.dimensions()
 	for _, p := range c.Pools {
@@ -166,9 +160,9 @@ func (c *scrape) poolGauges(f *poolFamilies) {
 		if p.Limits.HasNodes {
 			c.give(f.limit, float64(p.Limits.Nodes), name, nodes)
 		}
-		for _, reason := range budgeted() {
-			allowed, out := disrupt.Allowance(c.Snapshot, p, reason)
-			kind := c.shared("reason", snakeCase(reason))
+		for _, reason := range disrupt.Budgeted() {
+			allowed, out := disrupt.Allowance(c.Snapshot, p, string(reason))
+			kind := c.shared("reason", reasonLabel(reason))
 			c.give(f.allowed, float64(allowed), name, kind)
 			c.give(f.consuming, float64(out), name, kind)
 		}

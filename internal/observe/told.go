@@ -2,7 +2,9 @@ package observe
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,12 +12,18 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 const (
 	normal = corev1.EventTypeNormal
 	// terminating is the contract's word for the end of a node that a rule of its pool asked for.
 	terminating = "DisruptionTerminating"
+	// The contract's words for the replacement of a node that goes: it is launched, and awaited.
+	disruptionLaunching = "DisruptionLaunching"
+	disruptionWaiting   = "DisruptionWaitingReadiness"
+	// dryRun is our own word for what would be done if the NodePool did not only want to be told.
+	dryRun = string(disrupt.DryRun)
 )
 
 // done tells about acts that succeeded.
@@ -27,7 +35,14 @@ func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
 		if n := s.Node(c.Node); n != nil {
 			e.tell(nodeRef(n), warning, string(c.Reason), "Terminating", because(c.Reason, c.Message))
 		}
+	case command.LaunchInstance:
+		if claim := s.Claim(c.Claim); claim != nil && !out.Refused && len(out.Exhausted) == 0 {
+			e.replaces(s, claim, disruptionLaunching, "Launching NodeClaim")
+		}
 	case command.Register:
+		if claim := s.Claim(c.Claim); claim != nil {
+			e.replaces(s, claim, disruptionWaiting, "Waiting until the node is ready for pods")
+		}
 		if claim := s.Claim(c.Claim); claim != nil && c.Bare {
 			e.tell(claimRef(claim.Name, claim.UID), warning, "UnregisteredTaintMissing", "Registering", fmt.Sprintf(
 				"Node %s came without the taint %s:NoExecute, so pods may have reached it before it was set up; let the kubelet register with it", c.Node, cluster.UnregisteredTaint))
@@ -37,6 +52,19 @@ func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
 	case command.SetPool:
 		e.pool(s, c)
 	}
+}
+
+// replaces tells a claim that was made to replace others what is going on.
+func (e *events) replaces(s *cluster.Snapshot, c *cluster.Claim, reason, what string) {
+	members := s.Members(c.Replaces)
+	if c.Replaces == "" || len(members) == 0 || !e.rations[reason].take(e.now()) {
+		return
+	}
+	whom := members[0].Name
+	if len(members) > 1 {
+		whom += fmt.Sprintf(" and %d more", len(members)-1)
+	}
+	e.tell(claimRef(c.Name, c.UID), normal, reason, "Disrupting", fmt.Sprintf("%s: %s, it takes the place of NodeClaim %s", what, moveReason(c.Replaces), whom))
 }
 
 // left tells a pod why it has to leave its node.
@@ -66,7 +94,7 @@ func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
 		reason, note = "InsufficientCapacityError", c.Message
 	case command.ClassNotReady:
 		reason, note = "NodeClassNotReady", c.Message
-	case command.Empty, command.Expired, command.Unhealthy, command.ScaledDown:
+	case command.Empty, command.Underutilized, command.Drifted, command.Expired, command.Unhealthy, command.ScaledDown:
 		kind, reason = normal, terminating
 	}
 	for _, ref := range []*corev1.ObjectReference{claim, node} {
@@ -93,6 +121,12 @@ func because(reason command.Reason, message string) string {
 func (e *events) noted(notes []cluster.Note) []cluster.Note {
 	var told []cluster.Note
 	for _, n := range notes {
+		if n.Reason == dryRun {
+			if e.rehearsed(n) {
+				told = append(told, n)
+			}
+			continue
+		}
 		if e.told.knows(n.UID, e.told.hash(n.Reason+n.Message)) {
 			continue
 		}
@@ -107,6 +141,27 @@ func (e *events) noted(notes []cluster.Note) []cluster.Note {
 		told = append(told, n)
 	}
 	return told
+}
+
+// rehearsed tells what a dry run would do, once for as long as nothing but its figures changes; it reports whether it did.
+func (e *events) rehearsed(n cluster.Note) bool {
+	gist := e.lasting.hash(n.Reason + withoutFigures(n.Message))
+	if e.lasting.knows(n.UID, gist) || !e.rations[dryRun].take(e.now()) {
+		return false
+	}
+	e.lasting.learn(n.UID, gist)
+	e.write(noteRef(n), normal, n.Reason, "Disrupting", n.Message)
+	return true
+}
+
+// withoutFigures is a text without its digits: prices change a little all the time, which is no news.
+func withoutFigures(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 func noteRef(n cluster.Note) *corev1.ObjectReference {

@@ -54,7 +54,7 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 			t.Errorf("%+v: events\n%s\nwant\n%s", c.command, strings.Join(r.lines, "\n"), strings.Join(c.want, "\n"))
 		}
 		if d, ok := c.command.(command.DeleteClaim); ok {
-			for _, want := range []string{`"NodeClaim"="a"`, fmt.Sprintf(`"reason"="%s"`, d.Reason), `"message"="why"`} {
+			for _, want := range []string{`"NodeClaim"="a"`, fmt.Sprintf(`"reason"="%s"`, d.Reason), `"detail"="why"`} {
 				if !strings.Contains((*logs)[0], want) {
 					t.Errorf("%s: log line %s lacks %s", d.Reason, (*logs)[0], want)
 				}
@@ -215,11 +215,15 @@ func TestEveryActIsLoggedWithItsObjectAndReason(t *testing.T) {
 		{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}}, {Command: command.DeleteNode{Node: "a", Reason: command.ClaimMissing}}, {Command: command.Evict{Pod: "a"}},
 		{Command: command.Evict{Pod: "a", Now: true}}, {Command: command.Nominate{Pod: "a"}}, {Command: command.Bind{Pod: "a"}}, {Command: command.Terminate{Claim: "a"}, Gone: true},
 		{Command: command.Release{Claim: "a"}}, {Command: command.Adopt{Claim: "a"}}, {Command: command.SetClaim{Claim: "a"}}, {Command: command.SetPool{Pool: "a"}},
+		{Command: command.StampPool{Pool: "a"}}, {Command: command.StampClaim{Claim: "a"}},
 	} {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 		o := New(log, silent{}, prometheus.NewRegistry(), time.Now, Options{})
 		o.Done(ended(), out, 0)
+		if strings.Contains(lines[0], `"message"=`) {
+			t.Errorf("%T: log %q: message is the logger's own key", out.Command, lines)
+		}
 		if len(lines) != 1 || !strings.Contains(lines[0], `="a"`) || strings.Count(lines[0], `"reason"="`) != 1 || strings.Contains(lines[0], `"reason"=""`) {
 			t.Errorf("%T: log %q, want one line with the object and the reason", out.Command, lines)
 		}

@@ -28,6 +28,8 @@ type Problem struct {
 	// alone is left over; one that suits some other offer goes there. It must be pure, and what suits must still suit with
 	// less in it.
 	Suits func(offer int, content []Part) bool
+	// Brief asks for a good answer soon rather than for the best: it is for finding out whether something might pay.
+	Brief bool
 }
 
 // Stack is a number of pods that packing can't tell apart.

@@ -11,13 +11,17 @@ func Solve(p *Problem) Solution {
 	m := newModel(p, false)
 	relaxed := relax(m, false)
 	s := newSearch(m, &relaxed)
-	s.learn(maxRuns)
+	if p.Brief {
+		s.learn(briefRuns)
+	} else {
+		s.learn(maxRuns)
+	}
 	if s.best.Price > relaxed.bound*plainAbove || s.scarce() {
 		s.plain()
 	}
 	if s.scarce() {
 		s.ration()
-	} else if len(s.best.Bins) <= polishBins {
+	} else if len(s.best.Bins) <= polishBins && !p.Brief {
 		s.polish()
 	}
 	s.please()
@@ -31,6 +35,7 @@ func Solve(p *Problem) Solution {
 // good, a small part of the budget is enough.
 const (
 	maxRuns    = 12
+	briefRuns  = 3
 	workBase   = 100_000
 	workPerPod = 1000
 	workMost   = 4_000_000

@@ -55,12 +55,17 @@ func (w *world) do(c command.Command) {
 		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
 		if c.Reason != command.Requested {
 			w.setCondition(w.claims[c.Claim], cluster.DisruptionReason, cluster.True, string(c.Reason), "")
+			w.claims[c.Claim].Move = c.Move
 		}
 	case command.Unfence:
 		n := w.nodes[c.Node]
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
 		claim := w.claims[c.Claim]
 		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
+		claim.Move = ""
+		if !c.RestUntil.IsZero() {
+			claim.RestUntil, claim.Rests = c.RestUntil, c.Rests
+		}
 	case command.DeleteClaim:
 		w.deleteClaim(c)
 	case command.DeleteNode:
@@ -79,6 +84,10 @@ func (w *world) do(c command.Command) {
 		w.pools[c.Pool].Status = c.Status
 	case command.SetClaim:
 		w.setClaim(c)
+	case command.StampPool:
+		w.pools[c.Pool].Stamped = cluster.Stamp{Hash: c.Hash, Version: c.Version}
+	case command.StampClaim:
+		w.claims[c.Claim].Hash, w.claims[c.Claim].HashVersion = c.Hash, c.Version
 	default:
 		panic(fmt.Sprintf("a command that the model does not know: %T", c))
 	}
@@ -91,7 +100,7 @@ func (w *world) create(c command.CreateClaim) {
 	w.claims[c.Name] = &cluster.Claim{
 		Name: c.Name, UID: "uid-" + c.Name, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats,
+		Requests: c.Requests, Seats: c.Seats, Replaces: c.Replaces, Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
 		Expire: w.expire[c.Pool],
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -39,8 +40,8 @@ func nameFor(b *schedule.Bin, try int) string {
 	return command.ClaimName(b.Pool.Name, append([]string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}, uids...)...)
 }
 
-// poolStatus is what a pool's status should say; static says whether pools with a fixed number of nodes are served.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.PoolStatus {
+// poolStatus is what a pool's status should say.
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy) cluster.PoolStatus {
 	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
@@ -60,7 +61,8 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.PoolS
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, static)}
+	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity),
+		disrupt.BudgetsAllow(p, status.Nodes), disrupt.DriftProceeds(s, policy.disruption(), p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}

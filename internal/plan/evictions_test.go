@@ -117,7 +117,7 @@ func TestBudgetsOfPodsAreUsedWell(t *testing.T) {
 		bound := rounds(w)
 		for round := 0; ; round++ {
 			s, api := w.snapshot(nil), newServer(w)
-			p := plan.Make(s, defaultPolicy(), nil)
+			p := plan.Make(s, defaultPolicy(), nil, nil)
 			var gone []*cluster.Pod
 			fenced := false
 			for _, c := range p.Commands {
@@ -200,7 +200,7 @@ func TestAllowanceEmptiesOneNodeAfterTheOther(t *testing.T) {
 	}
 	asked := func() map[string]int {
 		out := make(map[string]int)
-		p := plan.Make(w.snapshot(nil), n.policy, nil)
+		p := plan.Make(w.snapshot(nil), n.policy, nil, nil)
 		for _, c := range p.Commands {
 			if e, ok := c.(command.Evict); ok {
 				out[e.Node]++

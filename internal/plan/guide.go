@@ -32,11 +32,11 @@ const notReady = "node.kubernetes.io/not-ready"
 // By nomination, each pod's node is written to its status as soon as that is there and before it opens; kube-scheduler then
 // tries this node first and keeps the room for the pod. By binding, pods are bound while the node's kubelet is not up yet; but
 // kube-scheduler is told all the same, because from then on it is the one to fill the node with whoever is not bound.
-func (p *Plan) guide(s *cluster.Snapshot, policy Policy, before *Plan) {
+func (p *Plan) guide(s *cluster.Snapshot, policy Policy) {
 	if policy.Placement != PlaceByNomination && policy.Placement != PlaceByBinding {
 		return
 	}
-	placement := p.guidance(s, policy, before)
+	placement := p.guidance(s, policy)
 	if placement == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (p *Plan) guide(s *cluster.Snapshot, policy Policy, before *Plan) {
 // guidance is the placement by which pods are guided. While more pods are awaited none is made; but nodes may be coming for
 // pods that were planned for before, and these are guided by what a placement of all that are there would be. No claim is
 // made from it.
-func (p *Plan) guidance(s *cluster.Snapshot, policy Policy, before *Plan) *schedule.Placement {
+func (p *Plan) guidance(s *cluster.Snapshot, policy Policy) *schedule.Placement {
 	if p.Provisioned {
 		return &p.Placement
 	}
@@ -61,8 +61,8 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy, before *Plan) *sched
 	if !coming || len(s.Pending()) == 0 || policy.Placement == PlaceByNomination && alike(s.Pending()) {
 		return nil
 	}
-	var draft Plan
-	draft.place(s.Plain(), policy.Schedule, before)
+	draft := Plan{memory: p.memory}
+	draft.place(s.Plain(), policy.Schedule)
 	return &draft.Placement
 }
 

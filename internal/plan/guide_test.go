@@ -68,7 +68,7 @@ func drawBatch(chance *rand.Rand) []string {
 // comeUp plans and acts until all nodes are there and closed to pods only because their kubelets are not up.
 func (n *narrator) comeUp() {
 	for range 30 {
-		p := plan.Make(n.w.snapshot(nil), n.policy, nil)
+		p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
 		if len(p.Commands) == 0 {
 			break
 		}
@@ -142,9 +142,9 @@ func TestGuidanceIsBounded(t *testing.T) {
 		n.tell(line)
 	}
 	for range 2 {
-		n.w.act(plan.Make(n.w.snapshot(nil), n.policy, nil), -1)
+		n.w.act(plan.Make(n.w.snapshot(nil), n.policy, nil, nil), -1)
 	}
-	p := plan.Make(n.w.snapshot(nil), n.policy, nil)
+	p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
 	told, nodes, opened := 0, map[string]bool{}, 0
 	for _, c := range p.Commands {
 		switch c := c.(type) {
@@ -159,7 +159,7 @@ func TestGuidanceIsBounded(t *testing.T) {
 	if told != 50 || len(nodes) > 6 || opened != 0 {
 		t.Errorf("%d pods of %d nodes were told and %d nodes opened, want 50 of a few and none", told, len(nodes), opened)
 	}
-	for _, c := range plan.Make(n.w.snapshot(nil), n.policy, nil).Commands {
+	for _, c := range plan.Make(n.w.snapshot(nil), n.policy, nil, nil).Commands {
 		if _, ok := c.(command.Nominate); ok {
 			t.Errorf("%s although 50 are under way", c.Key())
 		}

@@ -131,6 +131,10 @@ func (w *world) setClaim(c command.SetClaim) {
 		claim.Deadline = c.Deadline
 	}
 	for _, cond := range c.Conditions {
+		if cond.Status == cluster.Absent {
+			claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cond.Type })
+			continue
+		}
 		w.setCondition(claim, cond.Type, cond.Status, cond.Reason, cond.Message)
 	}
 }
@@ -151,6 +155,13 @@ func (w *world) tellLine(c command.SetClaim) string {
 		parts = append(parts, fmt.Sprintf("%s must be gone in %s", w.called(c.Claim), c.Deadline.Sub(w.now)))
 	}
 	for _, cond := range c.Conditions {
+		if cond.Type == cluster.Consolidatable { // it accompanies everything
+			continue
+		}
+		if cond.Status == cluster.Absent {
+			parts = append(parts, fmt.Sprintf("%s is no longer %s", w.called(c.Claim), cond.Type))
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%s is %s %s (%s: %s)", w.called(c.Claim), cond.Type, cond.Status, cond.Reason, w.renamed(cond.Message)))
 	}
 	return strings.Join(parts, "\n")
@@ -188,7 +199,7 @@ func (n *narrator) poolLifeWord(p *cluster.Pool, key, value string) bool {
 	case "replicas":
 		p.Static, p.Replicas = true, int64(n.integer(value))
 	default:
-		return false
+		return n.poolMoveWord(p, key, value)
 	}
 	return true
 }
@@ -253,7 +264,7 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 		case "claim":
 			n.addClaim(words[1], words[2:])
 		default:
-			return false
+			return n.moveHappens(words)
 		}
 	}
 	return true

@@ -88,7 +88,7 @@ func TestMayhemEndsInACleanState(t *testing.T) {
 
 // passTime is a few seconds of life: a plan is made and carried out, and now and then the cloud is asked what it runs.
 func (w *world) passTime() string {
-	p := plan.Make(w.snapshot(nil), defaultPolicy(), nil)
+	p := plan.Make(w.snapshot(nil), defaultPolicy(), nil, nil)
 	told := w.printPlan(p, false)
 	w.act(p, -1)
 	w.now = w.now.Add(5 * time.Second)

@@ -47,7 +47,7 @@ func TestNodesBeingFilledAreWaitedFor(t *testing.T) {
 		s := w.snapshot(nil)
 		s.Planned, s.Bound = w.now.Add(-time.Second), w.now.Add(-100*time.Millisecond)
 		c.change(w, s)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		if got := len(creates(&p)); got != c.want {
 			t.Errorf("%s: %d claims, want %d", c.name, got, c.want)
 		}

@@ -28,6 +28,12 @@ func (n *narrator) placePolicy(word string) bool {
 		n.policy.Repair = disrupt.RepairSettings{Enabled: true, MaxUnhealthy: n.integer(value), Policies: []disrupt.RepairPolicy{
 			{Type: "Ready", Status: "False", Toleration: time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: time.Minute},
 			{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second}}}
+	case "legacy-repair":
+		n.policy.Repair.Legacy = true
+	case "min-saving":
+		n.policy.Disrupt.MinSaving = n.price(value)
+	case "replacement-timeout":
+		n.policy.Disrupt.ReplacementTimeout = n.duration(value)
 	default:
 		return false
 	}

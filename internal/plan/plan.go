@@ -27,6 +27,8 @@ type Policy struct {
 	StaticCapacity bool
 	// Repair says which nodes are beyond hope.
 	Repair disrupt.RepairSettings
+	// Disrupt says how much a disruption must save, and how it goes about it.
+	Disrupt disrupt.Settings
 }
 
 // PlacementMode is how pods get to the nodes that were made for them.
@@ -43,6 +45,19 @@ const (
 // nomination is how long a new node is kept for the pods it was made for.
 func (p Policy) nomination() time.Duration { return max(2*p.BatchMax, 10*time.Second) }
 
+// disruption completes the settings of disruption with what it shares with the rest.
+func (p Policy) disruption() disrupt.Settings {
+	set := p.Disrupt
+	set.Schedule, set.Nomination = p.Schedule, p.nomination()
+	return set
+}
+
+// Search looks at every node for a cheaper way to run its pods. It may take seconds where there are thousands of nodes, so
+// it is not part of a plan; what it finds goes into one.
+func Search(s *cluster.Snapshot, policy Policy) disrupt.Proposal {
+	return disrupt.Search(s, policy.disruption())
+}
+
 // Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
 type Plan struct {
 	// Rev and Now of the snapshot it was made from.
@@ -53,18 +68,37 @@ type Plan struct {
 	// Provisioned says that pending pods were planned for; Placement is where they go, or why they can't.
 	Provisioned bool
 	Placement   schedule.Placement
-	// demand and supply are those of the snapshot that the placement was made from.
-	demand, supply uint64
+	// Begun are the moves of nodes that begin with this plan, GivenUp those that don't come about, Would those of which a dry
+	// run only tells.
+	Begun   []disrupt.Move
+	GivenUp []disrupt.GivenUp
+	Would   []disrupt.Move
+	// Passed are moves that a search has found and that are not begun.
+	Passed []disrupt.GivenUp
+	memory memory
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
 }
 
-// Make decides what should happen now. before is the last plan that placed pods, or nil: what has not changed since then
-// is not worked out again. It never changes the answer.
-func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
+// memory is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
+// of the snapshot that it was made from, and that of the moves.
+type memory struct {
+	known          bool
+	placement      schedule.Placement
+	demand, supply uint64
+	moves          *disrupt.Memo
+}
+
+// Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
+// again. It never changes the answer. found is what a search for cheaper nodes has found since the last
+// plan, or nil; it may be a little older than the snapshot, and is verified like everything else.
+func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
 	p := Plan{Rev: s.Rev, Now: s.Now}
+	if before != nil {
+		p.memory = before.memory
+	}
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
 	p.add(lifecycle.Next(s, policy.Lifecycle))
@@ -81,52 +115,71 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan) Plan {
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
-		p.place(overlay, policy.Schedule, before)
+		p.place(overlay, policy.Schedule)
 		p.createClaims(s, policy)
-		for _, pool := range s.Pools {
-			if pool.Held && pool.HeldUntil.After(s.Now) {
-				p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
-			}
-		}
 	}
 
-	p.guide(s, policy, before)
+	p.guide(s, policy)
 
-	// 3. Nodes that nobody needs go, unless pods that are still being counted might want them.
+	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
+	// that are still being counted might want them.
 	if closed {
-		p.take(disrupt.Empty(s, needed(&p.Placement), policy.nomination()))
+		p.disrupt(s, policy, found)
 	}
 
-	// 4. Sick nodes are replaced, and static pools get the nodes that they ask for.
+	// 4. Sick nodes of no pool go, and static pools get the nodes that they ask for.
 	p.take(disrupt.Repair(s, policy.Repair))
 	if policy.StaticCapacity {
 		p.take(disrupt.Static(s, policy.Schedule))
 		p.spareLaunches()
 	}
+	p.keepLimits(s)
 
-	// 5. Every pool's status tells what there is and what is wrong.
-	for _, pool := range s.Pools {
-		if status := poolStatus(s, pool, policy.StaticCapacity); !sameStatus(&status, &pool.Status) {
-			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
-		}
-	}
+	// 5. Claims and pools tell what there is and what is wrong.
+	p.tell(s, policy)
 
 	// 6. What is under way is left alone; what failed waits for its turn.
 	p.hold(s)
 	return p
 }
 
+// disrupt takes nodes away. All that do so draw on the same budgets.
+func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal) {
+	ledger := disrupt.NewLedger(s)
+	p.take(disrupt.EmptyFrom(s, ledger, needed(&p.Placement), policy.nomination()))
+	result, memo := disrupt.Carry(s, policy.disruption(), disrupt.Orders{Ledger: ledger, Placement: &p.Placement,
+		Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves})
+	p.memory.moves = memo
+	p.take(result)
+	p.replace(s, result.Wanted)
+}
+
+// tell writes down what has changed about claims and pools.
+func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
+	p.Commands = append(p.Commands, disrupt.Stamps(s)...)
+	commands, wake := disrupt.TellClaims(s, p.Commands)
+	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
+	for _, pool := range s.Pools {
+		if status := poolStatus(s, pool, policy); !sameStatus(&status, &pool.Status) {
+			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
+		}
+	}
+}
+
 // place finds places for the pods, or takes the answer over if the question is the same.
-func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings, before *Plan) {
-	p.demand, p.supply = o.Base.Demand, o.Base.Supply
-	if before != nil && before.Provisioned {
-		if known := p.demand != 0 && p.supply != 0; known && before.demand == p.demand && before.supply == p.supply {
-			p.Placement = before.Placement
+func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
+	m := &p.memory
+	demand, supply := o.Base.Demand, o.Base.Supply
+	if m.known {
+		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply {
+			p.Placement = m.placement
 			return
 		}
-		settings.Before = &before.Placement
+		before := m.placement
+		settings.Before = &before
 	}
 	p.Placement = schedule.Place(o, settings)
+	m.known, m.placement, m.demand, m.supply = true, p.Placement, demand, supply
 }
 
 func (p *Plan) add(step lifecycle.Step) {
@@ -139,11 +192,20 @@ func (p *Plan) take(r disrupt.Result) {
 	p.Commands = append(p.Commands, r.Commands...)
 	p.WakeAt = cluster.Earlier(p.WakeAt, r.WakeAt)
 	p.Notes = append(p.Notes, r.Notes...)
+	p.Begun = append(p.Begun, r.Begun...)
+	p.GivenUp = append(p.GivenUp, r.GivenUp...)
+	p.Would = append(p.Would, r.Would...)
+	p.Passed = append(p.Passed, r.Passed...)
 }
 
 // createClaims asks for a claim for every new node.
 func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 	taken, probed := make(map[string]bool, len(p.Placement.Bins)), make(map[*cluster.Pool]bool)
+	for _, pool := range s.Pools {
+		if pool.Held && pool.HeldUntil.After(s.Now) {
+			p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
+		}
+	}
 	moving := newMoving(s, &p.Placement, policy)
 	for i := range p.Placement.Bins {
 		if wake, wait := moving.wait(&p.Placement.Bins[i]); wait {

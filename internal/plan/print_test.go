@@ -24,6 +24,7 @@ func (w *world) printPlan(p plan.Plan, status bool) string {
 			fmt.Fprintln(out, line)
 		}
 	}
+	out.WriteString(w.givenUpLines(&p))
 	w.printPlacement(out, &p.Placement)
 	if !p.WakeAt.IsZero() {
 		fmt.Fprintf(out, "look again in %s\n", p.WakeAt.Sub(p.Now))
@@ -90,6 +91,9 @@ func describeClaim(c *command.CreateClaim) string {
 			parts = append(parts, "label "+l.Key+"="+l.Value)
 		}
 	}
+	if c.Replaces != "" {
+		parts = append(parts, fmt.Sprintf("in place of nodes that go (%s)", c.Reason))
+	}
 	return strings.Join(parts, ", ") + fmt.Sprintf(", from $%.3f", c.Price)
 }
 
@@ -134,7 +138,14 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.Fence:
 		return fmt.Sprintf("fence %s (%s)", w.called(c.Node), c.Reason)
 	case command.Unfence:
+		if !c.RestUntil.IsZero() {
+			return fmt.Sprintf("unfence %s, which rests for %s", w.called(c.Node), c.RestUntil.Sub(w.now))
+		}
 		return "unfence " + w.called(c.Node)
+	case command.StampPool:
+		return fmt.Sprintf("stamp pool %s with %s", c.Pool, c.Hash)
+	case command.StampClaim:
+		return fmt.Sprintf("stamp %s with %s", w.called(c.Claim), c.Hash)
 	case command.DeleteClaim:
 		return fmt.Sprintf("delete %s (%s: %s)", w.called(c.Claim), c.Reason, w.renamed(c.Message))
 	case command.Evict:

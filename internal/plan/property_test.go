@@ -69,7 +69,7 @@ func creates(p *plan.Plan) []command.CreateClaim {
 func TestNewNodesHoldTheirPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		for _, c := range creates(&p) {
 			pods := together(c.Pods)
 			choice := futures(s.Pools[0].Catalog, &c)
@@ -100,7 +100,7 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 		w := drawWorld(t)
 		for range 6 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy(), nil)
+			p := plan.Make(s, defaultPolicy(), nil, nil)
 			load := make(map[string][]*cluster.Pod)
 			for _, a := range p.Placement.Assigned {
 				load[a.Host] = append(load[a.Host], a.Pod)
@@ -151,7 +151,7 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 func TestLimitsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		used, count, grew := usage(s, &p)
 		for _, pool := range s.Pools {
 			if over := used[pool.Name][resource.CPU]; pool.Limits.Set[resource.CPU] && grew[pool.Name] && over > pool.Limits.Amount[resource.CPU] {
@@ -190,7 +190,7 @@ func usage(s *cluster.Snapshot, p *plan.Plan) (used map[string]resource.Vector, 
 func TestEveryPodIsAnsweredOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t).snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		answers := make(map[string]int)
 		for _, a := range p.Placement.Assigned {
 			answers[a.Pod.UID]++
@@ -230,10 +230,10 @@ func TestEveryPodIsAnsweredOnce(t *testing.T) {
 func TestPlansAreDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		first := w.dump(plan.Make(w.snapshot(nil), defaultPolicy(), nil))
+		first := w.dump(plan.Make(w.snapshot(nil), defaultPolicy(), nil, nil))
 		chance := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
 		for range 3 {
-			if again := w.dump(plan.Make(w.snapshot(chance), defaultPolicy(), nil)); again != first {
+			if again := w.dump(plan.Make(w.snapshot(chance), defaultPolicy(), nil, nil)); again != first {
 				t.Fatalf("first:\n%s\nthen:\n%s", first, again)
 			}
 		}
@@ -271,7 +271,7 @@ func TestPlansComeToRest(t *testing.T) {
 		unplaced, last := -1, 0
 		for round := range 16 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy(), nil)
+			p := plan.Make(s, defaultPolicy(), nil, nil)
 			if round == 0 {
 				story = append(story, w.tale(&p))
 			}
@@ -289,7 +289,7 @@ func TestPlansComeToRest(t *testing.T) {
 			w.now = w.now.Add(2 * time.Second)
 		}
 		s := w.snapshot(nil)
-		if p := plan.Make(s, defaultPolicy(), nil); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
+		if p := plan.Make(s, defaultPolicy(), nil, nil); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
 			t.Fatalf("after 16 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
 		}
 	})
@@ -312,12 +312,12 @@ func TestCrashGivesTheSameNodes(t *testing.T) {
 		if crossed(w.snapshot(nil)) {
 			return
 		}
-		p := plan.Make(w.snapshot(nil), defaultPolicy(), nil)
+		p := plan.Make(w.snapshot(nil), defaultPolicy(), nil, nil)
 		want := len(w.claims) + len(creates(&p))
 		w.act(p, rapid.IntRange(0, len(creates(&p))).Draw(t, "created"))
 		w.planned = time.Time{}
 		for range 12 {
-			w.act(plan.Make(w.snapshot(nil), defaultPolicy(), nil), -1)
+			w.act(plan.Make(w.snapshot(nil), defaultPolicy(), nil, nil), -1)
 		}
 		if len(w.claims) > want && len(p.Placement.Unplaced) == 0 {
 			t.Fatalf("%d claims instead of %d\n%s", len(w.claims), want, w.tale(&p))
@@ -355,41 +355,68 @@ func TestBudgetsHold(t *testing.T) {
 		w.now = w.now.Add(time.Hour)
 		for range 20 {
 			s := w.snapshot(nil)
-			p := plan.Make(s, defaultPolicy(), nil)
-			checkBudgets(t, s, &p)
+			p := plan.Make(s, defaultPolicy(), nil, nil)
+			if over := overBudget(s, &p); over != "" {
+				t.Fatal(over)
+			}
 			w.act(p, -1)
 			w.now = w.now.Add(2 * time.Second)
 		}
 	})
 }
 
-func checkBudgets(t *rapid.T, s *cluster.Snapshot, p *plan.Plan) {
-	for _, pool := range s.Pools {
-		total, out, fenced := 0, 0, 0
-		for _, c := range s.ClaimsOf(pool.Name) {
-			n := s.NodeOf(c.Name)
-			if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
-				continue
-			}
-			total++
-			fence := slices.ContainsFunc(p.Commands, func(x command.Command) bool { f, ok := x.(command.Fence); return ok && f.Claim == c.Name })
-			if n == nil || !n.Ready || !c.Deleting.IsZero() || n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
-				out++
-			} else if fence && c.Deleting.IsZero() {
-				out++
-			}
-			if fence && c.Deleting.IsZero() {
-				fenced++
-			}
-		}
-		for _, b := range pool.Budgets {
-			allowed := b.Nodes
-			if b.Percent {
-				allowed = (total*b.Nodes + 99) / 100
-			}
-			if covers := len(b.Reasons) == 0 || slices.Contains(b.Reasons, "Empty"); covers && fenced > 0 && out > allowed {
-				t.Fatalf("%s: %d of %d nodes are out, the budget allows %d", pool.Name, out, total, allowed)
+// overBudget says which budget the fences of a plan would overrun, if one. They are counted in the plan's order: a budget for
+// one reason does not bind those that come later for another.
+func overBudget(s *cluster.Snapshot, p *plan.Plan) string {
+	total, out := make(map[string]int), make(map[string]int)
+	at := func(c *cluster.Claim) bool {
+		n := s.NodeOf(c.Name)
+		return n != nil && n.Ready && c.Deleting.IsZero() && !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule)
+	}
+	for _, c := range s.Claims {
+		if c.Is(cluster.Initialized) && !c.Is(cluster.InstanceTerminating) {
+			total[c.Pool]++
+			if !at(c) {
+				out[c.Pool]++
 			}
 		}
 	}
+	for _, c := range p.Commands {
+		if u, ok := c.(command.Unfence); ok && s.Node(u.Node).Ready {
+			if claim := s.Claim(u.Claim); claim.Is(cluster.Initialized) && !at(claim) {
+				out[claim.Pool]--
+			}
+		}
+	}
+	for _, c := range p.Commands {
+		f, ok := c.(command.Fence)
+		if !ok || !s.Claim(f.Claim).Deleting.IsZero() {
+			continue
+		}
+		claim := s.Claim(f.Claim)
+		if at(claim) && claim.Is(cluster.Initialized) {
+			out[claim.Pool]++
+		}
+		if f.Reason == command.Unhealthy { // nodes that are not ready don't count: they are those that it is for
+			continue
+		}
+		if over := exceeded(s.Pool(claim.Pool), string(f.Reason), out[claim.Pool], total[claim.Pool]); over != "" {
+			return fmt.Sprintf("%s for %s: %s", f.Reason, f.Node, over)
+		}
+	}
+	return ""
+}
+
+// exceeded says which of the pool's budgets does not allow so many nodes to be out for the reason.
+func exceeded(pool *cluster.Pool, reason string, out, total int) string {
+	for _, b := range pool.Budgets {
+		allowed := b.Nodes
+		if b.Percent {
+			allowed = (total*b.Nodes + 99) / 100
+		}
+		if covers := len(b.Reasons) == 0 || slices.Contains(b.Reasons, reason); covers && out > allowed {
+			return fmt.Sprintf("%d of %d nodes of %s are out, a budget allows %d", out, total, pool.Name, allowed)
+		}
+	}
+	return ""
 }

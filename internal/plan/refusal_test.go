@@ -29,7 +29,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		s := w.snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		used, count, _ := usage(s, &p)
 		for i := range p.Placement.Unplaced {
 			u := &p.Placement.Unplaced[i]

@@ -19,7 +19,7 @@ func TestRulesHold(t *testing.T) {
 		w := drawWorld(t)
 		w.drawLeaving(t)
 		s := w.snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		seed := rapid.Int64().Draw(t, "seed")
 		for i := range int64(3) {
 			st, no := played(s, &p, seed+i)
@@ -43,7 +43,7 @@ func TestNobodyIsForgotten(t *testing.T) {
 		w.drawLeaving(t)
 		w.freely()
 		s := w.snapshot(nil)
-		p := plan.Make(s, defaultPolicy(), nil)
+		p := plan.Make(s, defaultPolicy(), nil, nil)
 		seed := rapid.Int64().Draw(t, "seed")
 		helped := make(map[string]int)
 		const plays = 4
@@ -207,7 +207,7 @@ func TestPreferencesCostLittle(t *testing.T) {
 		s := w.snapshot(nil)
 		respect, ignore := defaultPolicy(), defaultPolicy()
 		ignore.Schedule.IgnoreWishes = true
-		a, b := plan.Make(s, respect, nil), plan.Make(s, ignore, nil)
+		a, b := plan.Make(s, respect, nil, nil), plan.Make(s, ignore, nil, nil)
 		for _, p := range []*plan.Plan{&a, &b} {
 			if p.Placement.Bound > p.Placement.Price+1e-9 {
 				t.Fatalf("price %f is below the bound %f\n%s", p.Placement.Price, p.Placement.Bound, w.tale(p))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -102,6 +103,8 @@ type narrator struct {
 	last plan.Plan
 	// policy is what plan.Make is told.
 	policy plan.Policy
+	// found is what a search has found since the last plan.
+	found *disrupt.Proposal
 }
 
 func (n *narrator) fail(format string, args ...any) {
@@ -131,7 +134,8 @@ func (n *narrator) tell(line string) string {
 	case "policy":
 		n.setPolicy(words[1:])
 	case "plan":
-		n.last = plan.Make(n.w.snapshot(nil), n.policy, nil)
+		n.last = plan.Make(n.w.snapshot(nil), n.policy, nil, n.found)
+		n.found = nil
 		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price") + n.w.noteLines(&n.last, name == "notes")
 	case "check":
 		n.last = plan.Check(n.last, n.w.snapshot(nil))
@@ -157,7 +161,9 @@ func (n *narrator) tell(line string) string {
 // actOnce carries out the last plan, or only the first so many of its new claims.
 func (n *narrator) actOnce(creates string) {
 	limit := -1
-	if creates != "" {
+	if fences, ok := strings.CutPrefix(creates, "fences="); ok {
+		n.w.fenceOnly(&n.last, n.integer(fences))
+	} else if creates != "" {
 		limit = n.integer(strings.TrimPrefix(creates, "creates="))
 	}
 	n.w.act(n.last, limit)
@@ -168,7 +174,7 @@ func (n *narrator) actOnce(creates string) {
 func (n *narrator) settle() string {
 	created := 0
 	for round := range 30 {
-		p := plan.Make(n.w.snapshot(nil), n.policy, nil)
+		p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
 		if len(p.Commands) == 0 && !n.canBind(&p) {
 			return fmt.Sprintf("settled after %d rounds, %d claims created\n", round, created)
 		}
@@ -198,7 +204,7 @@ func (n *narrator) expect(words []string) string {
 	s := n.w.snapshot(nil)
 	have := map[string]string{
 		"claims": strconv.Itoa(len(s.Claims)), "nodes": strconv.Itoa(len(s.Nodes)), "pending": strconv.Itoa(len(s.Pending())),
-		"commands": strconv.Itoa(len(plan.Make(s, n.policy, nil).Commands)),
+		"commands": strconv.Itoa(len(plan.Make(s, n.policy, nil, nil).Commands)),
 	}
 	price := 0.0
 	for _, c := range s.Claims {

@@ -406,6 +406,7 @@ func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Lab
 		n.w.setCondition(c, kind, cluster.True, "", "")
 	}
 	c.Expire = n.w.expire[pool.Name]
+	c.Hash, c.HashVersion = pool.Hash, pool.HashVersion
 	n.w.run(c)
 	for i := range c.Conditions {
 		c.Conditions[i].Since = n.w.now.Add(-time.Hour)

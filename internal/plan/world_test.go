@@ -229,6 +229,9 @@ func reached(terms, reach []require.Set) []require.Set {
 // addPod puts in a pod that kube-scheduler could not place, or one that runs if it has a node.
 func (w *world) addPod(p cluster.Pod) *cluster.Pod {
 	p.UID, p.Created = p.Name, w.now
+	if p.EvictionCost == 0 {
+		p.EvictionCost = 1
+	}
 	if p.Namespace == "" {
 		p.Namespace = "default"
 	}

@@ -52,7 +52,7 @@ func newBuyer(sh *shop, tier []*market, stacks []*stack, likes *taste) *buyer {
 		}
 		b.problem.Sites = append(b.problem.Sites, bits)
 	}
-	b.problem.Likes = b.taste.likes(b.rows)
+	b.problem.Likes, b.problem.Brief = b.taste.likes(b.rows), sh.brief
 	if !sh.relax && slices.ContainsFunc(tier, func(m *market) bool { return m.choosy() != "" }) {
 		b.problem.Suits = b.suits
 	}

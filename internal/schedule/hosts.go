@@ -115,7 +115,7 @@ func (s *settler) seat(r *reservedSeat, force bool) (progress bool) {
 	h := r.house
 	for _, k := range r.kinds {
 		for r.count > 0 && len(k.pods) > 0 {
-			if !h.Undecided && !(s.fits(h, k) && s.suits(h, k)) {
+			if !h.Undecided && !(h.holds(k) && s.suits(h, k)) {
 				break
 			}
 			if !force || h.Initialized {
@@ -171,9 +171,11 @@ func (s *settler) settle(k *kind) (progress bool) {
 
 // fits reports whether the host has room and ports for one more pod of the kind.
 func (s *settler) fits(h *house, k *kind) bool {
-	if h.Closed {
-		return false
-	}
+	return !h.Closed && !h.Reserved && h.holds(k)
+}
+
+// holds is fits for a pod that has a seat there.
+func (h *house) holds(k *kind) bool {
 	need := k.class.Requests
 	for _, v := range k.volumes {
 		if _, there := slices.BinarySearch(h.Handles, v.Handle); there {

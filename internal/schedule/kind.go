@@ -134,29 +134,45 @@ func (c *census) selects(r *cluster.Rule, p *cluster.Pod) bool {
 
 // kindsOf sorts pods into kinds: the important and the large come first.
 func kindsOf(pods []*cluster.Pod, book *ledger) []*kind {
-	byKey := make(map[kindKey]*kind)
-	var kinds []*kind
-	text := make([]byte, 0, 64)
+	s := newSorter(book)
 	for _, pod := range pods {
-		counted, ties := book.census.counted(pod), book.ties(pod)
-		if len(ties) > 0 {
-			counted = sortedSet(slices.Concat(counted, ties))
-		}
-		shared, exclusive := book.volumes.of(pod)
-		text = signature(text[:0], counted, shared, exclusive)
-		k := byKey[kindKey{pod.Class, string(text)}]
-		if k == nil {
-			k = &kind{class: pod.Class, counted: counted, volumes: shared, exclusive: exclusive}
-			k.carries, k.wishes = book.carried(pod.Class)
-			k.carries = sortedSet(slices.Concat(k.carries, ties))
-			k.spreads = book.spreadsOf(k)
-			byKey[kindKey{pod.Class, string(text)}] = k
-			kinds = append(kinds, k)
-		}
+		k := s.kindOf(pod)
 		k.pods = append(k.pods, pod)
 	}
-	slices.SortStableFunc(kinds, compareKinds)
-	return kinds
+	slices.SortStableFunc(s.kinds, compareKinds)
+	return s.kinds
+}
+
+// sorter finds the kinds of pods.
+type sorter struct {
+	book  *ledger
+	byKey map[kindKey]*kind
+	kinds []*kind
+	text  []byte
+}
+
+func newSorter(book *ledger) *sorter {
+	return &sorter{book: book, byKey: make(map[kindKey]*kind), text: make([]byte, 0, 64)}
+}
+
+// kindOf finds the pod's kind, or makes it.
+func (s *sorter) kindOf(pod *cluster.Pod) *kind {
+	counted, ties := s.book.census.counted(pod), s.book.ties(pod)
+	if len(ties) > 0 {
+		counted = sortedSet(slices.Concat(counted, ties))
+	}
+	shared, exclusive := s.book.volumes.of(pod)
+	s.text = signature(s.text[:0], counted, shared, exclusive)
+	k := s.byKey[kindKey{pod.Class, string(s.text)}]
+	if k == nil {
+		k = &kind{class: pod.Class, counted: counted, volumes: shared, exclusive: exclusive}
+		k.carries, k.wishes = s.book.carried(pod.Class)
+		k.carries = sortedSet(slices.Concat(k.carries, ties))
+		k.spreads = s.book.spreadsOf(k)
+		s.byKey[kindKey{pod.Class, string(s.text)}] = k
+		s.kinds = append(s.kinds, k)
+	}
+	return k
 }
 
 // kindKey tells kinds apart.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // What a place has for a topology key if not a domain by number.
@@ -13,7 +14,7 @@ const (
 	fresh   int32 = -3 // a domain of its own, empty so far: the hostname of a node to come
 )
 
-// ledger counts pods by rule and domain, as kube-scheduler does. It only ever adds.
+// ledger counts pods by rule and domain, as kube-scheduler does. A placement only ever adds; a stage takes away, too.
 type ledger struct {
 	s       *cluster.Snapshot
 	census  *census
@@ -38,6 +39,9 @@ type topology struct {
 	host    bool // every node is a domain of its own
 	numbers map[string]int32
 	names   []string
+	// own are the numbers that a copy of the ledger has given out; it shares the others with the one that it came from.
+	own    map[string]int32
+	copied bool
 }
 
 // tally counts for one rule, by domain.
@@ -66,6 +70,8 @@ type spread struct {
 	levels  []int32
 	floor   int32
 	domains int
+	// idle says that nobody asks for it in this copy of the ledger: it is not kept up to date.
+	idle bool
 }
 
 // spreadKey tells spreads apart: the same rule over the same nodes is one.
@@ -170,10 +176,18 @@ func (l *ledger) key(name string) int32 {
 func (l *ledger) domain(key int32, value string) int32 {
 	t := &l.keys[key]
 	n, known := t.numbers[value]
-	if !known {
-		n = int32(len(t.names))
+	if !known && t.copied {
+		n, known = t.own[value]
+	}
+	if known {
+		return n
+	}
+	n = int32(len(t.names))
+	t.names = append(t.names, value)
+	if t.copied {
+		t.own[value] = n
+	} else {
 		t.numbers[value] = n
-		t.names = append(t.names, value)
 	}
 	return n
 }
@@ -249,7 +263,7 @@ func (l *ledger) open(h *cluster.Host) *spot {
 		}
 	}
 	for i := range l.spreads {
-		if s := &l.spreads[i]; l.eligible(s, sp.at, h) {
+		if s := &l.spreads[i]; !s.idle && l.eligible(s, sp.at, h) {
 			sp.counts[i] = true
 			s.present(sp.at[s.key])
 		}
@@ -268,7 +282,7 @@ func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
 		}
 	}
 	rule := l.rules[s.rule].rule
-	if own := s.class.Own(); !rule.AnyNode && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
+	if own := s.class.Own(); !rule.AnyNode && !anything(own) && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
 		return false // a node to come counts if it may turn out to: then its domain is not taken for empty
 	}
 	if rule.HonorTaints {
@@ -278,6 +292,9 @@ func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
 	}
 	return true
 }
+
+// anything reports whether the terms leave out no node.
+func anything(terms []require.Set) bool { return len(terms) == 1 && len(terms[0]) == 0 }
 
 // present makes a domain count, empty if it is new.
 func (s *spread) present(domain int32) {
@@ -296,7 +313,7 @@ func (s *spread) present(domain int32) {
 	s.floor = 0
 }
 
-// raise adds pods to a domain.
+// raise adds pods to a domain, or takes them away.
 func (s *spread) raise(domain, n int32) {
 	if int(domain) >= len(s.match) || s.match[domain] < 0 {
 		return
@@ -308,6 +325,7 @@ func (s *spread) raise(domain, n int32) {
 	}
 	s.levels[was]--
 	s.levels[was+n]++
+	s.floor = min(s.floor, was+n)
 	for s.levels[s.floor] == 0 {
 		s.floor++
 	}

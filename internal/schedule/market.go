@@ -30,6 +30,8 @@ type market struct {
 	left    left
 	// rankings are kept for as long as the wants that they were made for.
 	rankings []knownRanking
+	// priced are the offerings for sale by price, once somebody has asked for them.
+	priced []int
 }
 
 // landing is where a daemonset's pods go.

@@ -11,14 +11,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// clone copies what the ledger has counted; rules and kinds are shared.
+// clone copies what the ledger has counted; rules, kinds and the numbers of domains are shared. It is for as long as the
+// ledger that it came from does not change.
 func (l *ledger) clone() *ledger {
 	out := *l
 	out.volumes = &volumes{users: l.volumes.users, waiting: l.volumes.waiting, taken: maps.Clone(l.volumes.taken)}
 	out.keys = slices.Clone(l.keys)
 	for i := range out.keys {
 		t := &out.keys[i]
-		t.numbers, t.names = maps.Clone(t.numbers), slices.Clone(t.names)
+		if !t.copied {
+			t.copied, t.own = true, make(map[string]int32)
+		} else {
+			t.own = maps.Clone(t.own)
+		}
+		t.names = slices.Clip(t.names)
 	}
 	out.rules = slices.Clone(l.rules)
 	for i := range out.rules {
@@ -236,7 +242,7 @@ func (c *crate) host(name string) cluster.Host {
 func (l *ledger) mayOpen(c *crate, h *cluster.Host, sp *spot) {
 	for i := range l.spreads {
 		s := &l.spreads[i]
-		if sp.at[s.key] != unknown {
+		if s.idle || sp.at[s.key] != unknown {
 			continue
 		}
 		rule := l.rules[s.rule].rule

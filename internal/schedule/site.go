@@ -22,6 +22,8 @@ type shop struct {
 	// stocks are how many instances each reservation has left; relax lets minValues give way.
 	stocks map[string]int
 	relax  bool
+	// brief asks for a good answer soon rather than for the best.
+	brief bool
 	// attached are the classes that can only go where a DaemonSet's pods come.
 	attached map[*cluster.PodClass]bool
 }

@@ -35,11 +35,14 @@ type cloud struct {
 	late     time.Duration
 	machines []*machine // in the order in which they were launched, gone ones left out
 	launched int
+	image    int       // what new machines boot from
+	priced   time.Time // when prices changed last
 }
 
 // machine is an instance and the kubelet on it.
 type machine struct {
 	instance cloudprovider.Instance
+	image    int
 	node     string // the name that it joins by
 	joined   bool
 	// awake says that the kubelet runs; late ones never come.
@@ -127,7 +130,7 @@ func (c *cloud) launch(claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	}
 	s := c.sim
 	c.launched++
-	m := &machine{instance: *chosen.Instance(claim), node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
+	m := &machine{instance: *chosen.Instance(claim), image: c.image, node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
 	m.instance.CreatedAt = s.clock.now
 	c.machines = append(c.machines, m)

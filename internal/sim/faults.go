@@ -76,7 +76,9 @@ func (s *Sim) faults() []fault {
 		{"slow watch", s.slowWatch}, {"sold out", s.sellOut}, {"sold out", s.sellOut}, {"machine dies", s.killMachine}, {"kubelet sleeps", s.sleepKubelet},
 		{"node deleted", s.deleteNode}, {"claim deleted", s.deleteClaim}, {"pool deleted", s.deletePool}, {"pod deleted", s.deletePod},
 		{"claim removed by force", s.dropClaimFinalizer}, {"node removed by force", s.dropNodeFinalizer}, {"pool changed", s.changePool},
-		{"claim made by hand", s.makeClaim}, {"node fenced by hand", s.fenceNode},
+		{"claim made by hand", s.makeClaim}, {"node fenced by hand", s.fenceNode}, {"new image", s.newImage}, {"template changed", s.changeTemplate},
+		{"requirements changed", s.changeRequirements}, {"prices change", s.changePrices},
+		{"hashes of another version", s.oldHashes},
 	}
 }
 
@@ -110,6 +112,7 @@ func (s *Sim) calm() {
 	for _, pool := range list[*v1.NodePool](s.store, pools) {
 		edit(s.store, pools, keyOf(pool), pool.UID, func(p *v1.NodePool) {
 			p.Spec.Template.Spec.ExpireAfter = v1.NeverDuration()
+			delete(p.Annotations, dryRunAnnotation)
 			p.Generation++
 		})
 	}
@@ -294,7 +297,7 @@ func (s *Sim) changePool() {
 				p.Spec.Limits[corev1.ResourceCPU] = *apiresource.NewQuantity(100, apiresource.DecimalSI)
 			}
 		case 1:
-			p.Spec.Disruption.ConsolidateAfter = v1.DurationOf(s.clock.between(0, time.Minute).Truncate(time.Second))
+			p.Spec.Disruption.ConsolidateAfter = lasting(s.clock.between(0, time.Minute).Truncate(time.Second))
 		case 2:
 			p.Spec.Template.Annotations = map[string]string{"example.com/changed": "yes"}
 		}

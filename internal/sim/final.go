@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
 // disorder is the first thing that is not as it should be once everything has come to rest; empty if all is well.
@@ -59,6 +60,10 @@ func (s *Sim) claimsInOrder() string {
 			return fmt.Sprintf("claim %s is not Ready", c.Name)
 		case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeDisruptionReason):
 			return fmt.Sprintf("claim %s is marked for disruption", c.Name)
+		case c.Annotations[cluster.MoveAnnotation] != "":
+			return fmt.Sprintf("claim %s is in the move %s, which has come to its end", c.Name, c.Annotations[cluster.MoveAnnotation])
+		case s.driftedAndMayGo(c):
+			return fmt.Sprintf("claim %s has drifted and stays", c.Name)
 		}
 	}
 	return ""

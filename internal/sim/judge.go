@@ -25,10 +25,12 @@ type judge struct {
 	excused map[types.UID]bool
 	// voluntary are claims that were ended to save money.
 	voluntary map[types.UID]bool
+	// left is what the nodes cost that a move has ended so far, by move.
+	left map[string]float64
 }
 
 func newJudge(s *Sim) *judge {
-	return &judge{sim: s, excused: make(map[types.UID]bool), voluntary: make(map[types.UID]bool)}
+	return &judge{sim: s, excused: make(map[types.UID]bool), voluntary: make(map[types.UID]bool), left: make(map[string]float64)}
 }
 
 // created: a replica has made a claim. The number of a pool's nodes stays within its limit.
@@ -95,6 +97,9 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 // beginning: a replica begins to carry a command out. A pod that it binds has room, by what the replica knows. It can't know
 // what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
 func (j *judge) beginning(r *replica, c command.Command) {
+	if end, ok := c.(command.DeleteClaim); ok && !r.stale {
+		j.ending(r, end)
+	}
 	bind, ok := c.(command.Bind)
 	if !ok {
 		return
@@ -210,7 +215,7 @@ func (s *Sim) claimOf(node string) *v1.NodeClaim {
 
 // voluntaryReason reports whether a node was ended to save money and not because something happened to it.
 func voluntaryReason(r command.Reason) bool {
-	return r == command.Empty
+	return r == command.Empty || r == command.Underutilized || r == command.Drifted
 }
 
 // disrupting: a claim is ended. Within a pool's budgets, if it is to save money.
@@ -223,6 +228,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 		return
 	}
 	j.voluntary[claim.UID] = true
+	j.leaving(r, claim, c.Reason)
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	if !ok {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/actuate"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/plan"
@@ -66,6 +67,7 @@ func (s *Sim) start() *replica {
 			Wait: r.wait, Together: func(one, other func()) { one(); other() },
 		},
 	}
+	r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
 	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
 	for _, k := range []kind{sets, guards, pools, claims, nodes, pods} {
 		r.cache[k] = make(map[string]client.Object)
@@ -124,6 +126,9 @@ func (r *replica) passAt(t time.Time) {
 func (r *replica) pass() {
 	r.book.FetchCatalogs(r.ctx, r.sim.cloud)
 	if _, err := r.book.TakeCensus(r.ctx, register{cloudDoor{r}}); err != nil {
+		r.sim.trace.note("%s: %v", r, err)
+	}
+	if err := r.book.AskDrifts(r.ctx, imagery{r}, api{r: r}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
 	}
 	r.planning, r.changed = true, false
@@ -223,9 +228,16 @@ func (o observer) Planned(_ *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
 	}
 }
 
+func (o observer) Searched(_ *cluster.Snapshot, found *disrupt.Proposal, _ time.Duration) {
+	for i := range found.Moves {
+		o.r.sim.trace.note("%s: found %s", o.r, found.Moves[i].ID)
+	}
+}
+
 func (o observer) Done(_ *cluster.Snapshot, out command.Outcome, _ time.Duration) {
 	if out.Err == nil {
 		o.r.sim.seen[reflect.TypeOf(out.Command).Name()]++
+		o.r.sim.countMove(out.Command)
 	} else {
 		o.r.sim.trace.note("%s: %s failed: %.150s", o.r, out.Command.Key(), out.Err)
 	}

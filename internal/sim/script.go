@@ -29,6 +29,13 @@ func (s *Sim) choosePolicy() {
 	s.policy.StaticCapacity = s.clock.chance(0.4)
 	s.policy.Repair = disrupt.RepairSettings{Enabled: s.clock.chance(0.3), MaxUnhealthy: 20, Policies: []disrupt.RepairPolicy{
 		{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Toleration: 2 * time.Minute}}}
+	s.policy.Repair.Legacy = s.clock.chance(0.3)
+	s.policy.Disrupt = disrupt.Settings{
+		MinSaving: pick(s.clock, []float64{0, 0.05, 0.3}), MinSavingPerPod: pick(s.clock, []float64{0, 0.0001}),
+		EvictionsPerHour: pick(s.clock, []int{0, 2}), BalancedK: 2,
+		SpotToSpot: s.clock.chance(0.5), SpotTypes: pick(s.clock, []int{1, 3, 15}), SpotRisk: pick(s.clock, []float64{0, 0.1}),
+		ReplacementTimeout: s.clock.between(time.Minute, 8*time.Minute), DriftWatch: s.clock.between(10*time.Second, 2*time.Minute),
+	}
 }
 
 // prepare draws the cluster, what people do with it and what goes wrong, and says how long the storm takes.
@@ -80,7 +87,8 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 		t.Spec.TerminationGracePeriod = &metav1.Duration{Duration: c.between(20*time.Second, 3*time.Minute).Truncate(time.Second)}
 	}
 	p.Spec.Disruption = v1.Disruption{
-		ConsolidationPolicy: v1.ConsolidationPolicyWhenEmpty, ConsolidateAfter: v1.DurationOf(c.between(0, 90*time.Second).Truncate(time.Second)),
+		ConsolidationPolicy: pick(c, []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced,
+			v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}), ConsolidateAfter: lasting(c.between(0, 90*time.Second).Truncate(time.Second)),
 		Budgets: []v1.Budget{{Nodes: pick(c, []string{"1", "2", "50%", "100%", "10%"})}},
 	}
 	if c.chance(0.4) {
@@ -90,8 +98,9 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 		}
 	}
 	if c.chance(0.2) {
-		t.Spec.ExpireAfter = v1.DurationOf(c.between(2*time.Minute, 6*time.Minute).Truncate(time.Second))
+		t.Spec.ExpireAfter = lasting(c.between(2*time.Minute, 6*time.Minute).Truncate(time.Second))
 	}
+	s.drawCare(p)
 	if c.chance(0.3) {
 		weight := int32(c.number(1, 100))
 		p.Spec.Weight = &weight

@@ -96,7 +96,8 @@ func TestManySeeds(t *testing.T) {
 // everything is what must happen in some seed: each kind of command, and each fault.
 func everything() []string {
 	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
-		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim"}
+		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "StampPool", "StampClaim",
+		"Fence Underutilized", "Fence Drifted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement"}
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}

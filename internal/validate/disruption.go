@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -92,20 +93,21 @@ func window(at string, b v1.Budget) []Problem {
 	return append(problems, notNegative(at+".duration", b.Duration.Duration)...)
 }
 
-// schedule checks that the text can be read as a schedule in UTC and that its moment ever comes. A parser can read
-// more than the contract has (@every, a time zone); those are refused by name, so that the fix is clear.
+// schedule checks that the text can be read as a schedule and that its moment ever comes. A parser can read more than the
+// contract has (@every); that is refused by name, so that the fix is clear.
 func schedule(field, text string) []Problem {
 	bad := func(why, fix string) []Problem {
 		return []Problem{{Field: field, Value: text, Why: why, Fix: fix}}
 	}
 	const example = `five cron fields, such as "0 9 * * mon-fri", or @daily`
+	fields, _, err := ReadSchedule(text)
 	switch {
-	case strings.HasPrefix(text, "@every"):
+	case err != nil:
+		return bad(err.Error(), `name an IANA time zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri", or none for UTC`)
+	case strings.HasPrefix(fields, "@every"):
 		return bad("is an interval, not a schedule", "use "+example)
-	case strings.Contains(text, "TZ="):
-		return bad("names a time zone", "write the schedule in UTC, without one")
 	}
-	parsed, err := cron.ParseStandard("TZ=UTC " + text)
+	parsed, err := cron.ParseStandard("TZ=UTC " + fields)
 	if err != nil {
 		return bad("is not a schedule: "+err.Error(), "use "+example)
 	}
@@ -114,6 +116,29 @@ func schedule(field, text string) []Problem {
 		return bad("names a day that never comes", "correct the day or the month")
 	}
 	return nil
+}
+
+// ReadSchedule takes a schedule apart: its fields, and the time zone that it is written for. That goes beyond the contract,
+// which knows UTC only: CRON_TZ=<IANA zone> before the fields names another.
+func ReadSchedule(text string) (fields string, zone *time.Location, err error) {
+	first, rest := strings.TrimSpace(text), ""
+	if i := strings.IndexAny(first, " \t"); i >= 0 {
+		first, rest = first[:i], first[i:]
+	}
+	name, zoned := strings.CutPrefix(first, "CRON_TZ=")
+	if !zoned {
+		if strings.Contains(text, "TZ=") {
+			return "", nil, errors.New("names a time zone in another way than by CRON_TZ= before the fields")
+		}
+		return text, time.UTC, nil
+	}
+	if name == "" || name == "Local" || strings.Contains(rest, "TZ=") {
+		return "", nil, errors.New("names no time zone after CRON_TZ=, or two")
+	}
+	if zone, err = time.LoadLocation(name); err != nil {
+		return "", nil, fmt.Errorf("names the time zone %q, which nobody knows", name)
+	}
+	return strings.TrimSpace(rest), zone, nil
 }
 
 // isBudgetSize tells whether the text is a number of nodes or a percentage from 0% to 100%.

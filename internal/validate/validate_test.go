@@ -248,7 +248,12 @@ func TestDisruption(t *testing.T) {
 		{"hour 25", scheduled("0 25 * * *"), []string{"is not a schedule"}},
 		{"unknown descriptor", scheduled("@sometimes"), []string{"is not a schedule"}},
 		{"interval", scheduled("@every 1h"), []string{"is an interval"}},
-		{"time zone", scheduled("TZ=Asia/Tokyo 0 9 * * *"), []string{"names a time zone"}},
+		{"time zone", scheduled("CRON_TZ=Asia/Tokyo 0 9 * * *"), nil},
+		{"time zone in another form", scheduled("TZ=Asia/Tokyo 0 9 * * *"), []string{"names a time zone in another way"}},
+		{"time zone of nowhere", scheduled("CRON_TZ=Asia/Nowhere 0 9 * * *"), []string{`time zone "Asia/Nowhere"`}},
+		{"time zone of this machine", scheduled("CRON_TZ=Local 0 9 * * *"), []string{"names no time zone"}},
+		{"two time zones", scheduled("CRON_TZ=Asia/Tokyo CRON_TZ=UTC 9 * * *"), []string{"or two"}},
+		{"time zone and too few fields", scheduled("CRON_TZ=Asia/Tokyo 9 * * *"), []string{"is not a schedule"}},
 		{"30 February", scheduled("0 0 30 2 *"), []string{"never comes"}},
 	})
 }

@@ -75,8 +75,9 @@ type Budget struct {
 	Nodes string `json:"nodes"`
 
 	// schedule is when the budget begins to hold, in UTC: five cron fields, such as "0 9 * * mon-fri", or one of
-	// @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.
-	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|\s*[^@\s]\S*(\s+\S+){4}\s*)$`
+	// @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually. Five fields may follow the name of an IANA time
+	// zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri"; then they mean its clock.
+	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|\s*(CRON_TZ=\S+\s+)?[^@\s]\S*(\s+\S+){4}\s*)$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
 

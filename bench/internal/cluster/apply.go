@@ -3,7 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +21,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-//go:embed manifests/pool.yaml
-var poolManifest []byte
+//go:embed manifests
+var manifests embed.FS
+
+// The pools that there are manifests of.
+const (
+	PoolOneType = "pool"    // one type; empty nodes go at once
+	PoolMixed   = "mixed"   // many types; nothing may go until OpenBudget
+	PoolRolling = "rolling" // one type; a tenth of the nodes may be replaced at a time
+)
 
 // readyPatience bounds each wait for a cluster that has nothing else to do.
 const readyPatience = 2 * time.Minute
@@ -93,11 +100,15 @@ func (c *Client) InstallCRDs(ctx context.Context, folders []string) error {
 }
 
 // CreatePool creates the NodeClass and the NodePool, and waits until the controller calls the pool ready.
-func (c *Client) CreatePool(ctx context.Context) error {
-	if _, err := c.create(ctx, poolManifest); err != nil {
+func (c *Client) CreatePool(ctx context.Context, name string) error {
+	content, err := manifests.ReadFile("manifests/" + name + ".yaml")
+	if err != nil {
+		return fmt.Errorf("read the manifest of the pool: %w", err)
+	}
+	if _, err := c.create(ctx, content); err != nil {
 		return err
 	}
-	return c.awaitCondition(ctx, "NodePool", "default", "Ready")
+	return c.awaitCondition(ctx, "NodePool", poolName, "Ready")
 }
 
 // AwaitServiceAccount waits for the account without which pods are refused.

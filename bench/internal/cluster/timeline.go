@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +37,9 @@ type timeline struct {
 	spans   map[string]report.Span
 	reached map[string]map[string]bool // step -> objects that took it and are not gone
 	changed chan struct{}
+	// last is when an object last took a step or went; least is the smallest number of Running pods since the beginning.
+	last  time.Time
+	least int
 }
 
 func newTimeline() *timeline {
@@ -50,8 +55,9 @@ func newTimeline() *timeline {
 func (t *timeline) restart(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.begin = at
+	t.begin, t.last = at, at
 	t.spans = make(map[string]report.Span)
+	t.least = len(t.reached[podRunning])
 }
 
 // step notes that an object has taken steps. Only the first time counts.
@@ -66,6 +72,7 @@ func (t *timeline) step(object string, at time.Time, steps ...string) {
 			continue
 		}
 		t.reached[s][object] = true
+		t.last = at
 		seconds := at.Sub(t.begin).Seconds()
 		span := t.spans[s]
 		if span.Count == 0 {
@@ -79,13 +86,29 @@ func (t *timeline) step(object string, at time.Time, steps ...string) {
 }
 
 // gone forgets an object.
-func (t *timeline) gone(object string) {
+func (t *timeline) gone(object string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, objects := range t.reached {
 		delete(objects, object)
 	}
+	t.last = at
+	t.least = min(t.least, len(t.reached[podRunning]))
 	t.wake()
+}
+
+// still is when something last changed, and the smallest number of Running pods since the beginning.
+func (t *timeline) still() (since time.Time, least int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last, t.least
+}
+
+// objects lists those that have taken a step and are not gone.
+func (t *timeline) objects(step string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.reached[step]))
 }
 
 // wake tells the one who waits to look again; one signal is enough for many changes.

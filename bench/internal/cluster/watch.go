@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ const unregistered = "karpenter.sh/unregistered"
 // Watch follows pods, nodes and claims.
 type Watch struct {
 	timeline *timeline
+	// roll is there once the nodes are to be replaced.
+	roll atomic.Pointer[roll]
 }
 
 // Watch begins to follow the objects of the lab; it ends with ctx. Claims are left out where their kind is not served.
@@ -62,6 +65,9 @@ func (w *Watch) saw(object any) {
 	case *corev1.Pod:
 		w.timeline.step("pod/"+string(o.UID), now, podSteps(o)...)
 	case *corev1.Node:
+		if r := w.roll.Load(); r != nil {
+			r.saw("node/"+string(o.UID), leaves(o), now)
+		}
 		w.timeline.step("node/"+string(o.UID), now, nodeSteps(o)...)
 	case *unstructured.Unstructured:
 		w.timeline.step("claim/"+string(o.GetUID()), now, claimSteps(o)...)
@@ -72,13 +78,17 @@ func (w *Watch) lost(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
+	now := time.Now()
 	switch o := object.(type) {
 	case *corev1.Pod:
-		w.timeline.gone("pod/" + string(o.UID))
+		w.timeline.gone("pod/"+string(o.UID), now)
 	case *corev1.Node:
-		w.timeline.gone("node/" + string(o.UID))
+		if r := w.roll.Load(); r != nil {
+			r.lost("node/"+string(o.UID), now)
+		}
+		w.timeline.gone("node/"+string(o.UID), now)
 	case metav1.Object:
-		w.timeline.gone("claim/" + string(o.GetUID()))
+		w.timeline.gone("claim/"+string(o.GetUID()), now)
 	}
 }
 
@@ -131,8 +141,24 @@ func claimSteps(claim *unstructured.Unstructured) []string {
 // Begin sets the zero of the clock.
 func (w *Watch) Begin(at time.Time) { w.timeline.restart(at) }
 
+// BeginRoll sets the zero of the clock and calls all nodes that are there old. So many of them may go at a time.
+func (w *Watch) BeginRoll(at time.Time, budget int) {
+	w.Begin(at)
+	w.roll.Store(newRoll(at, budget, w.timeline.objects(nodeCreated)))
+}
+
+// Roll says how the replacement of the nodes went so far.
+func (w *Watch) Roll() report.Roll { return w.roll.Load().result() }
+
 // Stages says when the steps were taken.
 func (w *Watch) Stages() map[string]report.Span { return w.timeline.stages() }
+
+// Created counts the pods that have come since the beginning. Where owners want no more than they had, each stands for one
+// that was made to leave.
+func (w *Watch) Created() int { return w.timeline.stages()[podCreated].Count }
+
+// Still is when something last changed, and the smallest number of Running pods since the beginning.
+func (w *Watch) Still() (since time.Time, least int) { return w.timeline.still() }
 
 // Wait is something to wait for: whether it has come about, and how far things are, in words.
 type Wait func() (done bool, state string)
@@ -150,6 +176,42 @@ func (w *Watch) ReadyNodes(nodes int) Wait {
 	return func() (bool, string) {
 		n := w.timeline.now(nodeOpen)
 		return n >= nodes, fmt.Sprintf("%d of %d nodes take pods", n, nodes)
+	}
+}
+
+// Initialized waits for so many nodes that the contestant calls ready for pods.
+func (w *Watch) Initialized(nodes int) Wait {
+	return func() (bool, string) {
+		n := w.timeline.now(claimInitialized)
+		return n >= nodes && w.timeline.now(nodeOpen) >= nodes, fmt.Sprintf("%d of %d nodes are initialized", n, nodes)
+	}
+}
+
+// Only waits for so many pods to be Running and none else to be there.
+func (w *Watch) Only(pods int) Wait {
+	return func() (bool, string) {
+		n, all := w.timeline.now(podRunning), w.timeline.now(podCreated)
+		return n == pods && all == pods, fmt.Sprintf("%d of %d pods are Running, and %d in all, on %d nodes", n, pods, all, w.timeline.now(nodeCreated))
+	}
+}
+
+// Settled waits until only so many pods are there, all Running, and nothing has changed for a while.
+func (w *Watch) Settled(pods int, quiet time.Duration) Wait {
+	only := w.Only(pods)
+	return func() (bool, string) {
+		done, state := only()
+		since, _ := w.timeline.still()
+		return done && time.Since(since) >= quiet, fmt.Sprintf("%s; %.0f s without a change", state, time.Since(since).Seconds())
+	}
+}
+
+// Rolled waits until no old node is left and so many pods run.
+func (w *Watch) Rolled(pods int) Wait {
+	only := w.Only(pods)
+	return func() (bool, string) {
+		done, state := only()
+		left := w.roll.Load().left()
+		return done && left == 0, fmt.Sprintf("%d old nodes are left; %s", left, state)
 	}
 }
 
@@ -171,6 +233,7 @@ func (w *Watch) Await(ctx context.Context, wait Wait, tell func(state string)) e
 		select {
 		case <-w.timeline.changed:
 		case <-tick.C:
+			_, state = wait()
 			tell(state)
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", state, context.Cause(ctx))

@@ -90,9 +90,51 @@ func TestTimelineCountsEachObjectOnce(t *testing.T) {
 	if got, want := line.stages()[podCreated], (report.Span{First: 1, Last: 2, Count: 2}); got != want {
 		t.Errorf("got %+v; want %+v", got, want)
 	}
-	line.gone("pod/b")
+	line.gone("pod/b", begin.Add(10*time.Second))
 	if line.now(podCreated) != 1 || line.now(podRunning) != 0 {
 		t.Errorf("a pod that is gone still counts: %d, %d", line.now(podCreated), line.now(podRunning))
+	}
+}
+
+func TestTimelineRemembersTheLastChangeAndTheFewestPods(t *testing.T) {
+	line := newTimeline()
+	begin := time.Unix(100, 0)
+	for _, name := range []string{"pod/a", "pod/b", "pod/c"} {
+		line.step(name, begin, podCreated, podRunning)
+	}
+	line.restart(begin.Add(time.Minute))
+	if since, least := line.still(); !since.Equal(begin.Add(time.Minute)) || least != 3 {
+		t.Errorf("at the beginning: %s, %d", since, least)
+	}
+	line.gone("pod/a", begin.Add(2*time.Minute))
+	line.gone("pod/b", begin.Add(3*time.Minute))
+	line.step("pod/d", begin.Add(4*time.Minute), podCreated, podRunning)
+	line.step("pod/d", begin.Add(5*time.Minute), podCreated, podRunning) // nothing new
+	if since, least := line.still(); !since.Equal(begin.Add(4*time.Minute)) || least != 1 {
+		t.Errorf("got %s, %d; want 4 minutes, 1", since.Sub(begin), least)
+	}
+	if got := line.objects(podRunning); !slices.Equal(got, []string{"pod/c", "pod/d"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSettledNeedsTheRightPodsAndQuiet(t *testing.T) {
+	w := &Watch{timeline: newTimeline()}
+	w.Begin(time.Now().Add(-time.Hour))
+	w.saw(pod("a", "n", corev1.PodRunning))
+	if done, _ := w.Settled(2, 0)(); done {
+		t.Error("one of two pods is enough")
+	}
+	w.saw(pod("b", "n", corev1.PodRunning))
+	if done, state := w.Settled(2, time.Hour)(); done {
+		t.Errorf("settled at once: %s", state)
+	}
+	if done, state := w.Settled(2, 0)(); !done {
+		t.Errorf("not settled: %s", state)
+	}
+	w.saw(pod("c", "", corev1.PodPending))
+	if done, _ := w.Settled(2, 0)(); done {
+		t.Error("a pod that waits does not matter")
 	}
 }
 

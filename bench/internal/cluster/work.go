@@ -75,8 +75,10 @@ func (c *Client) CreateNodes(ctx context.Context, count int) error {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name,
+				// The zone matters: kube-scheduler spreads the pods of a Deployment over zones unless told otherwise, and looks at every
+				// pod in the zone of every node for it. Nodes without one would spare it half of its work.
 				Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-					simulated: "fake"},
+					corev1.LabelTopologyZone: "test-zone-a", simulated: "fake"},
 			},
 			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 		}
@@ -88,27 +90,32 @@ func (c *Client) CreateNodes(ctx context.Context, count int) error {
 }
 
 func deployment(name string, pods int32) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	none, yes, no, user := int64(0), true, false, int64(1000)
+	template := podTemplate(name, corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(podCPU), corev1.ResourceMemory: resource.MustParse(podMemory)})
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &pods,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: &none,
-					SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user},
-					Containers: []corev1.Container{{
-						Name:  workName,
-						Image: "registry.k8s.io/pause:3.10",
-						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-							corev1.ResourceCPU: resource.MustParse(podCPU), corev1.ResourceMemory: resource.MustParse(podMemory)}},
-						SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
-					}},
-				},
-			},
+			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Template: template,
+		},
+	}
+}
+
+// podTemplate is a pod that asks for resources and does nothing.
+func podTemplate(app string, requests corev1.ResourceList) corev1.PodTemplateSpec {
+	none, yes, no, user := int64(0), true, false, int64(1000)
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: &none,
+			SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user},
+			Containers: []corev1.Container{{
+				Name:            workName,
+				Image:           "registry.k8s.io/pause:3.10",
+				Resources:       corev1.ResourceRequirements{Requests: requests},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
+			}},
 		},
 	}
 }

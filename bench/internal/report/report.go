@@ -23,9 +23,13 @@ const (
 	Down = "down" // from the calls that delete them until the last node is gone
 	RSS  = "rss"  // memory with all pods Running and nothing left to do
 	Idle = "idle" // processor time while nothing happens
+	// Settle is from the calls that take most of the pods away until nodes and pods no longer change.
+	Settle = "settle"
+	// Drift is from a change of the pool's template until no node of the old kind is left.
+	Drift = "drift"
 )
 
-// Kinds lists the kinds of scenario in the order in which they happen.
+// Kinds lists the kinds of scenario that one cluster goes through, in the order in which they happen.
 func Kinds() []string { return []string{Up, RSS, Idle, Down} }
 
 // Span says when the first and the last of a kind of thing happened, in seconds since the work was handed over.
@@ -52,20 +56,46 @@ type Result struct {
 	Load float64 `json:"load"`
 	// Stages are the steps from the first call to Running pods.
 	Stages map[string]Span `json:"stages,omitempty"`
+	// CostBefore is what the nodes cost in an hour before the scenario.
+	CostBefore float64 `json:"cost_before,omitempty"`
+	// Evictions counts the pods that had to leave although their owner wanted them.
+	Evictions int `json:"evictions,omitempty"`
+	// LeastRunning is how many of the pods ran when the fewest did.
+	LeastRunning int `json:"least_running,omitempty"`
+	// Roll says how a change of all nodes went.
+	Roll *Roll `json:"roll,omitempty"`
+}
+
+// Roll says how a change of all nodes went, in seconds and nodes.
+type Roll struct {
+	// First is when the first node was chosen.
+	First float64 `json:"first_s"`
+	// Pause is the longest time in which the budget had room and nodes were left, and none was chosen.
+	Pause float64 `json:"pause_s"`
+	// Most is how many nodes were on their way out at the same time, at most.
+	Most int `json:"most"`
 }
 
 // Scenario is the same work done by each contestant.
 type Scenario struct {
-	Kind    string             `json:"kind"`
-	Pods    int                `json:"pods"`
+	Kind string `json:"kind"`
+	Pods int    `json:"pods"`
+	// Goal is what the name ends in where that is not the number of pods: how many are left of them, or how many nodes
+	// change.
+	Goal    int                `json:"goal,omitempty"`
 	Results map[string]*Result `json:"results"`
 }
 
 // Name is how the line and the flags call the scenario.
-func (s *Scenario) Name() string { return Name(s.Kind, s.Pods) }
+func (s *Scenario) Name() string {
+	if s.Goal > 0 {
+		return Name(s.Kind, s.Goal)
+	}
+	return Name(s.Kind, s.Pods)
+}
 
 // Name is how the scenario of a kind and a size is called.
-func Name(kind string, pods int) string { return fmt.Sprintf("%s-%d", kind, pods) }
+func Name(kind string, size int) string { return fmt.Sprintf("%s-%d", kind, size) }
 
 // Add puts a contestant's result in.
 func (s *Scenario) Add(contestant string, r *Result) {
@@ -94,6 +124,11 @@ func peak(r *Result) float64    { return r.PeakMegabytes }
 func cpu(r *Result) float64     { return r.CPUSeconds }
 func cost(r *Result) float64    { return r.Cost }
 func idle(r *Result) float64    { return 100 * r.CPUSeconds / r.Seconds }
+
+func evictions(r *Result) float64    { return float64(r.Evictions) }
+func leastRunning(r *Result) float64 { return float64(r.LeastRunning) }
+func pause(r *Result) float64        { return r.Roll.Pause }
+func most(r *Result) float64         { return float64(r.Roll.Most) }
 
 // ratio writes how many times as long one contestant took as another.
 func (s *Scenario) ratio(a, b string) string {
@@ -129,6 +164,16 @@ func (s *Scenario) Line() string {
 		both("peak_mb", 1, peak)
 	case Idle:
 		both("idle_pct", 2, idle)
+	case Settle:
+		both("nodes", 0, nodes)
+		both("cost", 3, cost)
+		both("evictions", 0, evictions)
+		both("least_running", 0, leastRunning)
+	case Drift:
+		both("pause_s", 2, pause)
+		both("most", 0, most)
+		both("evictions", 0, evictions)
+		both("least_running", 0, leastRunning)
 	}
 	return strings.Join(out, " ")
 }

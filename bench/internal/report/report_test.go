@@ -23,10 +23,19 @@ func TestLine(t *testing.T) {
 	rss.Add(Tenon, &Result{Seconds: 1, Nodes: 1000, RSSMegabytes: 400, PeakMegabytes: 410})
 	down := &Scenario{Kind: Down, Pods: 1000}
 	down.Add(Peer, &Result{Seconds: 9, Nodes: 50, RSSMegabytes: 160, CPUSeconds: 6})
+	settle := &Scenario{Kind: Settle, Pods: 1000, Goal: 250}
+	settle.Add(Tenon, &Result{Seconds: 20, Nodes: 30, RSSMegabytes: 60, CPUSeconds: 2, Cost: 9.5, Evictions: 12, LeastRunning: 245})
+	settle.Add(Peer, &Result{Seconds: 200, Nodes: 35, RSSMegabytes: 160, CPUSeconds: 30, Cost: 11, Evictions: 80, LeastRunning: 190})
+	drift := &Scenario{Kind: Drift, Pods: 1000, Goal: 500}
+	drift.Add(Tenon, &Result{Seconds: 60, Nodes: 500, RSSMegabytes: 60, CPUSeconds: 9, Evictions: 1000, LeastRunning: 950, Roll: &Roll{First: 0.5, Pause: 0.25, Most: 50}})
 	cases := []struct {
 		scenario *Scenario
 		want     string
 	}{
+		{settle, "scenario=settle-250 pods=1000 nodes=30 tenon_s=20.00 peer_s=200.00 tenon_rss_mb=60.0 peer_rss_mb=160.0 tenon_cpu_s=2.00 peer_cpu_s=30.00 " +
+			"tenon_nodes=30 peer_nodes=35 tenon_cost=9.500 peer_cost=11.000 tenon_evictions=12 peer_evictions=80 tenon_least_running=245 peer_least_running=190"},
+		{drift, "scenario=drift-500 pods=1000 nodes=500 tenon_s=60.00 peer_s=- tenon_rss_mb=60.0 peer_rss_mb=- tenon_cpu_s=9.00 peer_cpu_s=- " +
+			"tenon_pause_s=0.25 peer_pause_s=- tenon_most=50 peer_most=- tenon_evictions=1000 peer_evictions=- tenon_least_running=950 peer_least_running=-"},
 		{up(), "scenario=up-1000 pods=1000 nodes=50 tenon_s=10.00 peer_s=25.13 tenon_rss_mb=60.0 peer_rss_mb=160.0 tenon_cpu_s=1.50 peer_cpu_s=15.00 " +
 			"base_s=8.00 tenon_x_base=1.25 peer_x_base=3.14 tenon_nodes=50 peer_nodes=51 tenon_cost=1.235 peer_cost=2.000 tenon_peak_mb=70.2 peer_peak_mb=170.0"},
 		{idle, "scenario=idle-1000 pods=1000 nodes=50 tenon_s=60.00 peer_s=60.00 tenon_rss_mb=60.0 peer_rss_mb=160.0 tenon_cpu_s=0.60 peer_cpu_s=6.00 " +

@@ -1,0 +1,89 @@
+package disrupt
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// contractK is the k of the contract.
+const contractK = 2
+
+// Totals are what all nodes of each pool cost, and what disturbing all of them would: what the policy Balanced measures a move
+// against.
+type Totals map[string]Total
+
+// Total is that of one pool.
+type Total struct{ Price, Cost float64 }
+
+// NewTotals adds up every node of every pool, whether it may go or not.
+func NewTotals(s *cluster.Snapshot) Totals {
+	t := make(Totals, len(s.Pools))
+	for _, p := range s.Pools {
+		var sum Total
+		for _, c := range s.ClaimsOf(p.Name) {
+			sum.Price += c.Price
+			if n := s.NodeOf(c.Name); n != nil {
+				sum.Cost += CostOf(s.PodsOn(n.Name))
+			}
+		}
+		t[p.Name] = sum
+	}
+	return t
+}
+
+// Score is the part of the pool's price that is saved, divided by the part of the pool that is disturbed.
+func (t Total) Score(saving, cost float64) float64 {
+	if t.Price <= 0 || t.Cost <= 0 || saving <= 0 || cost <= 0 {
+		return 0
+	}
+	return (saving / t.Price) / (cost / t.Cost)
+}
+
+// least is the score that a move must have at least.
+func (s Settings) leastScore() float64 {
+	if s.BalancedK <= 0 {
+		return 1.0 / contractK
+	}
+	return 1 / s.BalancedK
+}
+
+// Approves asks every pool with the policy Balanced that takes part in a move whether what it saves is worth the disturbance. The
+// saving is split between the pools by what their nodes cost. stay is the first no, by the pool's name.
+func (t Totals) Approves(set Settings, candidates []Candidate, saving float64) (stay *Stay) {
+	parts, before := make(map[string]Total), 0.0
+	var pools []string
+	for i := range candidates {
+		c := &candidates[i]
+		before += c.Price
+		part, known := parts[c.Pool.Name]
+		if !known && c.Pool.Policy == cluster.Balanced {
+			pools = append(pools, c.Pool.Name)
+		}
+		parts[c.Pool.Name] = Total{part.Price + c.Price, part.Cost + c.Cost}
+	}
+	slices.Sort(pools)
+	for _, name := range pools {
+		part, whole := parts[name], t[name]
+		own := saving
+		if len(parts) > 1 && before > 0 {
+			own = saving * part.Price / before
+		}
+		if whole.Score(own, part.Cost) >= set.leastScore() {
+			continue
+		}
+		i := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Pool.Name == name })
+		stay = &Stay{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Why: NotBalanced, Saving: own}
+		if whole.Cost > 0 {
+			stay.Needed = set.leastScore() * part.Cost / whole.Cost * whole.Price
+		}
+		return stay
+	}
+	return nil
+}
+
+// CouldApprove reports whether the pool would agree if nothing had to take the node's place: if not, no move with this node alone
+// will do.
+func (t Totals) CouldApprove(set Settings, c Candidate) bool {
+	return t.Approves(set, []Candidate{c}, c.Price) == nil
+}

@@ -1,0 +1,193 @@
+package disrupt
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// drawPool draws a pool with budgets and nodes in all states.
+func drawPool(t *rapid.T) *cluster.Snapshot {
+	p := &cluster.Pool{Name: "p"}
+	for range rapid.IntRange(0, 4).Draw(t, "budgets") {
+		b := cluster.Budget{Nodes: rapid.IntRange(0, 12).Draw(t, "nodes"), Active: rapid.Bool().Draw(t, "active"), Broken: rapid.IntRange(0, 9).Draw(t, "broken") == 0}
+		if rapid.Bool().Draw(t, "percent") {
+			b.Percent, b.Nodes = true, b.Nodes*9
+		}
+		for _, r := range Budgeted() {
+			if rapid.IntRange(0, 2).Draw(t, "reason") == 0 {
+				b.Reasons = append(b.Reasons, string(r))
+			}
+		}
+		p.Budgets = append(p.Budgets, b)
+	}
+	s := &cluster.Snapshot{Pools: []*cluster.Pool{p}, Busy: map[string]bool{}}
+	is := func(kind string) cluster.Condition { return cluster.Condition{Type: kind, Status: cluster.True} }
+	for i := range rapid.IntRange(0, 25).Draw(t, "claims") {
+		name := fmt.Sprintf("n%02d", i)
+		c := &cluster.Claim{Name: name, Pool: "p", ProviderID: name}
+		n := &cluster.Node{Name: name, ProviderID: name, Ready: true}
+		odd := func(what string) bool { return rapid.IntRange(0, 7).Draw(t, what) == 0 }
+		if !odd("coming") {
+			c.Conditions = append(c.Conditions, is(cluster.Initialized))
+		}
+		if odd("ending") {
+			c.Conditions = append(c.Conditions, is(cluster.InstanceTerminating))
+		}
+		if odd("deleting") {
+			c.Deleting = time.Unix(1, 0)
+		}
+		if odd("moving") {
+			c.Move = "m"
+		}
+		if odd("fenced") {
+			n.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+		}
+		n.Ready = !odd("sick")
+		s.Busy["fence/"+name] = odd("busy")
+		s.Claims = append(s.Claims, c)
+		if !odd("lost") {
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+	return s.Seal()
+}
+
+// twinLeft is what the contract says about budgets, in so many words.
+func twinLeft(s *cluster.Snapshot, reason string) int {
+	total, away := 0.0, 0
+	for _, c := range s.Claims {
+		if c.Condition(cluster.Initialized).Status == cluster.True && c.Condition(cluster.InstanceTerminating).Status != cluster.True {
+			total++
+			n := s.NodeOf(c.Name)
+			bad := n == nil
+			bad = bad || !n.Ready
+			bad = bad || !c.Deleting.IsZero()
+			bad = bad || len(n.Taints) > 0 || c.Move == "m"
+			bad = bad || s.Busy["fence/"+n.Name]
+			if bad {
+				away++
+			}
+		}
+	}
+	least := total
+	for _, b := range s.Pools[0].Budgets {
+		names := len(b.Reasons) == 0
+		for _, r := range b.Reasons {
+			names = names || r == reason
+		}
+		switch {
+		case b.Broken && (!b.Active || names):
+			least = 0
+		case !b.Active || !names:
+		case b.Percent:
+			least = math.Min(least, math.Ceil(total*float64(b.Nodes)/100))
+		default:
+			least = math.Min(least, float64(b.Nodes))
+		}
+	}
+	return int(least) - away
+}
+
+// The ledger leaves what the contract leaves, and what is taken for one reason is gone for all.
+func TestLedgerIsTheContract(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawPool(t)
+		l := NewLedger(s)
+		taken := 0
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			reason := rapid.SampledFrom(Budgeted()).Draw(t, "reason")
+			left := twinLeft(s, string(reason)) - taken
+			if got := l.Left("p", reason); got != left {
+				t.Fatalf("%s: %d left, want %d", reason, got, left)
+			}
+			if allowed, out := Allowance(s, s.Pools[0], string(reason)); allowed-out != left+taken {
+				t.Fatalf("%s: allowance %d of which %d are out, want %d left", reason, allowed, out, left+taken)
+			}
+			switch n := rapid.IntRange(0, 4).Draw(t, "n"); {
+			case rapid.IntRange(0, 3).Draw(t, "give") == 0:
+				l.Give("p", n)
+				taken -= n
+			case l.Take("p", reason, n):
+				if n > left {
+					t.Fatalf("%s: took %d of %d", reason, n, left)
+				}
+				taken += n
+			case n <= left:
+				t.Fatalf("%s: could not take %d of %d", reason, n, left)
+			}
+		}
+	})
+}
+
+// A move takes all of its nodes or none.
+func TestAMoveTakesAllOrNone(t *testing.T) {
+	s := &cluster.Snapshot{Busy: map[string]bool{}}
+	of := make(map[string][]Candidate)
+	for _, pool := range []string{"a", "b"} {
+		s.Pools = append(s.Pools, &cluster.Pool{Name: pool, Budgets: []cluster.Budget{{Nodes: 2, Active: true}}})
+		for i := range 4 {
+			name := fmt.Sprint(pool, i)
+			c := &cluster.Claim{Name: name, Pool: pool, ProviderID: name, Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True}}}
+			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, &cluster.Node{Name: name, ProviderID: name, Ready: true})
+			of[pool] = append(of[pool], Candidate{Claim: c})
+		}
+	}
+	l := NewLedger(s.Seal())
+	if l.TakeAll(append(of["b"][:3:3], of["a"][0]), command.Drifted) {
+		t.Errorf("three of a pool went under a budget of two")
+	}
+	if l.Left("a", command.Drifted) != 2 || l.Left("b", command.Empty) != 2 {
+		t.Errorf("a move that did not go took %d and %d", 2-l.Left("a", command.Drifted), 2-l.Left("b", command.Empty))
+	}
+	if !l.TakeAll(append(of["b"][:2:2], of["a"][0]), command.Drifted) || l.Left("a", command.Empty) != 1 || l.Left("b", command.Empty) != 0 {
+		t.Errorf("a move of two and one: %d and %d left", l.Left("a", command.Empty), l.Left("b", command.Empty))
+	}
+	if l.Take("c", command.Empty, 1) || l.Left("c", command.Empty) != 0 {
+		t.Errorf("a node of a pool that is not there was taken")
+	}
+}
+
+// What a pool's status says about its budgets.
+func TestBudgetsAreTold(t *testing.T) {
+	five, six := time.Date(2026, 11, 15, 17, 0, 0, 0, time.UTC), time.Date(2026, 11, 15, 18, 0, 0, 0, time.UTC)
+	ten := cluster.Budget{Nodes: 10, Percent: true, Active: true}
+	cases := []struct {
+		name    string
+		nodes   int64
+		budgets []cluster.Budget
+		status  cluster.ConditionStatus
+		reason  string
+		message string
+	}{
+		{"the default", 42, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 5 (budgets[0], 10%)"},
+		{"none", 3, nil, cluster.True, "BudgetsAllow", "of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: all, no budget holds"},
+		{"no nodes yet", 0, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
+			"of 0 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 0 (budgets[0], 10%)"},
+		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, Changes: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",
+			"of 42 nodes at the same time: Empty, Drifted, Unhealthy: up to 5 (budgets[0], 10%); Underutilized: none (budgets[1], 0) until 2026-11-15T17:00:00Z"},
+		{"will be closed", 42, []cluster.Budget{ten, {Changes: five, Reasons: []string{"Drifted"}}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Unhealthy: up to 5 (budgets[0], 10%); Drifted: up to 5 (budgets[0], 10%), from 2026-11-15T17:00:00Z on budgets[1], 0"},
+		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, Changes: six}, {Nodes: 3, Changes: five}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7), from 2026-11-15T17:00:00Z on budgets[1], 3"},
+		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 30, Changes: five}, {Nodes: 90, Percent: true, Active: true, Changes: five}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
+		{"can't be read", 42, []cluster.Budget{ten, {Nodes: 7, Broken: true}}, cluster.False, "AllReasonsBlocked",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[1] can't be read)"},
+		{"closed for good", 42, []cluster.Budget{{Active: true}}, cluster.False, "AllReasonsBlocked",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[0], 0)"},
+	}
+	for _, c := range cases {
+		got := BudgetsAllow(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
+		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason, Message: c.message}); got != want {
+			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// shop is a catalog of types small ($1), medium ($2) and large ($4), in zones a and b, on-demand; spot costs 30% of it in zone a
+// and 40% in zone b.
+func shop() *cluster.Catalog {
+	var types []cluster.Type
+	var offers []cluster.Offering
+	for i, name := range []string{"small", "medium", "large"} {
+		types = append(types, cluster.Type{Name: name})
+		for _, zone := range []string{"a", "b"} {
+			price := float64(int(1) << i)
+			offers = append(offers, offering(i, name, zone, onDemand, price))
+			offers = append(offers, offering(i, name, zone, spot, price*map[string]float64{"a": 0.3, "b": 0.4}[zone]))
+		}
+	}
+	return cluster.NewCatalog(types, offers)
+}
+
+func offering(kind int, name, zone, terms string, price float64) cluster.Offering {
+	return cluster.Offering{Type: kind, Zone: zone, CapacityType: terms, Price: price, Available: true, Labels: labelsFor(name, zone, terms)}
+}
+
+func labelsFor(name, zone, terms string) cluster.Labels {
+	return cluster.LabelsOf(map[string]string{cluster.InstanceTypeLabel: name, cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: terms})
+}
+
+// house is a pool with one large node that carries two pods, web and db, and has been quiet for long.
+type house struct {
+	s       *cluster.Snapshot
+	set     Settings
+	pool    *cluster.Pool
+	claim   *cluster.Claim
+	node    *cluster.Node
+	web, db *cluster.Pod
+}
+
+func newHouse() *house {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	h := &house{
+		pool: &cluster.Pool{Name: "default", Policy: cluster.WhenEmptyOrUnderutilized, Catalog: shop(), NodeClass: cluster.NodeClassState{Ready: true}},
+		claim: &cluster.Claim{Name: "c", UID: "u", Pool: "default", ProviderID: "cloud://c", NodeName: "n", Created: now.Add(-3 * time.Hour),
+			Labels: labelsFor("large", "a", onDemand), Price: 4, LastPodEvent: now.Add(-time.Hour)},
+		node: &cluster.Node{Name: "n", ProviderID: "cloud://c", Ready: true},
+		web:  tenant("web", "deploy"), db: tenant("db", "stateful"),
+	}
+	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
+		h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: kind, Status: cluster.True, Since: now.Add(-2 * time.Hour)})
+	}
+	h.s = &cluster.Snapshot{Now: now, Busy: map[string]bool{}, Pools: []*cluster.Pool{h.pool}, Claims: []*cluster.Claim{h.claim},
+		Nodes: []*cluster.Node{h.node}, Pods: []*cluster.Pod{h.db, h.web}, Evicted: map[string]int{}, Rested: map[string]time.Time{},
+		Owners: map[string]cluster.Owner{"deploy": {UID: "deploy", Known: true, Desired: 2}}}
+	return h
+}
+
+func tenant(name, owner string) *cluster.Pod {
+	return &cluster.Pod{UID: name, Namespace: "shop", Name: name, Class: &cluster.PodClass{Key: name}, Owner: owner, Node: "n", Ready: true,
+		EvictionCost: 1, Phase: "Running", Labels: cluster.LabelsOf(map[string]string{"app": name})}
+}
+
+func (h *house) guard(name, app string, allowed int) *cluster.Guard {
+	g := &cluster.Guard{Namespace: "shop", Name: name, Allowed: allowed, Healthy: 2, Wanted: 1 + 1 - min(allowed, 1), Expected: 3,
+		Selector: cluster.Selector{Namespaces: []string{"shop"}, Labels: require.Set{}.With("app", require.Only(app))}}
+	h.s.Guards = append(h.s.Guards, g)
+	return g
+}
+
+func (h *house) waiting(class string) *cluster.Pod {
+	p := &cluster.Pod{UID: "waiting", Namespace: "shop", Name: "waiting", Class: &cluster.PodClass{Key: class}, Owner: "deploy", Unschedulable: true, Judged: true}
+	h.s.Pods = append(h.s.Pods, p)
+	return p
+}
+
+// Each thing that keeps a node does, and is told; for some reasons it does not matter.
+func TestWhatKeepsANode(t *testing.T) {
+	type stay = Stay
+	at := func(d time.Duration) time.Time { return newHouse().s.Now.Add(d) }
+	u, d, sick, old := command.Underutilized, command.Drifted, command.Unhealthy, command.Expired
+	cases := []struct {
+		name   string
+		reason command.Reason
+		change func(h *house)
+		want   stay // Why empty: it may go
+	}{
+		{"nothing", u, func(h *house) {}, stay{}},
+		{"another provider", u, func(h *house) { h.claim.Foreign = true }, stay{Why: NotManaged}},
+		{"made by hand", d, func(h *house) { h.claim.Pool = "" }, stay{Why: NotManaged}},
+		{"pool gone", u, func(h *house) { h.claim.Pool = "other" }, stay{Why: PoolUnknown}},
+		{"pool being deleted", d, func(h *house) { h.pool.Deleting = true }, stay{Why: PoolUnknown}},
+		{"pool that can't be read", d, func(h *house) { h.pool.Problems = []cluster.Problem{{}} }, stay{Why: PoolUnknown}},
+		{"pool that can't be read, sick", sick, func(h *house) { h.pool.Problems = []cluster.Problem{{}} }, stay{}},
+		{"static pool", u, func(h *house) { h.pool.Static = true }, stay{Why: PoolUnknown}},
+		{"static pool drifts", d, func(h *house) { h.pool.Static = true }, stay{}},
+		{"no node", u, func(h *house) { h.s.Nodes = nil }, stay{Why: NotInitialized}},
+		{"not initialized", u, func(h *house) { h.claim.Conditions = h.claim.Conditions[:2] }, stay{Why: NotInitialized}},
+		{"not initialized and sick", sick, func(h *house) { h.claim.Conditions = h.claim.Conditions[:2] }, stay{}},
+		{"deleting", u, func(h *house) { h.claim.Deleting = h.s.Now }, stay{Why: BeingDisrupted}},
+		{"node deleting", d, func(h *house) { h.node.Deleting = h.s.Now }, stay{Why: BeingDisrupted}},
+		{"fenced", u, func(h *house) { taint(h.s, 0) }, stay{Why: BeingDisrupted}},
+		{"in a move", u, func(h *house) { h.claim.Move = "m" }, stay{Why: BeingDisrupted}},
+		{"being fenced", d, func(h *house) { h.s.Busy["fence/n"] = true }, stay{Why: BeingDisrupted}},
+		{"kept by its node", u, func(h *house) { h.node.DoNotDisrupt = true }, stay{Why: NodeDoNotDisrupt}},
+		{"kept by its claim", d, func(h *house) { h.claim.DoNotDisrupt = true }, stay{Why: NodeDoNotDisrupt}},
+		{"kept, but sick", sick, func(h *house) { h.claim.DoNotDisrupt = true }, stay{}},
+		{"not to be repaired", sick, func(h *house) { h.node.DoNotRepair = true }, stay{Why: NodeDoNotDisrupt}},
+		{"not to be repaired", u, func(h *house) { h.node.DoNotRepair = true }, stay{}},
+		{"nobody sells it", u, func(h *house) { h.claim.Labels = labelsFor("tiny", "a", onDemand) }, stay{Why: PriceUnknown}},
+		{"nobody sells it there", u, func(h *house) { h.claim.Labels = labelsFor("large", "z", onDemand) }, stay{Why: PriceUnknown}},
+		{"nobody sells it, drift", d, func(h *house) { h.claim.Labels = labelsFor("tiny", "a", onDemand) }, stay{}},
+		{"no catalog", u, func(h *house) { h.pool.Catalog = nil }, stay{Why: PriceUnknown}},
+		{"only empty ones", u, func(h *house) { h.pool.Policy = cluster.WhenEmpty }, stay{Why: PolicyForbids}},
+		{"only empty ones, drift", d, func(h *house) { h.pool.Policy = cluster.WhenEmpty }, stay{}},
+		{"only empty ones, and it is", u, func(h *house) { h.pool.Policy, h.s.Pods = cluster.WhenEmpty, nil }, stay{}},
+		{"never", u, func(h *house) { h.pool.ConsolidateAfter.Never = true }, stay{Why: ConsolidationsOff}},
+		{"never, drift", d, func(h *house) { h.pool.ConsolidateAfter.Never = true }, stay{}},
+		{"too soon", u, func(h *house) { h.pool.ConsolidateAfter.For = 90 * time.Minute }, stay{Why: TooSoon, Until: at(30 * time.Minute)}},
+		{"too soon after it came", u, func(h *house) {
+			h.claim.LastPodEvent, h.pool.ConsolidateAfter.For = at(-3*time.Hour), 130*time.Minute
+		}, stay{Why: TooSoon, Until: at(10 * time.Minute)}},
+		{"new, and no pod has come", u, func(h *house) { h.claim.LastPodEvent, h.set.Nomination = time.Time{}, 125*time.Minute }, stay{Why: TooSoon, Until: at(5 * time.Minute)}},
+		{"a wait for the reason", u, func(h *house) {
+			h.pool.Care.Waits = map[string]cluster.Wait{"Underutilized": {For: 2 * time.Hour}}
+		}, stay{Why: TooSoon, Until: at(time.Hour)}},
+		{"a wait for the reason instead", u, func(h *house) {
+			h.pool.ConsolidateAfter.Never, h.pool.Care.Waits = true, map[string]cluster.Wait{"Underutilized": {For: time.Minute}}
+		}, stay{}},
+		{"a wait for drift", d, func(h *house) { h.pool.Care.Waits = map[string]cluster.Wait{"Drifted": {For: 2 * time.Hour}} }, stay{Why: TooSoon, Until: at(time.Hour)}},
+		{"given up lately", u, func(h *house) { h.claim.RestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"chosen by kube-scheduler", u, func(h *house) { h.waiting("x").Unschedulable = false; h.s.Pods[2].Nominated = "n" }, stay{Why: PodsExpected}},
+		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
+		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},
+		{"no free seat", u, func(h *house) { h.waiting("web"); h.claim.Seats = []cluster.Seat{{Class: "web", Count: 1}} }, stay{}},
+		{"a seat nobody wants", u, func(h *house) { h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
+		{"replaces a node that is there", u, func(h *house) {
+			h.claim.Replaces = "m"
+			h.s.Claims = append(h.s.Claims, &cluster.Claim{Name: "d", Pool: "default", Move: "m"})
+		}, stay{Why: PodsExpected}},
+		{"a pod says no", u, func(h *house) { h.web.DoNotDisrupt = true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
+		{"a pod says no for a while", u, func(h *house) { h.web.DoNotDisrupt, h.web.DoNotDisruptUntil = true, at(time.Minute) }, stay{Why: PodDoNotDisrupt, Pod: "shop/web", Until: at(time.Minute)}},
+		{"a daemon says no", u, func(h *house) { h.web.DoNotDisrupt, h.web.Daemon = true, true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
+		{"a mirror pod says no", u, func(h *house) { h.web.DoNotDisrupt, h.web.Mirror = true, true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
+		{"a leaving pod says no", u, func(h *house) { h.web.DoNotDisrupt, h.web.Deleting = true, h.s.Now }, stay{}},
+		{"a finished pod says no", u, func(h *house) { h.web.DoNotDisrupt, h.web.Done = true, true }, stay{}},
+		{"a pod says no to drift", d, func(h *house) { h.web.DoNotDisrupt = true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
+		{"a pod says no to drift in vain", d, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{}},
+		{"a pod says no to age in vain", old, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{}},
+		{"a pod says no to repair in vain", sick, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{}},
+		{"a pod says no to saving", u, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
+		{"a budget says no", u, func(h *house) { h.guard("g", "db", 0) }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
+		{"a budget says yes", u, func(h *house) { h.guard("g", "db", 1) }, stay{}},
+		{"a budget of others", u, func(h *house) { h.guard("g", "db", 0).Namespace = "else" }, stay{}},
+		{"a budget of a daemon says no", u, func(h *house) { h.guard("g", "db", 0); h.db.Daemon = true }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
+		{"a budget of a mirror pod", u, func(h *house) { h.guard("g", "db", 0); h.db.Mirror = true }, stay{}},
+		{"a budget of who stays", u, func(h *house) { h.guard("g", "db", 0); h.db.StaysThroughDrain = true }, stay{}},
+		{"a budget of who has not begun", u, func(h *house) { h.guard("g", "db", 0); h.db.Phase = "Pending" }, stay{}},
+		{"a budget does not mind the unhealthy", u, func(h *house) { h.guard("g", "db", 0).FreesUnhealthy = true; h.db.Ready = false }, stay{}},
+		{"a budget minds the healthy", u, func(h *house) { h.guard("g", "db", 0).FreesUnhealthy = true }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
+		{"a budget says no to drift", d, func(h *house) { h.guard("g", "db", 0) }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
+		{"a budget says no to drift in vain", d, func(h *house) { h.guard("g", "db", 0); h.claim.HasTerminationGrace = true }, stay{}},
+		{"two budgets", u, func(h *house) { h.guard("f", "db", 1); h.guard("g", "db", 1) }, stay{Why: SeveralGuards, Pod: "shop/db", Guard: "shop/f and shop/g"}},
+		{"a workload rests", u, func(h *house) {
+			h.set.EvictionsPerHour, h.s.Evicted["deploy"], h.s.Rested["deploy"] = 1, 2, at(time.Minute)
+		}, stay{Why: WorkloadResting, Pod: "shop/web", Until: at(time.Minute)}},
+		{"a workload bears one more", u, func(h *house) { h.set.EvictionsPerHour, h.s.Evicted["deploy"] = 1, 1 }, stay{}},
+		{"the pool lets it rest", u, func(h *house) {
+			one := 1
+			h.pool.Care.EvictionsPerHour, h.s.Evicted["stateful"] = &one, 1
+		}, stay{Why: WorkloadResting, Pod: "shop/db"}},
+		{"a workload rests, drift", d, func(h *house) { h.set.EvictionsPerHour, h.s.Evicted["deploy"] = 1, 2 }, stay{}},
+	}
+	for _, c := range cases {
+		h := newHouse()
+		c.change(h)
+		s := h.s.Seal()
+		candidate, got := MayGo(s, h.set, h.claim, c.reason)
+		if c.want.Why == "" {
+			if got != nil {
+				t.Errorf("%s for %s: %+v, want it to go", c.name, c.reason, *got)
+			} else if candidate.Claim != h.claim || candidate.Node != h.node || candidate.Pool != h.pool {
+				t.Errorf("%s: the candidate is another: %+v", c.name, candidate)
+			}
+			continue
+		}
+		c.want.Claim = "c"
+		if len(h.s.Nodes) > 0 {
+			c.want.Node = "n"
+		}
+		if got == nil || *got != c.want {
+			t.Errorf("%s for %s: %+v, want %+v", c.name, c.reason, got, c.want)
+		}
+		if all, stays, wake := Candidates(s, h.set, c.reason); slices.ContainsFunc(all, func(x Candidate) bool { return x.Claim == h.claim }) ||
+			c.want.Why != NotManaged && !slices.Contains(stays, c.want) || !c.want.Until.IsZero() && !wake.Equal(c.want.Until) {
+			t.Errorf("%s for %s: %d candidates, stays %+v, wake at %s", c.name, c.reason, len(all), stays, wake)
+		}
+	}
+}
+
+// What was asked before the fence and only time could turn is not asked again; what people and pods say is.
+func TestWhatIsAskedAgain(t *testing.T) {
+	h := newHouse()
+	taint(h.s, 0)
+	mark(h.s, 0, command.Underutilized)
+	h.claim.Move, h.claim.RestUntil, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
+	h.pool.ConsolidateAfter.For, h.set.EvictionsPerHour, h.s.Evicted["deploy"] = time.Hour, 1, 9
+	if _, stay := MayStillGo(h.s.Seal(), h.set, h.claim, command.Underutilized); stay != nil {
+		t.Errorf("a fenced node: %+v, want it to go", *stay)
+	}
+	for want, change := range map[Why]func(){
+		PodDoNotDisrupt:   func() { h.web.DoNotDisrupt = true },
+		NodeDoNotDisrupt:  func() { h.node.DoNotDisrupt = true },
+		ConsolidationsOff: func() { h.pool.ConsolidateAfter.Never = true },
+		PolicyForbids:     func() { h.pool.Policy = cluster.WhenEmpty },
+		BeingDisrupted:    func() { h.claim.Deleting = h.s.Now },
+	} {
+		before := *h
+		web, node, pool, claim := *h.web, *h.node, *h.pool, *h.claim
+		change()
+		if _, stay := MayStillGo(h.s.Seal(), h.set, h.claim, command.Underutilized); stay == nil || stay.Why != want {
+			t.Errorf("%+v, want %s", stay, want)
+		}
+		*before.web, *before.node, *before.pool, *before.claim = web, node, pool, claim
+	}
+}
+
+// Disruption budgets of pods keep the nodes that they kept if every pod were asked about by itself.
+func TestGuardsAreAllAsked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHouse()
+		var shared []cluster.Labels
+		for i := range 6 {
+			shared = append(shared, cluster.LabelsOf(map[string]string{"app": fmt.Sprint(i % 3), "tier": fmt.Sprint(i % 2)}))
+		}
+		shared = append(shared, nil, shared[0][:1])
+		for i := range rapid.IntRange(0, 4).Draw(t, "guards") {
+			g := h.guard(fmt.Sprint("g", i), fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "app")), rapid.IntRange(0, 1).Draw(t, "allowed"))
+			g.FreesUnhealthy = rapid.Bool().Draw(t, "frees")
+			if rapid.IntRange(0, 4).Draw(t, "all") == 0 {
+				g.Selector.Labels = nil
+			}
+		}
+		h.s.Pods = nil
+		for i := range rapid.IntRange(0, 5).Draw(t, "pods") {
+			p := tenant(fmt.Sprint("p", i), "deploy")
+			p.Labels, p.Ready = rapid.SampledFrom(shared).Draw(t, "labels"), rapid.Bool().Draw(t, "ready")
+			p.Namespace = rapid.SampledFrom([]string{"shop", "else"}).Draw(t, "namespace")
+			h.s.Pods = append(h.s.Pods, p)
+		}
+		s := h.s.Seal()
+		want, moves := "", 0
+		for _, p := range s.Pods {
+			guards := s.GuardsOf(p)
+			held := len(guards) > 1 || len(guards) == 1 && guards[0].Allowed == 0 && !guards[0].Spares(p)
+			if held && want == "" {
+				want = p.ID()
+			}
+			if s.Moves(p) {
+				moves++
+			}
+		}
+		c, got := MayGo(s, h.set, h.claim, command.Underutilized)
+		switch {
+		case (got == nil) != (want == ""), got != nil && got.Pod != want:
+			t.Fatalf("%+v, want it held by %q", got, want)
+		case got == nil && len(c.Pods) != moves:
+			t.Fatalf("%d pods move, want %d", len(c.Pods), moves)
+		}
+	})
+}
+
+// What a candidate holds is what will happen to its pods.
+func TestWhatMoves(t *testing.T) {
+	h := newHouse()
+	loose, daemon, stays, gone := tenant("loose", ""), tenant("daemon", "set"), tenant("stays", "deploy"), tenant("gone", "deploy")
+	daemon.Daemon, stays.StaysThroughDrain, gone.Deleting = true, true, h.s.Now
+	h.db.EvictionCost, h.web.EvictionCost, stays.EvictionCost = -3, 2.5, 0.25
+	h.s.Pods = []*cluster.Pod{daemon, h.db, gone, loose, stays, h.web}
+	c, stay := MayGo(h.s.Seal(), h.set, h.claim, command.Underutilized)
+	if stay != nil {
+		t.Fatalf("it stays: %+v", *stay)
+	}
+	if got := fmt.Sprint(names(c.Pods)); got != "[db web]" {
+		t.Errorf("%s move, want db and web: nobody makes loose anew", got)
+	}
+	if c.Evicted != 3 || c.Cost != 1+2.5+0.25+1 || c.Idle || c.Price != 4 || c.Type != "large" || c.CapacityType != onDemand {
+		t.Errorf("%+v", c)
+	}
+	if cost := CostOf(h.s.PodsOn("n")); cost != c.Cost {
+		t.Errorf("as one of the pool's nodes it costs %g, as a candidate %g", cost, c.Cost)
+	}
+}
+
+func names(pods []*cluster.Pod) (out []string) {
+	for _, p := range pods {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// Idle nodes come first, then the most expensive for the disturbance, then fewer pods, then age, then the name.
+func TestOrderOfCandidates(t *testing.T) {
+	at := func(name string, born int) *cluster.Claim {
+		return &cluster.Claim{Name: name, Created: time.Unix(int64(born), 0)}
+	}
+	want := []Candidate{
+		{Claim: at("idle", 9), Idle: true, Price: 1, Cost: 1},
+		{Claim: at("dear", 9), Price: 9, Cost: 3, Evicted: 2},
+		{Claim: at("few", 9), Price: 4, Cost: 2, Evicted: 1},
+		{Claim: at("old", 5), Price: 6, Cost: 3, Evicted: 2},
+		{Claim: at("alpha", 7), Price: 4, Cost: 2, Evicted: 2},
+		{Claim: at("beta", 7), Price: 4, Cost: 2, Evicted: 2},
+		{Claim: at("cheap", 1), Price: 1, Cost: 2, Evicted: 1},
+	}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	Sort(got)
+	for i := range want {
+		if got[i].Claim != want[i].Claim {
+			t.Errorf("place %d: %s, want %s", i, got[i].Claim.Name, want[i].Claim.Name)
+		}
+	}
+}
+
+// A workload bears as many evictions an hour as its size allows, over all moves that are decided on.
+func TestPatienceIsShared(t *testing.T) {
+	h := newHouse()
+	h.set.EvictionsPerHour = 1
+	s := h.s.Seal()
+	one := Candidate{Pool: h.pool, Pods: []*cluster.Pod{h.web}}
+	p := NewPatience(s, h.set)
+	for i := range 3 {
+		pod, _, ok := p.Bears(one)
+		if want := i < 2; ok != want || !ok && pod != h.web {
+			t.Fatalf("eviction %d of a workload of two: %t, want %t", i+1, ok, want)
+		}
+		p.Take(one)
+	}
+	if _, _, ok := NewPatience(s, h.set).Bears(one, one); !ok {
+		t.Errorf("two at once are as many as it has")
+	}
+	if pod, _, ok := NewPatience(s, Settings{}).Bears(one, one, one); !ok {
+		t.Errorf("without a bound %s rests", pod.Name)
+	}
+}

@@ -1,0 +1,199 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// begin begins the moves that a search has found, as far as they still hold beside those under way and the budgets allow them.
+// Where the search has put the pods is proof enough if these places are still free; otherwise they are placed once more. Each
+// move is verified again when its nodes are fenced.
+func (d *desk) begin(found *Proposal) {
+	if found == nil {
+		return
+	}
+	proposed := make(map[*group]*Move)
+	var fresh []*group
+	p := d.newProof()
+	for i := range found.Moves {
+		m := &found.Moves[i]
+		candidates, why := d.stillThere(m)
+		if why == "" {
+			why = d.reserve(m, candidates)
+		}
+		if why != "" {
+			d.pass(m, why)
+			continue
+		}
+		g := &group{id: m.ID, reason: m.Reason, nodes: candidates}
+		if bins, ok := p.holds(m, candidates); ok {
+			d.fence(g)
+			d.Begun[len(d.Begun)-1] = *m
+			for i := range bins {
+				d.Wanted = append(d.Wanted, Wanted{Bin: bins[i], Replaces: g.id, Reason: g.reason})
+			}
+			continue
+		}
+		proposed[g] = m
+		fresh = append(fresh, g)
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	var before, memo verified
+	d.place(fresh, d.alive(), p.room, &before, &memo)
+	for _, b := range d.bundlesOf(fresh) {
+		d.beginBundle(b, memo.answer.Bins, proposed)
+	}
+}
+
+// pass tells that a move which was found is not begun.
+func (d *desk) pass(m *Move, why Why) {
+	d.Passed = append(d.Passed, GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims, Why: why})
+}
+
+// alive are the moves that go on.
+func (d *desk) alive() []*group {
+	return slices.DeleteFunc(slices.Clone(d.groups), func(g *group) bool { return g.over != "" })
+}
+
+// leastPart is how much of what a search has promised must be left for a move to begin that takes more new nodes than that.
+const leastPart = 0.5
+
+// beginBundle begins moves that share new nodes, if they still pay, about as much as was found.
+func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*Move) {
+	var candidates []Candidate
+	most, promised, why := 0, 0.0, Why("")
+	for _, g := range b.groups {
+		m := proposed[g]
+		most, promised = most+len(m.Bins), promised+m.Before-m.After
+		candidates = append(candidates, g.nodes...)
+		if g.worst() == none {
+			why = PodsStranded
+		}
+	}
+	bins := make([]schedule.Bin, len(b.bins))
+	for i, n := range b.bins {
+		bins[i] = made[n]
+	}
+	if why == "" {
+		a, stay := AppraiseClosely(d.set, candidates, bins)
+		switch {
+		case stay != nil:
+			why = stay.Why
+		case len(bins) > most && a.Saving() < leastPart*promised:
+			why = SavesTooLittle
+		}
+	}
+	for _, g := range b.groups {
+		if why == "" {
+			d.fence(g)
+			d.Begun[len(d.Begun)-1] = *proposed[g]
+			continue
+		}
+		d.pass(proposed[g], why)
+		for i := range g.nodes {
+			d.ledger.Give(g.nodes[i].Claim.Pool, 1)
+			delete(d.gone, g.nodes[i].Node.Name)
+		}
+	}
+}
+
+// stillThere finds the nodes of a move; why says why one of them may no longer go.
+func (d *desk) stillThere(m *Move) (candidates []Candidate, why Why) {
+	for _, name := range m.Claims {
+		c := d.s.Claim(name)
+		if c == nil {
+			return nil, NotInitialized
+		}
+		candidate, stay := d.judge.MayGo(c, m.Reason)
+		switch {
+		case stay != nil:
+			return nil, stay.Why
+		case d.gone[candidate.Node.Name]:
+			return nil, BeingDisrupted
+		case d.needed[candidate.Node.Name]:
+			return nil, PodsExpected
+		case candidate.Pool.Deleting:
+			return nil, PoolUnknown
+		}
+		candidates = append(candidates, candidate)
+	}
+	if len(candidates) == 0 {
+		return nil, NotInitialized
+	}
+	return candidates, ""
+}
+
+// reserve takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is only to be told
+// of.
+func (d *desk) reserve(m *Move, candidates []Candidate) (why Why) {
+	if !d.ledger.TakeAll(candidates, m.Reason) {
+		return BudgetBlocks
+	}
+	if slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Pool.Care.DryRun }) {
+		d.would(*m, candidates)
+		return DryRun
+	}
+	for i := range candidates {
+		d.gone[candidates[i].Node.Name] = true
+	}
+	return ""
+}
+
+// hoursPerMonth is how prices per hour become prices per month.
+const hoursPerMonth = 730
+
+// would tells what a dry run keeps from being done.
+func (d *desk) would(m Move, candidates []Candidate) {
+	d.Would = append(d.Would, m)
+	what := ""
+	switch {
+	case m.Reason == command.Underutilized && len(m.Bins) == 0:
+		what = "its pods fit on nodes that are there"
+	case m.Reason == command.Underutilized && len(m.Bins) == 1:
+		what = "one cheaper node would take its pods"
+	case m.Reason == command.Underutilized:
+		what = fmt.Sprintf("%d cheaper nodes would take its pods", len(m.Bins))
+	case m.Reason == command.Drifted:
+		what = "it is no longer what its NodePool and NodeClass ask for"
+	case m.Reason == command.Expired:
+		what = "it comes to the end of its expireAfter"
+	case m.Reason == command.Unhealthy:
+		what = "it is unhealthy"
+	}
+	if len(candidates) > 1 {
+		what += fmt.Sprintf(", together with %d other nodes", len(candidates)-1)
+	}
+	text := fmt.Sprintf("Dry run: would disrupt the node (%s: %s); %d pods would move", m.Reason, what, m.Evicted)
+	if m.Reason == command.Underutilized {
+		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*hoursPerMonth)
+	}
+	for i := range candidates {
+		d.Notes = append(d.Notes, dryRunNotes(&candidates[i], text)...)
+	}
+}
+
+func dryRunNotes(c *Candidate, text string) []cluster.Note {
+	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
+}
+
+// enter lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it is known that
+// its pods have somewhere to go.
+func (d *desk) enter(c Candidate, reason command.Reason) bool {
+	g := &group{id: MoveID(reason, []string{c.Claim.Name}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
+	if !d.ledger.Take(c.Claim.Pool, reason, 1) {
+		return false
+	}
+	if c.Pool.Care.DryRun {
+		d.would(g.move(nil), g.nodes)
+		return true
+	}
+	g.taken, d.gone[c.Node.Name] = true, true
+	d.groups = append(d.groups, g)
+	return true
+}

@@ -1,0 +1,147 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// group is a move that is under way or about to begin, as the snapshot shows it.
+type group struct {
+	id     string
+	reason command.Reason
+	// nodes are those of its nodes that are there and not on their way out; leaving says that others are.
+	nodes   []Candidate
+	leaving bool
+	// since is when the first of them was fenced; zero for a move that has not begun.
+	since time.Time
+	// unsettled says that something is being done to one of its nodes; again are those whose fence did not go up.
+	unsettled bool
+	again     []int
+	// blocked says that the nodes may not go now and will again, presumably.
+	blocked bool
+	// taken says that the node of a move that has not begun was taken from its budget.
+	taken bool
+	// static groups are of a pool with a fixed number of nodes.
+	static bool
+	// over is why the move is given up, if it is; rest says that it would fail again if it were tried at once.
+	over Why
+	rest bool
+	// seats are where its pods go.
+	seats []seat
+}
+
+// fresh reports whether the move has not begun.
+func (g *group) fresh() bool { return g.since.IsZero() }
+
+// standing reports whether the move is going on and all its fences are up.
+func (g *group) standing() bool {
+	return g.over == "" && !g.fresh() && !g.unsettled && len(g.again) == 0
+}
+
+func (g *group) claims() []string {
+	out := make([]string, len(g.nodes))
+	for i := range g.nodes {
+		out[i] = g.nodes[i].Claim.Name
+	}
+	return out
+}
+
+// giveUp notes why the move does not go on; the first reason stands.
+func (g *group) giveUp(why Why, rest bool) {
+	if g.over == "" {
+		g.over, g.rest = why, rest
+	}
+}
+
+// move describes the group for people.
+func (g *group) move(bins []schedule.Bin) Move {
+	m := Move{ID: g.id, Reason: g.reason, Claims: g.claims(), Bins: bins}
+	for i := range g.nodes {
+		m.Before += g.nodes[i].Price
+		m.Evicted += g.nodes[i].Evicted
+		m.Cost += g.nodes[i].Cost
+	}
+	for i := range bins {
+		m.After += bins[i].Price
+	}
+	return m
+}
+
+// compareGroups puts the oldest first, and those that have not begun last.
+func compareGroups(a, b *group) int {
+	if a.fresh() != b.fresh() {
+		if b.fresh() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.since.Compare(b.since), strings.Compare(a.id, b.id))
+}
+
+// gather finds the moves that are under way.
+func (d *desk) gather() {
+	byID := make(map[string]*group)
+	for _, c := range d.s.Claims {
+		if c.Move == "" || c.Foreign || c.Expected {
+			continue
+		}
+		g := byID[c.Move]
+		if g == nil {
+			g = &group{id: c.Move, reason: ReasonOf(c.Move)}
+			byID[c.Move] = g
+			d.groups = append(d.groups, g)
+		}
+		d.enrol(g, c)
+	}
+	d.groups = slices.DeleteFunc(d.groups, func(g *group) bool { return len(g.nodes) == 0 })
+	slices.SortFunc(d.groups, compareGroups)
+	for key := range d.s.Busy {
+		if node, ok := strings.CutPrefix(key, command.Fence{}.Key()); ok {
+			c := d.s.ClaimOf(node)
+			d.fencing = d.fencing || c != nil && c.Move == "" && c.Deleting.IsZero()
+		}
+	}
+}
+
+// enrol adds a claim to its move.
+func (d *desk) enrol(g *group, c *cluster.Claim) {
+	s, n := d.s, d.s.NodeOf(c.Name)
+	switch {
+	case n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero():
+		g.leaving = true
+		return
+	case s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
+		g.leaving, d.gone[n.Name] = true, true
+		return
+	case s.Busy[command.Unfence{Node: n.Name}.Key()]:
+		g.unsettled = true // it comes back
+		return
+	}
+	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
+		g.giveUp(BeingDisrupted, false) // it was to come back, which did not work out at once
+	}
+	fenced := tainted(n) && c.Is(cluster.DisruptionReason)
+	_, failed := s.Retry[command.Fence{Node: n.Name}.Key()]
+	switch {
+	case s.Busy[command.Fence{Node: n.Name}.Key()]:
+		g.unsettled = true
+	case fenced:
+	case failed:
+		g.again = append(g.again, len(g.nodes))
+	default:
+		g.giveUp(BeingDisrupted, false) // putting up the fence, or taking it down, was cut short
+	}
+	since := c.Condition(cluster.DisruptionReason).Since
+	if since.IsZero() {
+		since = s.Now
+	}
+	g.since = cluster.Earlier(g.since, since)
+	g.static = g.static || s.Pool(c.Pool) != nil && s.Pool(c.Pool).Static
+	g.nodes = append(g.nodes, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)})
+}

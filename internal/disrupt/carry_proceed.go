@@ -1,0 +1,226 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Wanted is a new node for a move. Name is set if it is not to follow from the node's content.
+type Wanted struct {
+	Bin      schedule.Bin
+	Name     string
+	Replaces string
+	Reason   command.Reason
+}
+
+// GivenUp is a move that does not come about.
+type GivenUp struct {
+	ID     string
+	Reason command.Reason
+	Claims []string
+	Why    Why
+}
+
+// Why moves are given up that were begun, beyond what may keep a node from being chosen.
+const (
+	NoLongerDue      Why = "NoLongerDue"      // the node is no longer drifted, sick or near its end
+	ReplacementsLate Why = "ReplacementsLate" // what was to take its place did not come up in time
+	DryRun           Why = "DryRun"           // the pool only wants to be told
+)
+
+// defaultReplacementTimeout is how long replacements are awaited if nobody says otherwise.
+const defaultReplacementTimeout = 15 * time.Minute
+
+// young is how long after the first fence of a move others may be on their way.
+const young = 30 * time.Second
+
+// proceed takes every move a step further.
+func (d *desk) proceed() {
+	d.proceedDue()
+	d.proceedSaving()
+	d.proceedStatic()
+	d.depart()
+	for _, g := range d.groups {
+		if g.over != "" {
+			d.release(g)
+		}
+	}
+}
+
+// proceedDue is about the moves that have to be, each by itself.
+func (d *desk) proceedDue() {
+	made := make(map[int]bool)
+	for _, g := range d.groups {
+		if g.over != "" || g.static || saves(g.reason) {
+			continue
+		}
+		switch far := g.worst(); {
+		case far == none:
+			d.strand(g)
+		case g.fresh():
+			d.fence(g)
+		case d.hindered(g):
+			d.await(g)
+		case far == ready:
+			d.departures = append(d.departures, departure{[]*group{g}, d.message(g)})
+		case !d.await(g):
+		case far == wished:
+			d.want(g, d.due.Bins, made)
+		}
+	}
+}
+
+// want asks for the new nodes that the move's pods need, unless another move has.
+func (d *desk) want(g *group, bins []schedule.Bin, made map[int]bool) {
+	for i := range g.seats {
+		if n := g.seats[i].bin; g.seats[i].rank == wished && !made[n] {
+			made[n] = true
+			d.Wanted = append(d.Wanted, Wanted{Bin: bins[n], Replaces: g.id, Reason: g.reason})
+		}
+	}
+}
+
+// strand gives a move up some pod of which has no place.
+func (d *desk) strand(g *group) {
+	if g.taken {
+		d.ledger.Give(g.nodes[0].Claim.Pool, 1)
+	}
+	g.giveUp(PodsStranded, true)
+}
+
+// fence begins a move.
+func (d *desk) fence(g *group) {
+	for i := range g.nodes {
+		c := &g.nodes[i]
+		d.do(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Move: g.id})
+	}
+	d.Begun = append(d.Begun, g.move(nil))
+}
+
+// hindered reports whether a move can't go on at this moment. Fences that did not go up are put up again.
+func (d *desk) hindered(g *group) bool {
+	for _, i := range g.again {
+		c := &g.nodes[i]
+		d.do(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Move: g.id})
+	}
+	return g.unsettled || g.blocked || len(g.again) > 0 || d.fencing && d.s.Now.Before(g.since.Add(young))
+}
+
+// await reports whether a move may go on waiting, and gives it up if it has waited for too long.
+func (d *desk) await(g *group) bool {
+	if due := g.since.Add(d.timeout()); d.s.Now.Before(due) {
+		d.wake(due)
+		return true
+	}
+	g.giveUp(ReplacementsLate, true)
+	return false
+}
+
+// timeout is how long replacements are awaited.
+func (d *desk) timeout() time.Duration {
+	if d.set.ReplacementTimeout > 0 {
+		return d.set.ReplacementTimeout
+	}
+	return defaultReplacementTimeout
+}
+
+// delete lets the nodes of a move go.
+func (d *desk) delete(g *group, message string) {
+	if saves(g.reason) {
+		message = d.destiny(g) + ", " + message
+	}
+	for i := range g.nodes {
+		c := &g.nodes[i]
+		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Message: message}
+		if ill, sick := d.sick[c.Claim.Name]; g.reason == command.Unhealthy && sick {
+			cmd.Deadline, cmd.Condition, cmd.Message = d.s.Now, ill.policy.Type, ill.message(c.Node)
+		}
+		d.do(cmd)
+	}
+}
+
+// message says why the node of a move goes that has to.
+func (d *desk) message(g *group) string {
+	c := &g.nodes[0]
+	what := ""
+	switch g.reason {
+	case command.Drifted:
+		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", DriftOf(d.s, c.Claim))
+	case command.Expired:
+		what = fmt.Sprintf("it comes to the end of its expireAfter of %s", c.Claim.Expire.For)
+	}
+	return what + "; " + d.destiny(g)
+}
+
+// destiny says where the pods of a move go.
+func (d *desk) destiny(g *group) string {
+	var names []string
+	for i := range g.seats {
+		c := d.s.ClaimOf(g.seats[i].host)
+		if c != nil && c.Replaces != "" && !slices.Contains(names, c.Name) && len(d.s.Members(c.Replaces)) > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case len(g.seats) == 0:
+		return "it has no pods that move"
+	case len(names) == 0:
+		return "its pods fit on nodes that are there"
+	case len(names) == 1:
+		return "its pods go to " + names[0]
+	case len(names) > 3:
+		return fmt.Sprintf("its pods go to %d new nodes", len(names))
+	}
+	return fmt.Sprintf("its pods go to %s", join(names))
+}
+
+// join lists names as people do.
+func join(names []string) string {
+	out := names[0]
+	for _, name := range names[1 : len(names)-1] {
+		out += ", " + name
+	}
+	return out + " and " + names[len(names)-1]
+}
+
+const (
+	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles with
+	// each, up to longestRest; a node that has been at rest for so long begins anew.
+	firstRest   = time.Minute
+	longestRest = time.Hour
+)
+
+// restOf is until when a node rests now, and how often it has.
+func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	rests = c.Rests
+	if now.After(c.RestUntil.Add(longestRest)) {
+		rests = 0
+	}
+	wait := firstRest
+	for range min(rests, 10) {
+		wait *= 2
+	}
+	return now.Add(min(wait, longestRest)), rests + 1
+}
+
+// release opens the nodes of a move again.
+func (d *desk) release(g *group) {
+	for i := range g.nodes {
+		c := &g.nodes[i]
+		if underWay(d.s, c.Claim, c.Node) {
+			continue // what is being done shows first
+		}
+		cmd := command.Unfence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name}
+		if g.rest {
+			cmd.RestUntil, cmd.Rests = restOf(c.Claim, d.s.Now)
+		}
+		d.do(cmd)
+	}
+	d.GivenUp = append(d.GivenUp, GivenUp{ID: g.id, Reason: g.reason, Claims: g.claims(), Why: g.over})
+}

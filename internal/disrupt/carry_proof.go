@@ -1,0 +1,123 @@
+package disrupt
+
+import (
+	"maps"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// proof checks whether the places that a search has found for the pods of its moves are still free.
+type proof struct {
+	d *desk
+	// room is what others have taken. hosts are those that take pods now, by name; nil until somebody asks.
+	room  *room
+	hosts map[string]*cluster.Host
+}
+
+func (d *desk) newProof() *proof {
+	p := &proof{d: d, room: roomFor(d.orders.Placement)}
+	p.room.take(d.due)
+	p.room.take(d.saving)
+	return p
+}
+
+// holds reports whether all pods of the nodes have the places that the move gives them, and takes these if so; bins are the new
+// nodes among them. Where pods have more to say than how much room they need, only a placement can tell.
+func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok bool) {
+	at, inBin := make(map[string]string, len(m.Assigned)), make(map[string]bool)
+	for i := range m.Assigned {
+		at[m.Assigned[i].Pod.UID] = m.Assigned[i].Host
+	}
+	for i := range m.Bins {
+		if !p.current(&m.Bins[i]) {
+			return nil, false
+		}
+		for _, pod := range m.Bins[i].Pods {
+			inBin[pod.UID] = true
+		}
+	}
+	taken := make(map[string]resource.Vector)
+	seated := make(map[string][]*cluster.Pod)
+	for i := range candidates {
+		for _, pod := range candidates[i].Pods {
+			if inBin[pod.UID] {
+				continue
+			}
+			host := p.host(at[pod.UID])
+			if host == nil || !plain(pod) || !host.Takes(pod.Class) {
+				return nil, false
+			}
+			taken[host.Name] = taken[host.Name].Add(pod.Class.Requests)
+			if !taken[host.Name].Fits(host.Free) {
+				return nil, false
+			}
+			seated[host.Name] = append(seated[host.Name], pod)
+		}
+	}
+	a, stay := AppraiseClosely(p.d.set, candidates, m.Bins)
+	if stay != nil {
+		return nil, false
+	}
+	p.take(taken, seated, m.Bins)
+	return a.Bins, true
+}
+
+// current reports whether the pool of a new node is as it was, lets it be made, and bounds nothing that others might have used
+// up.
+func (p *proof) current(b *schedule.Bin) bool {
+	pool := p.d.s.Pool(b.Pool.Name)
+	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.Usable() || pool.OnTrial || pool.Limits.Any() {
+		return false
+	}
+	for _, pod := range b.Pods {
+		if !plain(pod) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports whether nothing but room and the node itself decides where the pod may go.
+func plain(p *cluster.Pod) bool {
+	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) == 0
+}
+
+// host finds a node that is up and takes pods, with the room that it has left.
+func (p *proof) host(name string) *cluster.Host {
+	if p.hosts == nil {
+		p.hosts = make(map[string]*cluster.Host)
+		d := p.d
+		gone := append(d.leaving(), d.hostsOf(d.alive())...)
+		list := d.overlay(gone, p.room.on, p.room.cared).Hosts()
+		for i := range list {
+			if h := &list[i]; !h.Closed && !h.Reserved && !h.Fenced && !h.Undecided && d.rankOf(h.Name) == ready {
+				p.hosts[h.Name] = h
+			}
+		}
+	}
+	if h := p.hosts[name]; h != nil && !p.d.gone[name] {
+		return h
+	}
+	return nil
+}
+
+// take notes what a move has taken.
+func (p *proof) take(taken map[string]resource.Vector, seated map[string][]*cluster.Pod, bins []schedule.Bin) {
+	for name, need := range taken {
+		p.hosts[name].Free = p.hosts[name].Free.Sub(need)
+	}
+	for name, pods := range seated {
+		p.room.on[name] = append(p.room.on[name], pods...)
+		for _, pod := range pods {
+			p.room.cared[pod.UID] = true
+		}
+	}
+	for i := range bins {
+		for _, pod := range bins[i].Pods {
+			p.room.cared[pod.UID] = true
+		}
+	}
+	maps.DeleteFunc(p.hosts, func(name string, _ *cluster.Host) bool { return p.d.gone[name] })
+}

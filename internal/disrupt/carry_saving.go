@@ -1,0 +1,241 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// bundle are moves that share new nodes: what they save can only be told together.
+type bundle struct {
+	groups []*group
+	// bins are the numbers of the nodes that would have to be made; made are those that were.
+	bins []int
+	made []*cluster.Claim
+}
+
+// proceedSaving is about the moves that save money.
+func (d *desk) proceedSaving() {
+	var list []*group
+	for _, g := range d.groups {
+		if g.over == "" && saves(g.reason) {
+			list = append(list, g)
+		}
+	}
+	for _, b := range d.bundlesOf(list) {
+		d.proceedBundle(b)
+	}
+}
+
+func (d *desk) proceedBundle(b *bundle) {
+	far, hindered := ready, false
+	for _, g := range b.groups {
+		if g.worst() == none {
+			d.strand(g)
+		}
+		hindered = d.hindered(g) || hindered
+		far = max(far, g.worst())
+	}
+	switch {
+	case far == none: // without those that are given up the rest looks different
+		for _, g := range b.groups {
+			d.await(g)
+		}
+	case hindered || far == coming:
+		for _, g := range b.groups {
+			d.await(g)
+		}
+	case far == wished:
+		d.replace(b)
+	default:
+		d.commit(b)
+	}
+}
+
+// replace asks for the new nodes of a bundle if it pays.
+func (d *desk) replace(b *bundle) {
+	for _, g := range b.groups {
+		if !d.await(g) {
+			return
+		}
+	}
+	bins := make([]schedule.Bin, len(b.bins))
+	for i, n := range b.bins {
+		bins[i] = d.saving.Bins[n]
+	}
+	a, stay := AppraiseClosely(d.set, d.charged(b), bins)
+	if stay != nil {
+		for _, g := range b.groups {
+			g.giveUp(stay.Why, true)
+		}
+		return
+	}
+	for i, n := range b.bins {
+		g := mostIn(b.groups, n)
+		d.Wanted = append(d.Wanted, Wanted{Bin: a.Bins[i], Replaces: g.id, Reason: g.reason})
+	}
+}
+
+// mostIn is the move that has the most pods in a new node.
+func mostIn(groups []*group, bin int) *group {
+	best, most := groups[0], 0
+	for _, g := range groups {
+		n := 0
+		for i := range g.seats {
+			if g.seats[i].rank == wished && g.seats[i].bin == bin {
+				n++
+			}
+		}
+		if n > most {
+			best, most = g, n
+		}
+	}
+	return best
+}
+
+// charged are the nodes of a bundle, at what they cost beyond the replacements that were made already.
+func (d *desk) charged(b *bundle) []Candidate {
+	var out []Candidate
+	for _, g := range b.groups {
+		out = append(out, g.nodes...)
+	}
+	for _, c := range b.made {
+		out[0].Price -= d.priceOf(c)
+	}
+	return out
+}
+
+// commit has the nodes of a bundle go: all that their pods need is up. It is asked once more whether it pays, since prices
+// change and the cloud chooses.
+func (d *desk) commit(b *bundle) {
+	before, after := 0.0, 0.0
+	for _, g := range b.groups {
+		for i := range g.nodes {
+			before += g.nodes[i].Price
+		}
+	}
+	for _, c := range b.made {
+		after += d.priceOf(c)
+	}
+	if before-after < leastSaving {
+		for _, g := range b.groups {
+			g.giveUp(NothingCheaper, true)
+		}
+		return
+	}
+	d.departures = append(d.departures, departure{b.groups, fmt.Sprintf("which saves $%.3f an hour", before-after)})
+}
+
+// priceOf is what a replacement costs or, while that is open, what it will cost at least.
+func (d *desk) priceOf(c *cluster.Claim) float64 {
+	p := d.s.Pool(c.Pool)
+	if c.Price > 0 || p == nil || p.Catalog == nil {
+		return c.Price
+	}
+	least := 0.0
+	asked := c.Requirements
+	for i := range p.Catalog.Offerings {
+		o := &p.Catalog.Offerings[i]
+		if _, ok := asked.Miss(func(key string) (string, bool) {
+			if value, known := o.Labels.Get(key); known {
+				return value, true
+			}
+			return c.Labels.Get(key)
+		}); ok && o.Available && (least == 0 || o.Price < least) {
+			least = o.Price
+		}
+	}
+	return least
+}
+
+// bundlesOf puts moves together that share new nodes, in the order of the first of each.
+func (d *desk) bundlesOf(list []*group) []*bundle {
+	byID := make(map[string]int, len(list))
+	for i, g := range list {
+		byID[g.id] = i
+	}
+	root := make([]int, len(list))
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			i = root[i]
+		}
+		return i
+	}
+	link := func(i, j int) {
+		a, b := find(i), find(j)
+		root[max(a, b)] = min(a, b)
+	}
+	first, uses := make(map[int]int), make([][]*cluster.Claim, len(list))
+	for i, g := range list {
+		for _, st := range g.seats {
+			if st.rank == wished {
+				if j, known := first[st.bin]; known {
+					link(i, j)
+				} else {
+					first[st.bin] = i
+				}
+			}
+			if c := d.claimOf(st); c != nil && c.Replaces != "" {
+				if j, known := byID[c.Replaces]; known {
+					link(i, j)
+					if !slices.Contains(uses[i], c) {
+						uses[i] = append(uses[i], c)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range d.s.Claims { // what was made and is not used is paid for all the same
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && d.unused(c) {
+			uses[i] = append(uses[i], c)
+		}
+	}
+	return bundled(list, uses, find)
+}
+
+// unused reports whether nobody runs on a replacement.
+func (d *desk) unused(c *cluster.Claim) bool {
+	n := d.s.NodeOf(c.Name)
+	return n == nil || idle(d.s.PodsOn(n.Name))
+}
+
+func bundled(list []*group, uses [][]*cluster.Claim, find func(int) int) []*bundle {
+	var out []*bundle
+	at := make(map[int]*bundle)
+	for i, g := range list {
+		b := at[find(i)]
+		if b == nil {
+			b = &bundle{}
+			at[find(i)] = b
+			out = append(out, b)
+		}
+		b.groups = append(b.groups, g)
+		for _, c := range uses[i] {
+			if !slices.Contains(b.made, c) {
+				b.made = append(b.made, c)
+			}
+		}
+		for _, st := range g.seats {
+			if st.rank == wished && !slices.Contains(b.bins, st.bin) {
+				b.bins = append(b.bins, st.bin)
+			}
+		}
+	}
+	for _, b := range out {
+		slices.Sort(b.bins)
+	}
+	return out
+}
+
+// claimOf is the claim of the host that a pod goes to, or nil.
+func (d *desk) claimOf(st seat) *cluster.Claim {
+	if c := d.s.ClaimOf(st.host); c != nil {
+		return c
+	}
+	return d.s.Claim(st.host)
+}

@@ -1,0 +1,344 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Memo is what was verified last. It saves work while moves wait for their replacements, and changes nothing.
+type Memo struct {
+	due, saving verified
+	departed    departed
+}
+
+// verified is the answer to the question where pods would go without some nodes.
+type verified struct {
+	question string
+	answer   schedule.Placement
+}
+
+// seat is where a pod of a move goes. The lower its rank, the sooner it is there.
+type seat struct {
+	pod  *cluster.Pod
+	rank rank
+	// host is there or on its way; bin is the number of a node that would have to be made.
+	host string
+	bin  int
+}
+
+// rank says how far a place is.
+type rank int
+
+const (
+	ready  rank = iota // on a node that is up
+	coming             // on one that is on its way, or closed for the moment
+	wished             // on one that would have to be made
+	none               // nowhere
+)
+
+// verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first; what they
+// leave is for those that go to save money.
+func (d *desk) verify() {
+	var due, saving []*group
+	for _, g := range d.groups {
+		switch {
+		case g.over != "" || g.static && d.replacement(g) == nil:
+		case saves(g.reason):
+			saving = append(saving, g)
+		default:
+			due = append(due, g)
+		}
+	}
+	if len(due)+len(saving) == 0 {
+		return
+	}
+	d.memo = &Memo{}
+	room := roomFor(d.orders.Placement)
+	d.due = d.place(due, saving, room, &d.before.due, &d.memo.due)
+	room.take(d.due)
+	d.saving = d.place(saving, due, room, &d.before.saving, &d.memo.saving)
+}
+
+// room is what other placements of the same plan have decided: pods that count as being on a host, and all those that are
+// looked after.
+type room struct {
+	on    map[string][]*cluster.Pod
+	cared map[string]bool
+}
+
+func roomFor(p *schedule.Placement) *room {
+	r := &room{on: make(map[string][]*cluster.Pod), cared: make(map[string]bool)}
+	r.take(p)
+	return r
+}
+
+func (r *room) take(p *schedule.Placement) {
+	if p == nil {
+		return
+	}
+	for _, a := range p.Assigned {
+		r.on[a.Host] = append(r.on[a.Host], a.Pod)
+		r.cared[a.Pod.UID] = true
+	}
+	for i := range p.Bins {
+		for _, pod := range p.Bins[i].Pods {
+			r.cared[pod.UID] = true
+		}
+	}
+	for i := range p.Unplaced {
+		r.cared[p.Unplaced[i].Pod.UID] = true
+	}
+}
+
+// place finds places for the pods of some moves, those of the others being gone, too, and tells each move which are its own.
+func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *schedule.Placement {
+	if len(groups) == 0 {
+		return nil
+	}
+	gone := d.leaving()
+	cared := make(map[string]bool, len(r.cared))
+	for uid := range r.cared {
+		cared[uid] = true
+	}
+	for _, g := range others {
+		for i := range g.nodes {
+			gone = append(gone, g.nodes[i].Node.Name)
+			for _, p := range d.s.PodsOn(g.nodes[i].Node.Name) {
+				cared[p.UID] = true
+			}
+		}
+	}
+	for _, g := range groups {
+		for i := range g.nodes {
+			gone = append(gone, g.nodes[i].Node.Name)
+		}
+	}
+	shut, avoid := append(d.madeFor(others), d.late()...), []string(nil)
+	if !saves(groups[0].reason) {
+		avoid = d.driftedHosts()
+	}
+	memo.question = d.question(groups, gone, append(avoid, shut...))
+	if memo.question != "" && memo.question == before.question {
+		memo.answer = before.answer
+	} else {
+		memo.answer = d.solve(d.overlay(gone, r.on, cared), shut, avoid)
+	}
+	d.seat(groups, &memo.answer)
+	return &memo.answer
+}
+
+// overlay is the cluster without the hosts that are gone, and with all that is known to need a place.
+func (d *desk) overlay(gone []string, on map[string][]*cluster.Pod, cared map[string]bool) *cluster.Overlay {
+	if !d.counted {
+		d.homeless, d.counted = d.s.Homeless(), true
+	}
+	return d.s.Without(gone...).Settled(on, cared).Expecting(d.homeless)
+}
+
+// leaving are the hosts that go in any case.
+func (d *desk) leaving() []string {
+	var out []string
+	for _, c := range d.s.Claims {
+		if !c.Deleting.IsZero() {
+			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
+		}
+	}
+	for _, n := range d.s.Nodes {
+		if !n.Deleting.IsZero() || d.gone[n.Name] {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// question tells two placements apart; empty if that can't be done. Where pods without a place go follows from the same
+// revisions.
+func (d *desk) question(groups []*group, gone, avoid []string) string {
+	if d.s.Demand == 0 || d.s.Supply == 0 {
+		return ""
+	}
+	slices.Sort(gone)
+	ids := make([]string, len(groups))
+	for i, g := range groups {
+		ids[i] = g.id
+	}
+	list := func(names []string) string { return strings.Join(names, "\x00") }
+	return strings.Join([]string{strconv.FormatUint(d.s.Demand, 36), strconv.FormatUint(d.s.Supply, 36),
+		list(ids), list(slices.Compact(gone)), list(avoid)}, "\x01")
+}
+
+// solve places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a place without
+// those.
+func (d *desk) solve(o *cluster.Overlay, shut, avoid []string) schedule.Placement {
+	if len(avoid) > 0 {
+		if p := schedule.Place(o.Avoiding(setOf(shut, avoid)), d.set.Schedule); len(p.Unplaced) == 0 {
+			return p
+		}
+	}
+	return schedule.Place(o.Avoiding(setOf(shut)), d.set.Schedule)
+}
+
+func setOf(lists ...[]string) map[string]bool {
+	out := make(map[string]bool)
+	for _, list := range lists {
+		for _, name := range list {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// late are the replacements that have not come up for so long that nobody waits for them any more.
+func (d *desk) late() []string {
+	var out []string
+	for _, c := range d.s.Claims {
+		if c.Replaces == "" || c.Is(cluster.Initialized) || c.Expected {
+			continue
+		}
+		if at := c.Created.Add(d.timeout()); !d.s.Now.Before(at) {
+			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
+		}
+	}
+	return out
+}
+
+// madeFor are the hosts that were made for some moves.
+func (d *desk) madeFor(groups []*group) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	ids := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		ids[g.id] = true
+	}
+	var out []string
+	for _, c := range d.s.Claims {
+		if c.Replaces != "" && ids[c.Replaces] {
+			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
+		}
+	}
+	return out
+}
+
+// driftedHosts are the nodes that have drifted: pods that were moved there would have to move again.
+func (d *desk) driftedHosts() []string {
+	var out []string
+	for _, c := range d.s.Claims {
+		if n := d.s.NodeOf(c.Name); n != nil && c.Is(cluster.Drifted) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// seat tells each move where its pods go. Of pods between which nobody sees a difference those of the oldest move get the
+// places that are there first, lest it is overtaken by others again and again; and before all come pods that have no node now,
+// because kube-scheduler will not wait with them.
+func (d *desk) seat(groups []*group, p *schedule.Placement) {
+	owner := make(map[string]*group)
+	for _, g := range groups {
+		g.seats = nil
+		for i := range g.nodes {
+			for _, pod := range d.s.PodsOn(g.nodes[i].Node.Name) {
+				if d.s.Moves(pod) {
+					owner[pod.UID] = g
+				}
+			}
+		}
+	}
+	order := make(map[*group]int, len(groups)) // nobody's pods come first
+	for i, g := range groups {
+		order[g] = i + 1
+	}
+	alike := make(map[twins][]seat)
+	var kinds []twins
+	add := func(st seat) {
+		t := twinsOf(st.pod)
+		if alike[t] == nil {
+			kinds = append(kinds, t)
+		}
+		alike[t] = append(alike[t], st)
+	}
+	for _, a := range p.Assigned {
+		add(seat{pod: a.Pod, rank: d.rankOf(a.Host), host: a.Host})
+	}
+	for i := range p.Bins {
+		for _, pod := range p.Bins[i].Pods {
+			add(seat{pod: pod, rank: wished, bin: i})
+		}
+	}
+	for i := range p.Unplaced {
+		add(seat{pod: p.Unplaced[i].Pod, rank: none})
+	}
+	for _, t := range kinds {
+		allot(alike[t], owner, order)
+	}
+}
+
+// allot gives pods between which nobody sees a difference their places, in the order of their moves.
+func allot(seats []seat, owner map[string]*group, order map[*group]int) {
+	pods := make([]*cluster.Pod, len(seats))
+	for i := range seats {
+		pods[i] = seats[i].pod
+	}
+	slices.SortStableFunc(pods, func(a, b *cluster.Pod) int {
+		return cmp.Or(order[owner[a.UID]]-order[owner[b.UID]], strings.Compare(a.UID, b.UID))
+	})
+	slices.SortStableFunc(seats, func(a, b seat) int { return int(a.rank - b.rank) })
+	for i, st := range seats {
+		st.pod = pods[i]
+		if g := owner[st.pod.UID]; g != nil {
+			g.seats = append(g.seats, st)
+		}
+	}
+}
+
+// rankOf says how far a host is.
+func (d *desk) rankOf(host string) rank {
+	n := d.s.Node(host)
+	if n == nil || !n.Deleting.IsZero() || tainted(n) {
+		return coming
+	}
+	c := d.s.ClaimOf(host)
+	if c == nil {
+		c = d.s.Claim(host) // a node may have joined under its claim's name before it is known to be the claim's
+	}
+	if c != nil && !c.Is(cluster.Initialized) {
+		return coming
+	}
+	return ready
+}
+
+// twins are pods between which a placement sees no difference. A pod with volumes has none.
+type twins struct {
+	class     *cluster.PodClass
+	namespace string
+	labels    *cluster.Label // of pods with equal labels, who share them
+	count     int
+	uid       string
+}
+
+func twinsOf(p *cluster.Pod) twins {
+	t := twins{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
+	if t.count > 0 {
+		t.labels = &p.Labels[0]
+	}
+	if len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) > 0 {
+		t.uid = p.UID
+	}
+	return t
+}
+
+// worst is the farthest place of the move's pods; ready if it has none.
+func (g *group) worst() rank {
+	out := ready
+	for i := range g.seats {
+		out = max(out, g.seats[i].rank)
+	}
+	return out
+}

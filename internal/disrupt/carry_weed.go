@@ -1,0 +1,198 @@
+package disrupt
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// weed gives up the moves that people, pods or pools no longer allow.
+func (d *desk) weed() {
+	d.diagnoseAll()
+	for _, g := range d.groups {
+		for i := range g.nodes {
+			d.ask(g, &g.nodes[i])
+		}
+	}
+}
+
+// ask asks about one node of a move.
+func (d *desk) ask(g *group, c *Candidate) {
+	if why := d.changed(g, c); why != "" {
+		g.giveUp(why, false)
+		return
+	}
+	still, stay := d.judge.MayStillGo(c.Claim, g.reason)
+	if stay == nil {
+		*c = still
+		return
+	}
+	d.estimate(c)
+	switch stay.Why {
+	case GuardBlocks: // another node that is being drained may have used it up for the moment
+		g.blocked = g.reason != command.Unhealthy
+		if d.neverAllows(c.Node) && g.blocked {
+			g.giveUp(stay.Why, false)
+		}
+	case PodDoNotDisrupt, SeveralGuards:
+		if g.reason != command.Unhealthy { // what is beyond hope is not kept for the sake of what runs there
+			g.giveUp(stay.Why, false)
+		}
+	case PodsExpected:
+		if saves(g.reason) {
+			g.giveUp(stay.Why, false)
+		}
+		g.blocked = g.blocked || g.reason != command.Unhealthy // they come and then are moved like the others
+	default:
+		g.giveUp(stay.Why, false)
+	}
+}
+
+// changed says why the reason for which the node was to go no longer holds, if it does not.
+func (d *desk) changed(g *group, c *Candidate) Why {
+	switch p := c.Pool; {
+	case p == nil || p.Deleting:
+		return PoolUnknown
+	case p.Care.DryRun:
+		return DryRun
+	case saves(g.reason) && d.needed[c.Node.Name]:
+		return PodsExpected
+	case p.Static && !d.orders.Static:
+		return PoolUnknown
+	}
+	switch g.reason {
+	case command.Underutilized, command.Empty:
+		return ""
+	case command.Drifted:
+		if how, known := driftOf(d.s, c.Claim); known && how == "" {
+			return NoLongerDue
+		}
+	case command.Expired:
+		if at, soft := softEnd(c.Pool, c.Claim); !soft || d.s.Now.Before(at) {
+			return NoLongerDue
+		}
+	case command.Unhealthy:
+		if _, sick := d.sick[c.Claim.Name]; !sick {
+			return NoLongerDue
+		}
+	default:
+		return NoLongerDue
+	}
+	return ""
+}
+
+// estimate fills in what is known of a node that may not go now, or is forced to.
+func (d *desk) estimate(c *Candidate) {
+	c.Price, c.Pods, c.Evicted = c.Claim.Price, nil, 0
+	for _, p := range d.s.PodsOn(c.Node.Name) {
+		if p.Workload() && !p.StaysThroughDrain {
+			c.Evicted++
+		}
+		if d.s.Moves(p) {
+			c.Pods = append(c.Pods, p)
+		}
+	}
+}
+
+// neverAllows reports whether some pod of the node is held by a disruption budget for good.
+func (d *desk) neverAllows(n *cluster.Node) bool {
+	return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return p.Moves() && !d.s.Moves(p) })
+}
+
+// balance gives up moves that a budget no longer covers, the youngest first, and has those wait that it covers only when
+// nodes are back that are out for other reasons.
+func (d *desk) balance() {
+	for _, g := range d.groups {
+		if g.over != "" {
+			d.free(g)
+		}
+	}
+	fenced := make(map[purse]int)
+	for _, g := range d.groups {
+		if g.over != "" {
+			continue
+		}
+		for i := range g.nodes {
+			fenced[purse{g.nodes[i].Pool, g.reason}]++
+		}
+	}
+	for _, g := range slices.Backward(d.groups) {
+		if g.over == "" && slices.ContainsFunc(g.nodes, func(c Candidate) bool { return fenced[purse{c.Pool, g.reason}] > d.allowed(c.Pool, g.reason) }) {
+			g.giveUp(BudgetBlocks, false)
+			d.free(g)
+			for i := range g.nodes {
+				fenced[purse{g.nodes[i].Pool, g.reason}]--
+			}
+		}
+	}
+}
+
+// purse is what a pool's budgets allow for a reason.
+type purse struct {
+	pool   *cluster.Pool
+	reason command.Reason
+}
+
+// allowed is how many of the pool's nodes may be out at the same time for the reason.
+func (d *desk) allowed(p *cluster.Pool, reason command.Reason) int {
+	a := d.ledger.accounts[p.Name]
+	if a == nil {
+		return 0
+	}
+	return a.share(reason).allowed
+}
+
+// free returns the nodes of a move that was given up to their budgets.
+func (d *desk) free(g *group) {
+	for i := range g.nodes {
+		c := &g.nodes[i]
+		if tainted(c.Node) && c.Node.Ready && c.Claim.Is(cluster.Initialized) {
+			d.ledger.Give(c.Claim.Pool, 1)
+		}
+	}
+}
+
+// afford reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced does not count:
+// it has not gone yet. A node that is sick does not count against others that are.
+func (d *desk) afford(groups ...*group) bool {
+	going := make(map[purse]int)
+	for _, g := range groups {
+		for i := range g.nodes {
+			going[purse{g.nodes[i].Pool, g.reason}]++
+		}
+	}
+	for p, n := range going {
+		if d.out(p.pool, p.reason)+n > d.allowed(p.pool, p.reason) {
+			return false
+		}
+	}
+	for _, g := range groups {
+		for i := range g.nodes {
+			d.going[g.nodes[i].Claim.Name] = true
+		}
+	}
+	return true
+}
+
+// out counts the pool's nodes that are out and not just fenced by us.
+func (d *desk) out(p *cluster.Pool, reason command.Reason) int {
+	out := 0
+	for _, c := range d.s.ClaimsOf(p.Name) {
+		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
+			continue
+		}
+		n := d.s.NodeOf(c.Name)
+		switch {
+		case d.going[c.Name], n == nil, !c.Deleting.IsZero(), !n.Deleting.IsZero(), d.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
+			out++
+		case !n.Ready:
+			if reason != command.Unhealthy && c.Move == "" {
+				out++
+			}
+		case tainted(n) && !c.Is(cluster.DisruptionReason):
+			out++
+		}
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// drift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same time as the
+// budgets allow, those first that carry nothing, then those that have drifted first. As soon as one is gone the next begins.
+func (d *desk) drift() {
+	for _, p := range d.s.Pools {
+		if p.Deleting || p.Static && !d.orders.Static {
+			continue
+		}
+		candidates := d.drifted(p)
+		if len(candidates) == 0 {
+			continue
+		}
+		rollout := newRollout(d.s, d.set, p)
+		d.wake(rollout.wake)
+		if rollout.probing { // who has failed most often rests longest: it is the one to try again
+			slices.SortStableFunc(candidates, func(a, b Candidate) int { return b.Claim.Rests - a.Claim.Rests })
+		}
+		if p.Static {
+			candidates = candidates[:min(len(candidates), d.spareSlots(p))]
+		}
+		for i := range candidates {
+			if rollout.left <= 0 || !d.enter(candidates[i], command.Drifted) {
+				break
+			}
+			rollout.left--
+		}
+		for i := range p.Budgets {
+			d.wake(p.Budgets[i].Changes)
+		}
+	}
+}
+
+// drifted lists the pool's nodes that have drifted and may go, in the order in which they do.
+func (d *desk) drifted(p *cluster.Pool) []Candidate {
+	var out []Candidate
+	for _, c := range d.s.ClaimsOf(p.Name) {
+		if !c.Is(cluster.Drifted) || DriftOf(d.s, c) == "" {
+			continue
+		}
+		candidate, stay := d.judge.MayGo(c, command.Drifted)
+		if stay != nil {
+			d.wake(stay.Until)
+			continue
+		}
+		if !d.gone[candidate.Node.Name] {
+			out = append(out, candidate)
+		}
+	}
+	slices.SortFunc(out, func(a, b Candidate) int {
+		if a.Idle != b.Idle {
+			if a.Idle {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.Claim.Condition(cluster.Drifted).Since.Compare(b.Claim.Condition(cluster.Drifted).Since),
+			strings.Compare(a.Claim.Name, b.Claim.Name))
+	})
+	return out
+}
+
+// Stamps writes the hash of each pool's template on the pool, and on claims that carry none or one that was computed in another
+// way. Such a claim counts as made from the template as it is now: whoever takes a cluster over does not roll all its nodes. One
+// that is known to have drifted from the template stays so.
+func Stamps(s *cluster.Snapshot) []command.Command {
+	var out []command.Command
+	for _, p := range s.Pools {
+		if p.Hash == "" || p.Deleting {
+			continue
+		}
+		if (p.Stamped != cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}) {
+			out = append(out, command.StampPool{Pool: p.Name, UID: p.UID, Hash: p.Hash, Version: p.HashVersion})
+		}
+		for _, c := range s.ClaimsOf(p.Name) {
+			if c.Expected || c.Foreign || !c.Deleting.IsZero() || c.Hash != "" && c.HashVersion == p.HashVersion {
+				continue
+			}
+			hash := p.Hash
+			if told := c.Condition(cluster.Drifted); c.Hash != "" && told.Status == cluster.True && told.Reason == PoolDrifted {
+				hash = c.Hash
+			}
+			out = append(out, command.StampClaim{Claim: c.Name, UID: c.UID, Hash: hash, Version: p.HashVersion})
+		}
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package disrupt
+
+import (
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Settings are what disruption depends on besides the world. Where a pool has a word of its own, that holds.
+type Settings struct {
+	// Schedule says how pods are placed.
+	Schedule schedule.Settings
+	// Nomination is how long a new node is kept for the pods it was made for.
+	Nomination time.Duration
+	// MinSaving is the share of the price of the nodes that go which a move must save at least; MinSavingPerPod is what it
+	// must save for each pod that it evicts, in dollars per hour.
+	MinSaving, MinSavingPerPod float64
+	// EvictionsPerHour bounds how often the pods of one workload are evicted to save money; 0 for no bound.
+	EvictionsPerHour int
+	// BalancedK is the k of the policy Balanced.
+	BalancedK float64
+	// SpotToSpot lets spot nodes be replaced by cheaper spot nodes (the gate SpotToSpotConsolidation). SpotTypes is how many
+	// cheaper types there must be for one node; SpotRisk, if it is above 0, is used instead: a spot replacement counts as that
+	// share more expensive for each halving of the types that it may be launched as below SpotTypes.
+	SpotToSpot bool
+	SpotTypes  int
+	SpotRisk   float64
+	// ReplacementTimeout is how long a move waits for its replacements before it is given up.
+	ReplacementTimeout time.Duration
+	// DriftWatch is how long a canary must be healthy before more drifted nodes are replaced, where its pool does not say.
+	DriftWatch time.Duration
+}
+
+// Candidate is a node that may be taken away, as far as its pods and people allow it.
+type Candidate struct {
+	Claim *cluster.Claim
+	Node  *cluster.Node
+	Pool  *cluster.Pool
+	// Pods that have to move.
+	Pods []*cluster.Pod
+	// Cost of disturbing them: 1, and what each of them adds.
+	Cost float64
+	// Evicted counts the pods that will be asked to leave: Pods, and those that nobody will make anew.
+	Evicted int
+	// Idle nodes carry no workload.
+	Idle bool
+	// Price per hour; 0 if it is not known. Type and CapacityType say what the node is.
+	Price              float64
+	Type, CapacityType string
+}
+
+// Move is a set of nodes that go together and what takes their place. It is begun by fencing the nodes; from then on
+// everything about it can be read off the cluster: the nodes that go carry its name on their claims, and so do the
+// replacements.
+type Move struct {
+	// ID derives from the nodes and the reason: the same move has the same name after a crash.
+	ID     string
+	Reason command.Reason
+	// Claims of the nodes that go, sorted.
+	Claims []string
+	// Bins are the new nodes that it takes; none if the pods have room elsewhere.
+	Bins []schedule.Bin
+	// Assigned are the pods that go to nodes that are there, and where: what was found, not what has to be.
+	Assigned []schedule.Assignment
+	// Before and After are the prices per hour of what goes and of what comes; Evicted counts the pods that move, Cost is
+	// what disturbing them costs.
+	Before, After float64
+	Evicted       int
+	Cost          float64
+	// Needed is what it must save per hour at least.
+	Needed float64
+}
+
+// Proposal is what a search over all candidates has found. It is made from a snapshot that may be old by the time it is read:
+// whatever it proposes is verified, after the fence, on a newer one.
+type Proposal struct {
+	Rev   uint64
+	Now   time.Time
+	Moves []Move
+	// Stays says of every node that is not in a move why it stays.
+	Stays []Stay
+	// WakeAt is when the answer may change although nothing else does.
+	WakeAt time.Time
+}
+
+// Stay says why a node is not taken away.
+type Stay struct {
+	Claim, Node string
+	Why         Why
+	// Pod or Guard that stands in the way, as namespace/name.
+	Pod, Guard string
+	// Until is when it no longer does, if that is known.
+	Until time.Time
+	// Saving is what the best move would have saved per hour, and Needed what it would have had to.
+	Saving, Needed float64
+}
+
+// Why is why a node stays.
+type Why string
+
+// What may keep a node.
+const (
+	NotManaged        Why = "NotManaged" // the node is of another provider, or of no NodePool
+	NotInitialized    Why = "NotInitialized"
+	BeingDisrupted    Why = "BeingDisrupted"
+	NodeDoNotDisrupt  Why = "NodeDoNotDisrupt"
+	PodDoNotDisrupt   Why = "PodDoNotDisrupt"
+	GuardBlocks       Why = "GuardBlocks"       // a PodDisruptionBudget allows no eviction now
+	SeveralGuards     Why = "SeveralGuards"     // more than one selects the pod, which Kubernetes refuses to evict
+	PodsExpected      Why = "PodsExpected"      // pods have been promised room there
+	PoolUnknown       Why = "PoolUnknown"       // the pool is gone, or static, or can't be read
+	PriceUnknown      Why = "PriceUnknown"      // nobody sells what the node is, so that no price can be compared
+	PolicyForbids     Why = "PolicyForbids"     // the pool consolidates empty nodes only
+	TooSoon           Why = "TooSoon"           // consolidateAfter
+	BudgetBlocks      Why = "BudgetBlocks"      // the pool's disruption budgets
+	PodsStranded      Why = "PodsStranded"      // some pod would find no place
+	NothingCheaper    Why = "NothingCheaper"    // nothing that would take its pods costs less
+	SavesTooLittle    Why = "SavesTooLittle"    // less than the least saving
+	NotBalanced       Why = "NotBalanced"       // too much disturbance for what it saves
+	SpotNeedsTypes    Why = "SpotNeedsTypes"    // too few cheaper types for a spot replacement
+	SpotToSpotOff     Why = "SpotToSpotOff"     // the gate
+	WorkloadResting   Why = "WorkloadResting"   // its pods have been evicted often enough within the hour
+	MoveFailedLately  Why = "MoveFailedLately"  // a move of this node was given up a while ago
+	UsesUnreadyNodes  Why = "UsesUnreadyNodes"  // its pods would need nodes that are not there yet
+	ConsolidationsOff Why = "ConsolidationsOff" // consolidateAfter is Never
+)

@@ -1,0 +1,151 @@
+package disrupt
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// good is the part of what could be saved at best from which on a node is exchanged for another by itself: if less is saved so,
+// others may be found with which more is.
+const good = 0.85
+
+// swaps finds nodes that can be exchanged for one that is cheaper, the most wasteful for the disturbance first. Of what could be
+// saved at best they must save a part.
+func (sr *searcher) swaps(part float64) {
+	alone := func(places []int, chosen []Candidate, before, needed float64) (Appraisal, bool) {
+		bins, price, whole := sr.stage.Swap(before - max(needed, part*(before-sr.stage.Rest())))
+		if !whole {
+			sr.note(places, dearer(before-price, needed))
+			return Appraisal{}, false
+		}
+		return sr.appraise(places, chosen, bins)
+	}
+	for _, i := range sr.order() {
+		if !sr.open(i) {
+			continue
+		}
+		if a, ok := sr.try([]int{i}, alone); ok {
+			sr.accept([]int{i}, a)
+		} else {
+			sr.stage.Undo()
+		}
+	}
+}
+
+// thrift is by how much more than the least saving is asked, for the pods that are evicted, where nodes have to be bought: packing
+// anew disturbs everybody for a part of the price, and what has just been moved should not be moved again for little.
+const thrift = 2.5
+
+// asks is what nodes cost, and what must be saved if they go and others have to be bought. Pods of other nodes that were to go
+// there are evicted in any case.
+func (sr *searcher) asks(places []int, chosen []Candidate) (before, needed float64) {
+	own := 0.0
+	for _, i := range places {
+		before, own = before+sr.all[i].Price, own+sr.all[i].own
+	}
+	needed = Needed(sr.set, chosen)
+	return before, max(needed, thrift*needed*own/max(before, leastSaving))
+}
+
+// dearer says why a node stays whose pods could be had elsewhere with a saving.
+func dearer(saving, needed float64) Stay {
+	switch {
+	case math.IsInf(saving, -1):
+		return Stay{Why: NothingCheaper, Needed: needed}
+	case saving <= 0:
+		return Stay{Why: NothingCheaper, Saving: saving, Needed: needed}
+	}
+	return Stay{Why: SavesTooLittle, Saving: saving, Needed: needed}
+}
+
+// purchase buys what is needed for those who have found no room; ok is false if it does not pay.
+type purchase func(places []int, chosen []Candidate, before, needed float64) (a Appraisal, ok bool)
+
+// try lets the nodes go on the stage and buys what their pods need; ok is false if it does not pay.
+func (sr *searcher) try(places []int, buy purchase) (a Appraisal, ok bool) {
+	chosen := sr.chosen(places)
+	if pod, until, bears := sr.patience.Bears(chosen...); !bears {
+		sr.note(places, Stay{Why: WorkloadResting, Pod: pod.ID(), Until: until})
+		return Appraisal{}, false
+	}
+	if !sr.joinable(places) {
+		return Appraisal{}, false
+	}
+	before, needed := sr.asks(places, chosen)
+	if sr.stage.Leave(places...) {
+		return sr.appraise(places, chosen, nil)
+	}
+	if saving := before - sr.stage.Rest(); saving < needed {
+		sr.note(places, Stay{Why: NothingCheaper, Saving: saving, Needed: needed})
+		return Appraisal{}, false
+	}
+	return buy(places, chosen, before, needed)
+}
+
+// AppraiseClosely is Appraise for nodes that need not be free to come up in any zone: where a move pays, but might not if the
+// cloud chose another zone than the cheapest, the new nodes are kept to that.
+func AppraiseClosely(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
+	a, stay := Appraise(set, candidates, bins)
+	if stay != nil && len(bins) > 0 && stay.Saving >= stay.Needed {
+		a, stay = Appraise(set, candidates, inCheapestZones(bins))
+	}
+	return a, stay
+}
+
+// appraise says what a move is worth.
+func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
+	a, stay := AppraiseClosely(sr.set, chosen, bins)
+	if stay == nil {
+		stay = sr.totals.Approves(sr.set, chosen, a.Saving())
+	}
+	if stay != nil {
+		sr.note(places, *stay)
+		return Appraisal{}, false
+	}
+	return a, true
+}
+
+// note remembers of a node that was tried alone why it stays.
+func (sr *searcher) note(places []int, stay Stay) {
+	if len(places) == 1 {
+		c := &sr.all[places[0]]
+		stay.Claim, stay.Node = c.Claim.Name, c.Node.Name
+		c.stay = stay
+	}
+}
+
+// inCheapestZones keeps each new node to the zone in which its cheapest offering is.
+func inCheapestZones(bins []schedule.Bin) []schedule.Bin {
+	out := slices.Clone(bins)
+	for i := range out {
+		if o := cheapest(&out[i]); o != nil && o.Zone != "" {
+			out[i].Requirements = out[i].Requirements.Replace(cluster.ZoneLabel, require.Only(o.Zone))
+		}
+	}
+	return out
+}
+
+// cheapest is the offering that a new node would best become.
+func cheapest(b *schedule.Bin) *cluster.Offering {
+	catalog := b.Pool.Catalog
+	rows := catalog.Available()
+	for _, e := range b.Requirements {
+		if catalog.Index().Knows(e.Key) {
+			rows = rows.And(catalog.Index().Match(e.Key, e.Values))
+		}
+	}
+	best := -1
+	for i := range rows.All {
+		if best < 0 || catalog.Offerings[i].Price < catalog.Offerings[best].Price {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &catalog.Offerings[best]
+}

@@ -1,0 +1,93 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// cared is a pool with annotations, as a snapshot shows it.
+func cared(annotations map[string]string) *cluster.Pool {
+	b, _ := newBook()
+	p := pool("default")
+	p.Annotations = annotations
+	p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(24 * time.Hour)
+	b.SetPool(p)
+	return b.Snapshot().Pool("default")
+}
+
+func TestCareIsRead(t *testing.T) {
+	p := cared(map[string]string{
+		dryRunAnnotation: "true", minSavingAnnotation: "7.5%", minSavingPerPodAnnotation: "0.002", evictionsAnnotation: "0",
+		driftStrategyAnnotation: "canary", driftWatchAnnotation: "5m", softExpiryAnnotation: "2h",
+		"tenon.sh/consolidate-after-empty": "10s", "tenon.sh/consolidate-after-underutilized": "Never",
+		"tenon.sh/launch-timeout": "1m", "example.com/other": "x",
+	})
+	c := p.Care
+	if len(p.Problems) > 0 {
+		t.Fatalf("problems %v", p.Problems)
+	}
+	if !c.DryRun || *c.MinSaving != 0.075 || *c.MinSavingPerPod != 0.002 || *c.EvictionsPerHour != 0 || !c.Canary || c.Watch != 5*time.Minute || c.SoftExpiry != 2*time.Hour {
+		t.Errorf("care %+v", c)
+	}
+	if got := fmt.Sprint(c.Waits); got != "map[Empty:{false 10s} Underutilized:{true 0s}]" {
+		t.Errorf("waits %s", got)
+	}
+	if none := cared(nil).Care; none.DryRun || none.MinSaving != nil || none.EvictionsPerHour != nil || none.Canary || none.Waits != nil {
+		t.Errorf("care of a pool that says nothing: %+v", none)
+	}
+}
+
+// What can't be read is told, and nothing that could wait is done to the pool's nodes meanwhile.
+func TestCareThatCantBeRead(t *testing.T) {
+	for _, c := range []struct{ key, text, want string }{
+		{dryRunAnnotation, "yes please", "use true or false"},
+		{minSavingAnnotation, "5", "use a percentage from 0% to less than 100%"},
+		{minSavingAnnotation, "100%", "use a percentage"},
+		{minSavingAnnotation, "-1%", "use a percentage"},
+		{minSavingAnnotation, "NaN%", "use a percentage"},
+		{minSavingPerPodAnnotation, "a dime", "use dollars per hour"},
+		{minSavingPerPodAnnotation, "NaN", "use dollars per hour"},
+		{minSavingPerPodAnnotation, "+Inf", "use dollars per hour"},
+		{evictionsAnnotation, "-1", "use a whole number"},
+		{evictionsAnnotation, "1.5", "use a whole number"},
+		{driftStrategyAnnotation, "Canary", "use canary or parallel"},
+		{driftWatchAnnotation, "0s", "use a duration of more than 0"},
+		{softExpiryAnnotation, "1d", "use a duration of more than 0"},
+		{"tenon.sh/consolidate-after-drifted", "-5m", "use a duration of 0s or more"},
+		{"tenon.sh/consolidate-after-empty", "never", "use a duration of 0s or more"},
+	} {
+		p := cared(map[string]string{c.key: c.text})
+		if len(p.Problems) != 1 || p.Problems[0].Field != "metadata.annotations["+c.key+"]" || !strings.Contains(p.Problems[0].Text, c.want) || !p.Care.DryRun {
+			t.Errorf("%s=%q: problems %v, care %+v, want %q", c.key, c.text, p.Problems, p.Care, c.want)
+		}
+	}
+	p := cared(map[string]string{softExpiryAnnotation: "24h"})
+	if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Text, "is not less than spec.template.spec.expireAfter (24h0m0s)") || p.Care.SoftExpiry != 0 {
+		t.Errorf("problems %v", p.Problems)
+	}
+}
+
+// A slip of the pen in the name of an annotation must not pass unnoticed: somebody relies on it.
+func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
+	b, _ := newBook()
+	p := pool("default")
+	p.Annotations = map[string]string{"tenon.sh/dryrun": "true", "tenon.sh/launch-timeout": "1m"}
+	b.SetPool(p)
+	notes := b.Snapshot().Notes
+	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || !strings.Contains(notes[0].Message, "tenon.sh/dryrun") || strings.Contains(notes[0].Message, "timeout") {
+		t.Errorf("notes %v", notes)
+	}
+	if problems := b.Snapshot().Pool("default").Problems; len(problems) > 0 {
+		t.Errorf("problems %v", problems)
+	}
+	p.Annotations = nil
+	b.SetPool(p)
+	if notes := b.Snapshot().Notes; len(notes) > 0 {
+		t.Errorf("notes after it was removed: %v", notes)
+	}
+}

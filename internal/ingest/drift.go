@@ -1,0 +1,268 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+const (
+	// askDrift is how often the cloud is asked whether an instance is still what its NodeClass asks for; firstDrift is within
+	// which time each is asked about for the first time, so that not all come at once.
+	askDrift   = 5 * time.Minute
+	firstDrift = time.Minute
+	// hastyDrift is the least time between two questions about the same instance; retryDrift after an answer failed.
+	hastyDrift = 5 * time.Second
+	retryDrift = 30 * time.Second
+	// driftTimeout bounds one answer; driftsAtOnce is how many are waited for at the same time.
+	driftTimeout = 30 * time.Second
+	driftsAtOnce = 8
+)
+
+// Drifts says whether an instance is still what its NodeClass asks for: the part of a provider that this is about.
+type Drifts interface {
+	Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error)
+}
+
+// drifts is what the cloud has said about each claim's instance, by claim UID.
+type drifts struct {
+	of   map[string]*drift
+	wake chan struct{}
+	next time.Time // nothing is due before
+	// versions of the NodeClasses.
+	versions map[cluster.ClassRef]string
+}
+
+// drift is what is known of one.
+type drift struct {
+	claim  string
+	class  cluster.ClassRef
+	reason string
+	// told says that reason is the cloud's word in this life of the program; before, the claim's condition is believed.
+	told      bool
+	due, last time.Time
+	busy      bool
+	// again says that the NodeClass has changed while the cloud was being asked.
+	again bool
+}
+
+func newDrifts() drifts {
+	return drifts{of: make(map[string]*drift), wake: make(chan struct{}, 1), versions: make(map[cluster.ClassRef]string)}
+}
+
+// driftOf is how the claim's instance differs from what its NodeClass asks for. The lock is held.
+func (b *Book) driftOf(c *cluster.Claim) string {
+	d := b.drift.of[c.UID]
+	if d != nil && d.told {
+		return d.reason
+	}
+	// Until the cloud has been asked, what was known before a restart holds, if it was the cloud's word.
+	if drifted := c.Condition(cluster.Drifted); drifted.Status == cluster.True && !oursToSay(drifted.Reason) {
+		return drifted.Reason
+	}
+	return ""
+}
+
+// oursToSay reports whether a reason for drift is one that we find out by ourselves.
+func oursToSay(reason string) bool {
+	switch reason {
+	case "NodePoolDrifted", "NodePoolStaticallyDrifted", "RequirementsDrifted", "InstanceTypeNotFound", cluster.Drifted, "":
+		return true
+	}
+	return false
+}
+
+// followDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is held.
+func (b *Book) followDrift(c *cluster.Claim, ref *v1.NodeClassReference) {
+	if ref == nil || c.Foreign || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
+		delete(b.drift.of, c.UID)
+		return
+	}
+	class := cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
+	if d := b.drift.of[c.UID]; d != nil {
+		d.class = class
+		return
+	}
+	at := b.now().Add(spread(c.UID, firstDrift))
+	b.drift.of[c.UID] = &drift{claim: c.Name, class: class, due: at}
+	if b.drift.next.IsZero() || at.Before(b.drift.next) {
+		b.drift.next = at
+	}
+}
+
+// spread is a part of the time that depends on the name and on nothing else.
+func spread(name string, over time.Duration) time.Duration {
+	h := fnv.New64a()
+	h.Write([]byte(name)) // never fails
+	return time.Duration(h.Sum64() % uint64(over))
+}
+
+// SeeNodeClass takes in the version of a NodeClass: whatever has changed in it, its status included, may mean that instances
+// no longer are what it asks for.
+func (b *Book) SeeNodeClass(ref cluster.ClassRef, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, known := b.drift.versions[ref]
+	b.drift.versions[ref] = version
+	if known && before != version {
+		b.driftSoon(ref)
+	}
+}
+
+// driftSoon has the cloud asked about every instance of a NodeClass. The lock is held.
+func (b *Book) driftSoon(ref cluster.ClassRef) {
+	now := b.now()
+	for _, d := range b.drift.of {
+		if d.class != ref {
+			continue
+		}
+		d.again = d.busy
+		if soon := later(now, d.last.Add(hastyDrift)); soon.Before(d.due) {
+			d.due = soon
+		}
+	}
+	b.drift.next = now
+	select {
+	case b.drift.wake <- struct{}{}:
+	default:
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// dueDrifts lists the claims about which the cloud is to be asked, and marks them as being asked about.
+func (b *Book) dueDrifts() []*drift {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	if now.Before(b.drift.next) {
+		return nil
+	}
+	var out []*drift
+	b.drift.next = now.Add(askDrift)
+	for _, uid := range slices.Sorted(maps.Keys(b.drift.of)) {
+		d := b.drift.of[uid]
+		if !d.busy && !now.Before(d.due) {
+			d.busy, d.again, d.last, d.due = true, false, now, now.Add(askDrift)
+			out = append(out, d)
+		}
+		if d.due.Before(b.drift.next) {
+			b.drift.next = d.due
+		}
+	}
+	return out
+}
+
+// Drifts asks the cloud again and again whether instances are what their NodeClasses ask for, until the context ends. claims
+// reads NodeClaims; trouble is told once when answers fail, and with nil when they come again.
+func (b *Book) Drifts(ctx context.Context, provider Drifts, claims client.Reader, trouble func(error)) error {
+	slots := make(chan struct{}, driftsAtOnce)
+	tell := &once{trouble: trouble}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for {
+		for _, d := range b.dueDrifts() {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			asking.Go(func() {
+				defer func() { <-slots }()
+				if err := b.askDrift(ctx, provider, claims, d); ctx.Err() == nil {
+					tell.told(err)
+				}
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.drift.wake:
+		case <-time.After(lookForDue):
+		}
+	}
+}
+
+// once hands on the first of several errors, and that there are none any more.
+type once struct {
+	mu      sync.Mutex
+	failing bool
+	trouble func(error)
+}
+
+func (o *once) told(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failing != (err != nil) {
+		o.failing = err != nil
+		o.trouble(err)
+	}
+}
+
+// AskDrifts asks, one after the other, about every instance that is due: one round of what Drifts does without end. It is
+// for whoever has a clock of their own.
+func (b *Book) AskDrifts(ctx context.Context, provider Drifts, claims client.Reader) error {
+	var all []error
+	for _, d := range b.dueDrifts() {
+		all = append(all, b.askDrift(ctx, provider, claims, d))
+	}
+	return errors.Join(all...)
+}
+
+// askDrift asks about one instance. One that is gone has not drifted; that it is gone is for others to find out.
+func (b *Book) askDrift(ctx context.Context, provider Drifts, claims client.Reader, d *drift) error {
+	limited, cancel := context.WithTimeout(ctx, driftTimeout)
+	defer cancel()
+	claim := &v1.NodeClaim{}
+	err := claims.Get(limited, client.ObjectKey{Name: d.claim}, claim)
+	var reason cloudprovider.DriftReason
+	if err == nil {
+		reason, err = provider.Drifted(limited, claim)
+	}
+	if apierrors.IsNotFound(err) || cloudprovider.IsNotFound(err) {
+		reason, err = "", nil
+	}
+	b.setDrift(d, string(reason), err)
+	if err != nil {
+		return fmt.Errorf("asking whether the instance of NodeClaim %s has drifted: %w", d.claim, err)
+	}
+	return nil
+}
+
+// setDrift takes in what the cloud said. After a failure the last answer stands.
+func (b *Book) setDrift(d *drift, reason string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d.busy = false
+	switch {
+	case d.again:
+		d.due = later(b.now(), d.last.Add(hastyDrift))
+	case err != nil:
+		d.due = d.last.Add(retryDrift)
+	}
+	if d.due.Before(b.drift.next) {
+		b.drift.next = d.due
+	}
+	if err != nil || d.told && d.reason == reason {
+		return
+	}
+	d.told, d.reason = true, reason
+	b.touch(stakes)
+}

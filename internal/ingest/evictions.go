@@ -1,0 +1,124 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+const (
+	// evictionsCount is for how long an eviction counts against its workload.
+	evictionsCount = time.Hour
+	// firstPods is how long after its owner a pod may come and still be one of its first.
+	firstPods = 5 * time.Minute
+)
+
+// eviction is one pod that was asked to leave its node to save money.
+type eviction struct {
+	at  time.Time
+	pod string
+}
+
+// noteEviction remembers that a pod was evicted, if it was to save money. The lock is held.
+func (b *Book) noteEviction(c command.Evict, at time.Time) {
+	p, found := b.pods.get(c.UID)
+	if !found || p.Owner == "" || !b.goesToSave(c.Node) {
+		return
+	}
+	if slices.ContainsFunc(b.evictions[p.Owner], func(e eviction) bool { return e.pod == c.UID }) {
+		return // it was asked before
+	}
+	b.evictions[p.Owner] = append(b.evictions[p.Owner], eviction{at: at, pod: c.UID})
+}
+
+// goesToSave reports whether a node is taken away to save money. The lock is held.
+func (b *Book) goesToSave(node string) bool {
+	n := b.nodes[node]
+	if n == nil {
+		return false
+	}
+	e := b.claims[b.claimBy[n.node.ProviderID]]
+	if e == nil {
+		return false
+	}
+	reason := e.claim.Condition(cluster.DisruptionReason)
+	return reason.Status == cluster.True && reason.Reason == string(command.Underutilized)
+}
+
+// supposeEviction makes up for what was not written down before we started: a pod from the last hour that is not one of its
+// owner's first may have come in the place of one that was evicted to save money. To count it as such errs on the side of
+// leaving workloads alone for a while. The lock is held.
+func (b *Book) supposeEviction(p *cluster.Pod) {
+	if p.Owner == "" || p.Daemon || p.Mirror || p.Done || !p.Created.Before(b.started) || !p.Created.After(b.started.Add(-evictionsCount)) {
+		return
+	}
+	if owner, known := b.owners.now[p.Owner]; known && !owner.Created.IsZero() && p.Created.Before(owner.Created.Add(firstPods)) {
+		return
+	}
+	list := append(b.evictions[p.Owner], eviction{at: p.Created, pod: p.UID})
+	slices.SortFunc(list, func(x, y eviction) int { return x.at.Compare(y.at) })
+	b.evictions[p.Owner] = list
+}
+
+// forgetEvictions drops those that are an hour ago. The lock is held.
+func (b *Book) forgetEvictions(now time.Time) {
+	for owner, list := range b.evictions {
+		old := 0
+		for old < len(list) && !now.Before(list[old].at.Add(evictionsCount)) {
+			old++
+		}
+		switch {
+		case old == len(list):
+			delete(b.evictions, owner)
+		case old > 0:
+			b.evictions[owner] = slices.Clone(list[old:])
+		}
+	}
+}
+
+// evictedNow counts them by owner, and says when the first ceases to count. The lock is held.
+func (b *Book) evictedNow() (counts map[string]int, rested map[string]time.Time) {
+	if len(b.evictions) == 0 {
+		return nil, nil
+	}
+	counts, rested = make(map[string]int, len(b.evictions)), make(map[string]time.Time, len(b.evictions))
+	for owner, list := range b.evictions {
+		counts[owner], rested[owner] = len(list), list[0].at.Add(evictionsCount)
+	}
+	return counts, rested
+}
+
+// readEvictionCost reads what a pod's eviction costs: 1, more or less by what it says of itself and by its priority, within
+// bounds. The contract's own annotation comes before the one for ReplicaSets. One that can't be read is ignored, and its
+// author is told. The lock is held.
+func (b *Book) readEvictionCost(p *cluster.Pod, pod *corev1.Pod) {
+	const most = 10
+	b.forgetNote("PodCost", p.UID)
+	cost := 1.0
+	for _, key := range []string{v1.DisruptionCostAnnotationKey, corev1.PodDeletionCost} {
+		text, set := pod.Annotations[key]
+		if !set {
+			continue
+		}
+		own, err := strconv.ParseInt(text, 10, 32)
+		if err == nil {
+			cost += float64(own) / (1 << 27)
+			break
+		}
+		note := p.Note("InvalidDisruptionCost", fmt.Sprintf(
+			"annotation %s: %q is not a whole number between -2147483648 and 2147483647, and is ignored; correct or remove it", key, text))
+		note.Warning = true
+		b.notes["PodCost"+p.UID] = note
+	}
+	if priority := pod.Spec.Priority; priority != nil {
+		cost += float64(*priority) / (1 << 25)
+	}
+	p.EvictionCost = min(max(cost, -most), most)
+}

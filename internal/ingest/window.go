@@ -1,0 +1,130 @@
+package ingest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// window is when a budget holds: always, or for a while after each tick of a schedule.
+type window struct {
+	schedule cron.Schedule // nil for always
+	length   time.Duration
+	// zone is where the schedule's clock hangs, and wall the same schedule for a clock that never changes.
+	zone *time.Location
+	wall cron.Schedule
+
+	// What at last said, and from when until when it holds.
+	open                 bool
+	changes, from, until time.Time
+}
+
+func budgetOf(in *v1.Budget) (cluster.Budget, window) {
+	out := cluster.Budget{}
+	for _, r := range in.Reasons {
+		out.Reasons = append(out.Reasons, string(r))
+	}
+	text, percent := strings.CutSuffix(in.Nodes, "%")
+	n, err := strconv.Atoi(text)
+	out.Nodes, out.Percent, out.Broken = n, percent, err != nil
+	if in.Schedule == nil || in.Duration == nil {
+		return out, window{}
+	}
+	w := window{length: in.Duration.Duration}
+	fields, zone, err := validate.ReadSchedule(*in.Schedule)
+	if err == nil {
+		w.zone = zone
+		w.schedule, err = cron.ParseStandard("CRON_TZ=" + zone.String() + " " + fields)
+	}
+	if err == nil {
+		w.wall, err = cron.ParseStandard("CRON_TZ=UTC " + fields)
+	}
+	out.Broken = out.Broken || err != nil
+	return out, w
+}
+
+// foresight is how far ahead the end of windows that overlap is looked for: one that is open for longer counts as one that
+// never closes.
+const foresight = 400 * 24 * time.Hour
+
+// at says whether the window is open, and when that changes; never if that is the zero time. Windows that overlap are one.
+func (w *window) at(now time.Time) (open bool, changes time.Time) {
+	if w.schedule == nil {
+		return true, time.Time{}
+	}
+	if now.Before(w.from) || !now.Before(w.until) {
+		w.open, w.changes = w.look(now)
+		w.from, w.until = now, w.changes
+		if w.until.IsZero() {
+			w.until = now.Add(24 * time.Hour)
+		}
+	}
+	return w.open, w.changes
+}
+
+func (w *window) look(now time.Time) (open bool, changes time.Time) {
+	tick := w.next(now.Add(-w.length))
+	if tick.IsZero() || tick.After(now) {
+		return false, tick
+	}
+	for limit := now.Add(foresight); !tick.After(limit); {
+		later := w.lastWithin(tick)
+		if later.Equal(tick) {
+			return true, tick.Add(w.length)
+		}
+		tick = later
+	}
+	return true, time.Time{}
+}
+
+// lastWithin is a late tick, if not always the last, of those that come before the window closes which the tick has opened;
+// the tick itself if there is none.
+func (w *window) lastWithin(tick time.Time) time.Time {
+	end := tick.Add(w.length)
+	for ahead := w.length / 2; ; ahead /= 2 {
+		if ahead < 30*time.Second { // ticks are a minute apart at least
+			ahead = 0
+		}
+		if next := w.next(tick.Add(ahead)); !next.IsZero() && !next.After(end) {
+			return next
+		}
+		if ahead == 0 {
+			return tick
+		}
+	}
+}
+
+// next is the first tick after the time; zero if there is none. A tick that falls into an hour which is skipped when clocks
+// are put forward comes when they are; one in an hour that comes twice comes twice.
+func (w *window) next(t time.Time) time.Time {
+	tick := w.schedule.Next(t.In(w.zone))
+	for at := t.In(w.zone); ; {
+		_, change := at.ZoneBounds()
+		if change.IsZero() || !tick.IsZero() && !change.Before(tick) {
+			return tick
+		}
+		before, after := onWall(change.Add(-time.Nanosecond)), onWall(change)
+		// Between the two times on the wall lies what is skipped, if clocks are put forward.
+		if skipped := w.wall.Next(before); !skipped.IsZero() && skipped.Before(after) {
+			return change
+		}
+		at = change
+		if tick.IsZero() && change.Sub(t) > fiveYears {
+			return tick
+		}
+	}
+}
+
+// fiveYears is how far ahead the parser looks for a tick.
+const fiveYears = 5 * 366 * 24 * time.Hour
+
+// onWall is what the clock on the wall shows, as if it never changed.
+func onWall(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+}

@@ -1,0 +1,118 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+// search is what the last search for cheaper nodes came to. It never changes.
+type search struct {
+	at    time.Time
+	took  time.Duration
+	moves []found
+	stays []stayed // sorted by claim
+	// budgets are what the budgets of pools say that are a reason.
+	budgets map[string]string
+}
+
+// stayed is a node that stays, and since when for this reason.
+type stayed struct {
+	disrupt.Stay
+	pool  string
+	since time.Time
+}
+
+// found is a move that was found.
+type found struct {
+	disrupt.Move
+	nodes, pools []string
+	dryRun       bool
+}
+
+// newSearch takes in a proposal; last is what the search before it came to, or nil.
+func newSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at time.Time, last *search) *search {
+	out := &search{at: at, took: took, budgets: make(map[string]string)}
+	for _, m := range p.Moves {
+		f := found{Move: m}
+		f.nodes, f.pools = whoGoes(s, m.Claims)
+		f.dryRun = slices.ContainsFunc(f.pools, func(name string) bool { p := s.Pool(name); return p != nil && p.Care.DryRun })
+		out.moves = append(out.moves, f)
+	}
+	for _, st := range p.Stays {
+		one := stayed{Stay: st, since: last.since(&st, at)}
+		if c := s.Claim(st.Claim); c != nil {
+			one.pool = c.Pool
+		}
+		if st.Why == disrupt.BudgetBlocks && out.budgets[one.pool] == "" {
+			if pool := s.Pool(one.pool); pool != nil {
+				out.budgets[one.pool] = disrupt.BudgetLine(s, pool, command.Underutilized)
+			}
+		}
+		out.stays = append(out.stays, one)
+	}
+	slices.SortFunc(out.stays, func(a, b stayed) int { return strings.Compare(a.Claim, b.Claim) })
+	return out
+}
+
+// since is since when the node has stayed for the same reason: now, unless the last search said so, too.
+func (sr *search) since(st *disrupt.Stay, now time.Time) time.Time {
+	if sr == nil {
+		return now
+	}
+	i, ok := slices.BinarySearchFunc(sr.stays, st.Claim, func(a stayed, claim string) int { return strings.Compare(a.Claim, claim) })
+	if ok && sr.stays[i].Why == st.Why {
+		return sr.stays[i].since
+	}
+	return now
+}
+
+// text says in words why the node stays.
+func (sr *search) text(st *stayed) string {
+	return explained(reasoned{Stay: st.Stay, pool: st.pool, budget: sr.budgets[st.pool]})
+}
+
+// saving is what all moves that were found would save per hour.
+func (sr *search) saving() float64 {
+	sum := 0.0
+	for i := range sr.moves {
+		sum += sr.moves[i].Before - sr.moves[i].After
+	}
+	return sum
+}
+
+// candidates counts the nodes that people and pods would have let go.
+func (sr *search) candidates() int {
+	count := 0
+	for i := range sr.moves {
+		count += len(sr.moves[i].Claims)
+	}
+	for i := range sr.stays {
+		if weighed(sr.stays[i].Why) {
+			count++
+		}
+	}
+	return count
+}
+
+// whoGoes names the nodes of claims, and the pools that they are of.
+func whoGoes(s *cluster.Snapshot, claims []string) (nodes, pools []string) {
+	for _, name := range claims {
+		c := s.Claim(name)
+		if c == nil {
+			continue
+		}
+		if n := s.NodeOf(name); n != nil {
+			nodes = append(nodes, n.Name)
+		}
+		if !slices.Contains(pools, c.Pool) {
+			pools = append(pools, c.Pool)
+		}
+	}
+	slices.Sort(pools)
+	return nodes, pools
+}

@@ -1,0 +1,124 @@
+package observe
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+// reasonsToStay reads every constant of type Why from the source of package disrupt: whoever adds one has to put it into words.
+func reasonsToStay(t *testing.T) []disrupt.Why {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "disrupt", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []disrupt.Why
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != "Why" || len(spec.Values) != 1 {
+				return true
+			}
+			if text, ok := spec.Values[0].(*ast.BasicLit); ok {
+				why, err := strconv.Unquote(text.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, disrupt.Why(why))
+			}
+			return true
+		})
+	}
+	if len(out) < 20 {
+		t.Fatalf("only %d reasons were found: %v", len(out), out)
+	}
+	return out
+}
+
+func TestEveryWhyIsPutIntoWords(t *testing.T) {
+	said := make(map[string]disrupt.Why)
+	for _, why := range reasonsToStay(t) {
+		bare := explained(reasoned{Stay: disrupt.Stay{Why: why}})
+		full := explained(reasoned{Stay: disrupt.Stay{Why: why, Pod: "ns/p", Guard: "ns/g", Saving: 1, Needed: 2, Until: time.Unix(0, 0)}, pool: "default", budget: "none"})
+		if bare == "" || full == "" {
+			t.Errorf("%s has no sentence", why)
+			continue
+		}
+		for _, text := range []string{bare, full} {
+			if strings.Contains(text, "%!") || strings.Contains(text, `""`) || strings.Contains(text, "  ") || strings.HasSuffix(text, ".") || strings.HasSuffix(text, " ") {
+				t.Errorf("%s: %q", why, text)
+			}
+		}
+		if other, known := said[bare]; known {
+			t.Errorf("%s and %s are the same in words: %q", why, other, bare)
+		}
+		said[bare] = why
+	}
+}
+
+func TestDocumentExplainsEveryWhy(t *testing.T) {
+	text := document(t, "concepts", "disruption.md")
+	for _, why := range reasonsToStay(t) {
+		if !strings.Contains(text, "| `"+string(why)+"` |") {
+			t.Errorf("docs/concepts/disruption.md does not explain %s", why)
+		}
+	}
+}
+
+func TestWhyNamesWhatStandsInTheWay(t *testing.T) {
+	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		stay disrupt.Stay
+		want string
+	}{
+		{disrupt.Stay{Why: disrupt.PodDoNotDisrupt, Pod: "shop/web-1", Until: noon}, "Pod shop/web-1 carries karpenter.sh/do-not-disrupt, until 2026-11-15T12:00:00Z"},
+		{disrupt.Stay{Why: disrupt.GuardBlocks, Pod: "shop/web-1", Guard: "shop/web"}, "PodDisruptionBudget shop/web allows no eviction of pod shop/web-1 now"},
+		{disrupt.Stay{Why: disrupt.SeveralGuards, Pod: "shop/web-1", Guard: "shop/a and shop/b"},
+			"Pod shop/web-1 is selected by more than one PodDisruptionBudget (shop/a and shop/b), and Kubernetes does not evict such a pod; let only one of them select it"},
+		{disrupt.Stay{Why: disrupt.BudgetBlocks}, `The disruption budgets of NodePool "default" let no more nodes go now: none (budgets[1], 0) until 17:00`},
+		{disrupt.Stay{Why: disrupt.TooSoon, Until: noon}, "Pods came or went less than the NodePool's consolidateAfter ago; it is looked at again at 2026-11-15T12:00:00Z"},
+		{disrupt.Stay{Why: disrupt.SavesTooLittle, Saving: 0.01, Needed: 0.02},
+			"A move would save $7.30 a month, less than the $14.60 a month that it has to (--consolidation-min-saving, --consolidation-min-saving-per-pod)"},
+		{disrupt.Stay{Why: disrupt.NothingCheaper, Saving: -0.1}, "Nothing that would take its pods is sure to cost less: it would cost $73.00 a month more"},
+		{disrupt.Stay{Why: disrupt.NothingCheaper, Saving: 0.01, Needed: 0.1}, "Nothing that would take its pods is sure to cost less: at best $7.30 a month could be saved, and it has to be $73.00 a month"},
+		{disrupt.Stay{Why: disrupt.SpotToSpotOff, Saving: 0.1},
+			"Its pods would go to a cheaper spot node, which the feature gate SpotToSpotConsolidation does not allow; $73.00 a month would be saved"},
+		{disrupt.Stay{Why: disrupt.NotBalanced, Saving: 0.1, Needed: 0.2}, "A move would save $73.00 a month; for the pods that it disturbs the policy Balanced asks for $146.00 a month (--balanced-k)"},
+	} {
+		if got := explained(reasoned{Stay: c.stay, pool: "default", budget: "none (budgets[1], 0) until 17:00"}); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.stay.Why, got, c.want)
+		}
+	}
+}
+
+// TestReasonsAreToldByOneKindOfEvent: what blocks every disruption is not about money, and what was weighed was a candidate.
+func TestReasonsAreToldByOneKindOfEvent(t *testing.T) {
+	var weighing []disrupt.Why
+	for _, why := range reasonsToStay(t) {
+		if blocks(why) && weighed(why) {
+			t.Errorf("%s keeps a node from being a candidate and counts as one", why)
+		}
+		if weighed(why) {
+			weighing = append(weighing, why)
+		}
+	}
+	if !slices.Contains(weighing, disrupt.NothingCheaper) || slices.Contains(weighing, disrupt.TooSoon) {
+		t.Errorf("weighed: %v", weighing)
+	}
+}

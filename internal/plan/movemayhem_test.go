@@ -1,0 +1,335 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// moveTimeout is how long a move may wait in these tests.
+const moveTimeout = time.Minute
+
+func movePolicy() plan.Policy {
+	p := defaultPolicy()
+	p.Disrupt = disrupt.Settings{ReplacementTimeout: moveTimeout, BalancedK: 2, SpotToSpot: true, SpotTypes: 1}
+	p.Lifecycle.RegistrationTimeout = 2 * time.Minute
+	p.Repair = disrupt.RepairSettings{Enabled: true, MaxUnhealthy: 50, Policies: []disrupt.RepairPolicy{
+		{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second}}}
+	return p
+}
+
+// drawMovable is a cluster whose nodes may go for every reason there is.
+func drawMovable(t *rapid.T) *world {
+	w := drawWorld(t)
+	for i := range rapid.IntRange(0, 4).Draw(t, "more nodes") {
+		w.drawNode(t, 10+i)
+	}
+	for name, c := range w.claims {
+		w.run(c)
+		w.nodes[name].Ready = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
+		p := w.pools[name]
+		p.Policy, p.ConsolidateAfter, p.Budgets = cluster.WhenEmptyOrUnderutilized, cluster.Wait{For: time.Second}, nil
+		p.Hash, p.HashVersion = "one", "v3"
+		p.Template.Stamp = cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}
+		for range rapid.IntRange(0, 2).Draw(t, "budgets") {
+			p.Budgets = append(p.Budgets, cluster.Budget{Nodes: rapid.IntRange(0, 3).Draw(t, "at once"), Active: true,
+				Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}, {"Underutilized", "Unhealthy"}}).Draw(t, "reasons")})
+		}
+		if rapid.IntRange(0, 2).Draw(t, "soft") == 0 {
+			p.Care.SoftExpiry = 2 * time.Minute
+			w.expire[name] = cluster.Wait{For: 66 * time.Minute} // what is there is 64 minutes old
+		}
+		p.Care.Canary, p.Care.Watch = rapid.IntRange(0, 3).Draw(t, "canary") == 0, 5*time.Second
+	}
+	for _, c := range w.claims {
+		c.Expire = w.expire[c.Pool]
+	}
+	w.now = w.now.Add(time.Hour)
+	return w
+}
+
+// trouble is what happens in the middle of moves.
+var trouble = map[string]func(t *rapid.T, w *world, node string){
+	"nothing": func(*rapid.T, *world, string) {},
+	"drift": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil {
+			c.DriftedFrom = "ImageDrift"
+		}
+	},
+	"new template": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && w.pools[c.Pool] != nil {
+			w.pools[c.Pool].Hash += "+"
+			w.pools[c.Pool].Template.Stamp.Hash = w.pools[c.Pool].Hash
+		}
+	},
+	"illness": func(_ *rapid.T, w *world, node string) {
+		if n := w.nodes[node]; n != nil {
+			n.Conditions = []cluster.NodeCondition{{Type: "KernelReady", Status: "False", Since: w.now}}
+		}
+	},
+	"protected pod": func(_ *rapid.T, w *world, node string) {
+		for _, p := range w.pods {
+			p.DoNotDisrupt = p.DoNotDisrupt || p.Node == node && p.Owner != ""
+		}
+	},
+	"more pods": func(t *rapid.T, w *world, _ string) {
+		for _, name := range slices.Sorted(maps.Keys(w.pods))[:min(3, len(w.pods))] {
+			p := *w.pods[name]
+			if p.Daemon || p.Mirror || len(p.Exclusive)+len(p.Volumes) > 0 {
+				continue
+			}
+			w.reborn++
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("more%d", w.reborn), Class: p.Class, Owner: "rs-more", Namespace: p.Namespace, Labels: p.Labels})
+		}
+	},
+	"budget closes": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && w.pools[c.Pool] != nil {
+			w.pools[c.Pool].Budgets = []cluster.Budget{{Active: true}}
+		}
+	},
+	"budget opens": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && w.pools[c.Pool] != nil {
+			w.pools[c.Pool].Budgets = nil
+		}
+	},
+	"dry run": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && w.pools[c.Pool] != nil {
+			w.pools[c.Pool].Care.DryRun = !w.pools[c.Pool].Care.DryRun
+		}
+	},
+	"sold out": func(t *rapid.T, w *world, _ string) {
+		o := &w.offerings[rapid.IntRange(0, len(w.offerings)-1).Draw(t, "offering")]
+		w.empty[w.types[o.Type].Name+"/"+o.Zone+"/"+o.CapacityType] = true
+	},
+	"silence":      func(_ *rapid.T, w *world, _ string) { w.silent = true },
+	"delete node":  func(_ *rapid.T, w *world, node string) { mayhem["delete node"](w, node) },
+	"delete claim": func(_ *rapid.T, w *world, node string) { mayhem["delete claim"](w, node) },
+	"end instance": func(_ *rapid.T, w *world, node string) { mayhem["end instance"](w, node) },
+	"taint off": func(_ *rapid.T, w *world, node string) {
+		if n := w.nodes[node]; n != nil {
+			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
+		}
+	},
+	"half a fence": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && c.Move == "" {
+			c.Move = disrupt.MoveID(command.Underutilized, []string{node})
+		}
+	},
+	"move off": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil {
+			c.Move = ""
+		}
+	},
+}
+
+// Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want to, and
+// every fence ends in a deletion or is taken down in time.
+func TestMovesUnderMayhem(t *testing.T) {
+	kinds := slices.Sorted(maps.Keys(trouble))
+	rapid.Check(t, func(t *rapid.T) {
+		m := &mover{t: t, w: drawMovable(t), since: make(map[string]time.Time)}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			names := slices.Sorted(maps.Keys(m.w.nodes))
+			if len(names) == 0 {
+				return
+			}
+			kind, name := rapid.SampledFrom(kinds).Draw(t, "trouble"), rapid.SampledFrom(names).Draw(t, "where")
+			m.story = append(m.story, kind+" "+name+"\n")
+			trouble[kind](t, m.w, name)
+			for range rapid.IntRange(0, 5).Draw(t, "rounds between") {
+				m.crash = rapid.IntRange(0, 12).Draw(t, "crash after")
+				m.pass(m.drawProposal())
+			}
+		}
+		m.crash = 0
+		m.w.silent = false
+		clear(m.w.empty)
+		for _, p := range m.w.pools {
+			p.Care.DryRun = false
+		}
+		for range 60 {
+			m.pass(nil)
+		}
+		for name, n := range m.w.nodes {
+			c := m.w.claimOf(name)
+			if c != nil && c.Deleting.IsZero() && (c.Move != "" && m.w.now.Sub(m.since[name]) > 2*moveTimeout) {
+				m.fail("%s is still in a move (%v)", name, n.Taints)
+			}
+		}
+	})
+}
+
+// mover lets time pass and watches.
+type mover struct {
+	t     *rapid.T
+	w     *world
+	story []string
+	since map[string]time.Time // nodes are fenced
+	// crash, if it is between 1 and 5, is how many commands of the next plan are carried out before the program is killed.
+	crash int
+}
+
+func (m *mover) fail(format string, args ...any) {
+	m.t.Helper()
+	m.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(m.story, "--\n"))
+}
+
+// drawProposal is what a search may have found: any nodes at all.
+func (m *mover) drawProposal() *disrupt.Proposal {
+	if rapid.IntRange(0, 2).Draw(m.t, "searched") > 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(m.w.claims))
+	if len(names) == 0 {
+		return nil
+	}
+	move := disrupt.Move{Reason: command.Underutilized, Bins: make([]schedule.Bin, rapid.IntRange(0, 3).Draw(m.t, "new nodes"))}
+	for range rapid.IntRange(1, 3).Draw(m.t, "size") {
+		if name := rapid.SampledFrom(names).Draw(m.t, "found"); !slices.Contains(move.Claims, name) {
+			move.Claims = append(move.Claims, name)
+		}
+	}
+	move.ID = disrupt.MoveID(move.Reason, move.Claims)
+	return &disrupt.Proposal{Moves: []disrupt.Move{move}}
+}
+
+// pass makes a plan, holds it to what must never happen, and carries it out.
+func (m *mover) pass(found *disrupt.Proposal) {
+	w := m.w
+	s := w.snapshot(nil)
+	p := plan.Make(s, movePolicy(), nil, found)
+	m.story = append(m.story, fmt.Sprintf("at %s\n", w.now.Sub(w.start))+w.printPlan(p, false))
+	if over := overBudget(s, &p); over != "" {
+		m.fail("%s", over)
+	}
+	if over := spent(s, &p); over != "" {
+		m.fail("%s", over)
+	}
+	m.checkDeletes(s, &p)
+	m.checkPatience(s)
+	if m.crash > 0 && m.crash < 6 {
+		m.story = append(m.story, fmt.Sprintf("killed after %d commands\n", m.crash))
+		p.Commands = p.Commands[:min(m.crash, len(p.Commands))]
+	}
+	w.act(p, -1)
+	w.now = w.now.Add(5 * time.Second)
+	w.reap()
+	if w.census == nil || w.now.Sub(w.census.At) > 10*time.Second {
+		w.takeCensus()
+	}
+	w.rev++
+}
+
+// spent says which budget the deletions of moves would overrun, if one. What is only fenced has not gone yet.
+func spent(s *cluster.Snapshot, p *plan.Plan) string {
+	total, out := make(map[string]int), make(map[string]int)
+	for _, c := range s.Claims {
+		if c.Is(cluster.Initialized) && !c.Is(cluster.InstanceTerminating) {
+			total[c.Pool]++
+			if n := s.NodeOf(c.Name); n == nil || !c.Deleting.IsZero() || !n.Ready && c.Move == "" {
+				out[c.Pool]++
+			}
+		}
+	}
+	for _, c := range p.Commands {
+		d, ok := c.(command.DeleteClaim)
+		if !ok || !s.Claim(d.Claim).Is(cluster.Initialized) || s.Pool(s.Claim(d.Claim).Pool) == nil {
+			continue
+		}
+		claim := s.Claim(d.Claim)
+		out[claim.Pool]++
+		if disrupt.ReasonOf(claim.Move) != d.Reason || d.Reason == command.Unhealthy || strings.Contains(d.Message, "older") {
+			continue
+		}
+		if over := exceeded(s.Pool(claim.Pool), string(d.Reason), out[claim.Pool], total[claim.Pool]); over != "" {
+			return fmt.Sprintf("%s of %s: %s", d.Reason, d.Node, over)
+		}
+	}
+	return ""
+}
+
+// checkPatience holds that no node stays behind a fence of ours for longer than a move may take.
+func (m *mover) checkPatience(s *cluster.Snapshot) {
+	for _, n := range s.Nodes {
+		c := s.ClaimOf(n.Name)
+		if c == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !disrupt.Fenced(c, n) {
+			delete(m.since, n.Name)
+			continue
+		}
+		if m.since[n.Name].IsZero() {
+			m.since[n.Name] = s.Now
+		}
+		if s.Now.Sub(m.since[n.Name]) > moveTimeout+10*time.Second {
+			m.fail("%s is fenced since %s", n.Name, m.since[n.Name])
+		}
+	}
+}
+
+// checkDeletes holds the deletions of moves to their rules.
+func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
+	var going []string
+	forced := false
+	for _, c := range p.Commands {
+		d, ok := c.(command.DeleteClaim)
+		if !ok || d.Node == "" {
+			continue
+		}
+		going = append(going, d.Node)
+		claim, n := s.Claim(d.Claim), s.Node(d.Node)
+		if claim.Move == "" || disrupt.ReasonOf(claim.Move) != d.Reason || strings.Contains(d.Message, "older") {
+			forced = true // it goes by force, and what it leaves behind is nobody's plan
+			continue
+		}
+		if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+			m.fail("%s goes without a fence", d.Node)
+		}
+		for _, pod := range s.PodsOn(d.Node) {
+			if pod.DoNotDisrupt && pod.Deleting.IsZero() && !claim.HasTerminationGrace && d.Reason != command.Unhealthy {
+				m.fail("%s goes with %s, which must not be disturbed", d.Node, pod.Name)
+			}
+		}
+	}
+	if len(going) > 0 && !forced && len(s.Plain().Pending()) == 0 {
+		m.checkPlaces(s, going)
+	}
+}
+
+// checkPlaces holds that the pods of nodes that go have places on nodes that are up.
+func (m *mover) checkPlaces(s *cluster.Snapshot, going []string) {
+	moved := make(map[string]bool)
+	for _, node := range going {
+		for _, pod := range s.PodsOn(node) {
+			moved[pod.UID] = true
+		}
+	}
+	unready := make(map[string]bool) // nothing is to depend on these
+	for _, c := range s.Claims {
+		unready[cluster.HostName(c, s.NodeOf(c.Name))] = !c.Is(cluster.Initialized)
+	}
+	placed := schedule.Place(s.Without(going...).Avoiding(unready), schedule.Settings{})
+	for i := range placed.Bins {
+		for _, pod := range placed.Bins[i].Pods {
+			if moved[pod.UID] {
+				m.fail("%s would need another node", pod.Name)
+			}
+		}
+	}
+	for i := range placed.Unplaced {
+		if moved[placed.Unplaced[i].Pod.UID] {
+			m.fail("%s would be stranded: %s", placed.Unplaced[i].Pod.Name, placed.Unplaced[i].String())
+		}
+	}
+}

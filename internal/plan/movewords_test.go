@@ -1,0 +1,119 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// poolMoveWord: policy=NAME, hash=TEXT (of its template; hash-version= how it was computed), dry-run=true, canary=WATCH, soft=FOR
+// (soft expiry), registering=STATUS.
+func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
+	switch key {
+	case "policy":
+		p.Policy = cluster.Policy(value)
+	case "hash":
+		p.Hash = value
+		if p.HashVersion == "" {
+			p.HashVersion = "v3"
+		}
+	case "hash-version":
+		p.HashVersion = value
+	case "dry-run":
+		p.Care.DryRun = value == "true"
+	case "canary":
+		p.Care.Canary, p.Care.Watch = true, n.duration(value)
+	case "soft":
+		p.Care.SoftExpiry = n.duration(value)
+	case "registering":
+		p.Registering = cluster.ConditionStatus(value)
+	default:
+		return false
+	}
+	p.Template.Stamp = cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}
+	return true
+}
+
+// moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed NODE,
+// undrifts NODE, age NODE FOR, protect NODE (its pods), unprotect NODE.
+func (n *narrator) moveHappens(words []string) bool {
+	w := n.w
+	switch words[0] {
+	case "propose":
+		n.propose(words[1:])
+	case "search":
+		found := plan.Search(w.snapshot(nil), n.policy)
+		n.found = &found
+	case "drifts":
+		w.claims[w.realName(words[1])].DriftedFrom = words[2]
+	case "undrifts":
+		w.claims[w.realName(words[1])].DriftedFrom = ""
+	case "unhashed":
+		c := w.claims[w.realName(words[1])]
+		c.Hash, c.HashVersion = "", ""
+	case "age":
+		c := w.claims[w.realName(words[1])]
+		c.Created = w.now.Add(-n.duration(words[2]))
+	case "protect", "unprotect":
+		for _, p := range w.pods {
+			if p.Node == w.realName(words[1]) {
+				p.DoNotDisrupt = words[0] == "protect"
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// propose has a search find a move of the nodes.
+func (n *narrator) propose(names []string) {
+	m := disrupt.Move{Reason: command.Underutilized}
+	for _, name := range names {
+		m.Claims = append(m.Claims, n.w.realName(name))
+		m.Before += n.w.claims[n.w.realName(name)].Price
+		for _, p := range n.w.pods {
+			if p.Node == n.w.realName(name) && p.Workload() {
+				m.Evicted++
+			}
+		}
+	}
+	m.Bins = schedule.Place(n.w.snapshot(nil).Without(m.Claims...), n.policy.Schedule).Bins
+	for i := range m.Bins {
+		m.After += m.Bins[i].Price
+	}
+	m.ID = disrupt.MoveID(m.Reason, m.Claims)
+	if n.found == nil {
+		n.found = &disrupt.Proposal{Rev: n.w.rev, Now: n.w.now}
+	}
+	n.found.Moves = append(n.found.Moves, m)
+}
+
+// givenUpLines tells which moves don't come about.
+func (w *world) givenUpLines(p *plan.Plan) string {
+	out := new(strings.Builder)
+	for _, g := range p.GivenUp {
+		names := make([]string, len(g.Claims))
+		for i, name := range g.Claims {
+			names[i] = w.called(name)
+		}
+		fmt.Fprintf(out, "give up the move of %s (%s): %s\n", strings.Join(names, ", "), g.Reason, g.Why)
+	}
+	return out.String()
+}
+
+// fenceOnly leaves only the first so many fences of a plan: a crash in the middle.
+func (w *world) fenceOnly(p *plan.Plan, count int) {
+	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
+		if _, ok := c.(command.Fence); ok {
+			count--
+		}
+		return count < 0
+	})
+}

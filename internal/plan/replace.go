@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// replace asks for the nodes that moves need.
+func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
+	taken, probed := make(map[string]bool), make(map[string]bool)
+	for _, c := range p.Commands {
+		if create, ok := c.(command.CreateClaim); ok {
+			taken[create.Name], probed[create.Pool] = true, true
+		}
+	}
+	for i := range wanted {
+		w := &wanted[i]
+		if pool := w.Bin.Pool; pool.OnTrial { // one finds out, be it for a pod or for a move
+			if probed[pool.Name] || schedule.Untried(s, pool) {
+				continue
+			}
+			probed[pool.Name] = true
+		}
+		c := createClaim(&w.Bin, func(name string) bool { return taken[name] || s.Claim(name) != nil })
+		if w.Name != "" {
+			c.Name = w.Name
+		}
+		taken[c.Name] = true
+		c.Replaces, c.Reason = w.Replaces, w.Reason
+		p.Commands = append(p.Commands, c)
+	}
+}
+
+// keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves, each of
+// them for what it was placed by. What was placed apart has not seen what the others take.
+func (p *Plan) keepLimits(s *cluster.Snapshot) {
+	first := make(map[string]string)
+	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
+		create, ok := c.(command.CreateClaim)
+		if !ok {
+			return false
+		}
+		pool := s.Pool(create.Pool)
+		if pool == nil || !pool.Limits.Any() {
+			return false
+		}
+		need := needOf(&create)
+		if first[pool.Name] == "" {
+			first[pool.Name] = need
+		}
+		return first[pool.Name] != need
+	})
+}
+
+// needOf says by which placement of a plan a claim was found.
+func needOf(c *command.CreateClaim) string {
+	switch {
+	case c.Replaces == "":
+		return "pods"
+	case c.Reason == command.Underutilized:
+		return "saving"
+	}
+	return "moves"
+}

@@ -1,0 +1,298 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// What people ask of the program beyond the contract.
+const (
+	dryRunAnnotation = "tenon.sh/dry-run"
+	canaryAnnotation = "tenon.sh/drift-strategy"
+	softAnnotation   = "tenon.sh/soft-expiry"
+)
+
+func theClass() cluster.ClassRef {
+	return cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}
+}
+
+// drawCare draws what a pool says about the disruption of its nodes.
+func (s *Sim) drawCare(p *v1.NodePool) {
+	c := s.clock
+	care := map[string]string{}
+	if c.chance(0.1) {
+		care[dryRunAnnotation] = "true"
+	}
+	if c.chance(0.2) {
+		care[canaryAnnotation] = "canary"
+	}
+	if expire := p.Spec.Template.Spec.ExpireAfter; !expire.IsNever() && c.chance(0.5) {
+		care[softAnnotation] = c.between(20*time.Second, *expire.Duration/2).Truncate(time.Second).String()
+	}
+	if len(care) > 0 {
+		p.Annotations = care
+	}
+}
+
+// newImage is a new image for the NodeClass: machines that run have drifted.
+func (s *Sim) newImage() {
+	s.cloud.image++
+	s.trace.note("someone: gives the NodeClass image %d", s.cloud.image)
+	for _, r := range s.replicas {
+		if !r.stale {
+			r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
+			r.poke()
+		}
+	}
+}
+
+// imagery is what the cloud says of drift to a replica, between two plans.
+type imagery struct{ r *replica }
+
+// Drifted implements ingest.Drifts.
+func (i imagery) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
+	s := i.r.sim
+	if s.strikes("launchError", s.weather.launchError) {
+		return "", errors.New("the cloud has a bad day")
+	}
+	m := s.cloud.find(claim.Status.ProviderID)
+	switch {
+	case m == nil:
+		return "", &cloudprovider.NotFoundError{ProviderID: claim.Status.ProviderID}
+	case m.image != s.cloud.image:
+		return "ImageDrift", nil
+	}
+	return "", nil
+}
+
+// editAnyPool is somebody who edits a pool.
+func (s *Sim) editAnyPool(what string, change func(*v1.NodePool)) {
+	pool, ok := s.any(pools).(*v1.NodePool)
+	if !ok {
+		return
+	}
+	s.trace.note("someone: changes the %s of pool %s", what, pool.Name)
+	edit(s.store, pools, keyOf(pool), pool.UID, func(p *v1.NodePool) {
+		p.Generation++
+		change(p)
+	})
+}
+
+// changeTemplate makes a pool's nodes drift.
+func (s *Sim) changeTemplate() {
+	s.editAnyPool("template", func(p *v1.NodePool) {
+		p.Spec.Template.Annotations = map[string]string{"example.com/edition": fmt.Sprint(s.clock.number(1, 3))}
+	})
+}
+
+// changeRequirements makes those drift that are no longer what the pool asks for.
+func (s *Sim) changeRequirements() {
+	s.editAnyPool("requirements", func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{
+			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: pick(s.clock, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot}}),
+		}}
+	})
+}
+
+// oldHashes is what a program of another version leaves behind: hashes that were computed in another way.
+func (s *Sim) oldHashes() {
+	pool, ok := s.any(pools).(*v1.NodePool)
+	if !ok {
+		return
+	}
+	s.trace.note("someone: writes hashes of another version for pool %s", pool.Name)
+	old := func(have map[string]string) map[string]string {
+		out := maps.Clone(have)
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[v1.NodePoolHashAnnotationKey], out[v1.NodePoolHashVersionAnnotationKey] = "1", "v2"
+		return out
+	}
+	edit(s.store, pools, keyOf(pool), pool.UID, func(p *v1.NodePool) { p.Annotations = old(p.Annotations) })
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
+			edit(s.store, claims, keyOf(c), c.UID, func(c *v1.NodeClaim) { c.Annotations = old(c.Annotations) })
+		}
+	}
+}
+
+// changePrices makes some of what the cloud sells dearer, and some cheaper.
+func (s *Sim) changePrices() {
+	s.trace.note("cloud: has new prices")
+	types := make([]*cloudprovider.InstanceType, 0, len(s.cloud.types))
+	for _, t := range s.cloud.types {
+		copied := *t
+		copied.Offerings = slices.Clone(t.Offerings)
+		for i := range copied.Offerings {
+			copied.Offerings[i].Price *= 0.7 + 0.6*s.clock.dice.Float64()
+		}
+		types = append(types, &copied)
+	}
+	s.cloud.types, s.cloud.priced = types, s.clock.now
+}
+
+// countMove notes what has been done for the sake of moves.
+func (s *Sim) countMove(c command.Command) {
+	switch c := c.(type) {
+	case command.Fence:
+		s.seen["Fence "+string(c.Reason)]++
+	case command.DeleteClaim:
+		s.seen["DeleteClaim "+string(c.Reason)]++
+	case command.CreateClaim:
+		if c.Replaces != "" {
+			s.seen["replacement"]++
+		}
+	}
+}
+
+// leaving: a node goes in a move. Not if people only want to be told; and what goes to save money is dearer than what comes.
+func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) {
+	s, move := j.sim, claim.Annotations[cluster.MoveAnnotation]
+	if pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey]); ok && pool.Annotations[dryRunAnnotation] == "true" && s.knows(r, pool) {
+		s.fail("a dry run does nothing", "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+	}
+	if move == "" {
+		return
+	}
+	j.left[move] += s.priceOf(claim)
+	going, coming := j.left[move], 0.0
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.UID == claim.UID || j.excused[c.UID] {
+			continue
+		}
+		if c.Annotations[cluster.MoveAnnotation] == move && c.DeletionTimestamp == nil {
+			going += s.priceOf(c)
+		}
+		if c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil {
+			continue
+		}
+		coming += s.priceOf(c)
+	}
+	if s.cloud.find(claim.Status.ProviderID) == nil {
+		return // its machine has died meanwhile, and nobody knows what it would cost
+	}
+	known := s.clock.now.Sub(s.cloud.priced) > 6*time.Minute // catalogs are asked for every five, and what was begun goes on
+	if reason == command.Underutilized && known && coming > going {
+		s.fail("consolidation never raises cost", "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
+	}
+}
+
+// ending: a replica begins to end a claim that goes in a move. By what it knows, what takes its place is there, or is no longer
+// needed.
+func (j *judge) ending(r *replica, c command.DeleteClaim) {
+	claim, ok := r.cache[claims][c.Claim].(*v1.NodeClaim)
+	if !ok || claim.Annotations[cluster.MoveAnnotation] == "" || c.Reason != command.Underutilized && c.Reason != command.Drifted {
+		return
+	}
+	move := claim.Annotations[cluster.MoveAnnotation]
+	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
+		other := r.cache[claims][name].(*v1.NodeClaim)
+		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) && !r.roomElsewhere(claim) {
+			j.sim.fail("replacements are ready before the first eviction", "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
+		}
+	}
+}
+
+// podsOf are the pods of a node that have not ended, as the replica knows them.
+func (r *replica) podsOf(node string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, key := range slices.Sorted(maps.Keys(r.cache[pods])) {
+		if p := r.cache[pods][key].(*corev1.Pod); p.Spec.NodeName == node && !isDone(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// roomElsewhere reports whether the pods of a node fit on others that are ready, going by size alone: some may have gone
+// since the replacement was asked for.
+func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
+	var free []amount
+	disrupted := v1.DisruptedNoScheduleTaint()
+	for _, name := range slices.Sorted(maps.Keys(r.cache[nodes])) {
+		n := r.cache[nodes][name].(*corev1.Node)
+		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
+		if n.Name == claim.Status.NodeName || closed || n.DeletionTimestamp != nil || n.Labels[v1.NodeInitializedLabelKey] != "true" {
+			continue
+		}
+		room := roomOf(n.Status.Allocatable)
+		for _, p := range r.podsOf(n.Name) {
+			room = room.less(sizeOf(p))
+		}
+		free = append(free, room)
+	}
+	for _, p := range r.podsOf(claim.Status.NodeName) {
+		if p.DeletionTimestamp != nil || r.sim.stays(p) {
+			continue
+		}
+		i := slices.IndexFunc(free, func(room amount) bool { return sizeOf(p).within(room) })
+		if i < 0 {
+			return false
+		}
+		free[i] = free[i].less(sizeOf(p))
+	}
+	return true
+}
+
+// stays reports whether a pod stays on its node until the node's time is up, so that no room is kept for it before.
+func (s *Sim) stays(p *corev1.Pod) bool {
+	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" {
+		return true
+	}
+	return slices.ContainsFunc(list[*policyv1.PodDisruptionBudget](s.store, guards), func(g *policyv1.PodDisruptionBudget) bool {
+		return selects(g, p) && g.Status.DisruptionsAllowed == 0
+	})
+}
+
+// knows reports whether the replica has seen the pool as it is.
+func (s *Sim) knows(r *replica, pool *v1.NodePool) bool {
+	have, ok := r.cache[pools][pool.Name].(*v1.NodePool)
+	return ok && have.ResourceVersion == pool.ResourceVersion
+}
+
+// priceOf is what the machine of a claim costs now.
+func (s *Sim) priceOf(claim *v1.NodeClaim) float64 {
+	m := s.cloud.find(claim.Status.ProviderID)
+	if m == nil {
+		return 0
+	}
+	for _, t := range s.cloud.types {
+		for i := range t.Offerings {
+			if o := &t.Offerings[i]; t.Name == m.instance.Type && o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
+				o.Labels[v1.CapacityTypeLabelKey] == m.instance.Labels[v1.CapacityTypeLabelKey] {
+				return o.Price
+			}
+		}
+	}
+	return 0
+}
+
+// driftedAndMayGo reports whether a claim is not what its pool and class ask for although nothing stands in the way of a new one.
+func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
+	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if !ok || pool.Spec.Limits != nil || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil && !s.policy.StaticCapacity {
+		return false
+	}
+	m := s.cloud.find(claim.Status.ProviderID)
+	return m != nil && m.image != s.cloud.image ||
+		claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Annotations[v1.NodePoolHashAnnotationKey]
+}
+
+// lasting is a duration as it is read from a text: the API server has nothing else.
+func lasting(d time.Duration) v1.NillableDuration {
+	return v1.NillableDuration{Duration: &d, Raw: d.String()}
+}
