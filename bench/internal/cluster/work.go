@@ -75,8 +75,10 @@ func (c *Client) CreateNodes(ctx context.Context, count int) error {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name,
+				// The zone matters: kube-scheduler spreads the pods of a Deployment over zones unless told otherwise, and looks at every
+				// pod in the zone of every node for it. Nodes without one would spare it half of its work.
 				Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-					simulated: "fake"},
+					corev1.LabelTopologyZone: "test-zone-a", simulated: "fake"},
 			},
 			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 		}
