@@ -103,6 +103,10 @@ func TestNodeIsWhatWasBought(t *testing.T) {
 	if len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != v1.UnregisteredNoExecuteTaint() {
 		t.Errorf("taints %v, want only %v", n.Spec.Taints, v1.UnregisteredNoExecuteTaint())
 	}
+	// Kubernetes keeps pods off a node that says so, and not off one that says nothing.
+	if c := n.Status.Conditions; len(c) != 1 || c[0].Type != corev1.NodeReady || c[0].Status != corev1.ConditionFalse {
+		t.Errorf("conditions %v, want one: not ready yet", c)
+	}
 	if n.Status.Capacity.Cpu().Value() != 2 || n.Status.Allocatable.Cpu().MilliValue() != 1930 || n.Status.Allocatable.Pods().Value() != 29 {
 		t.Errorf("capacity %v, allocatable %v", n.Status.Capacity, n.Status.Allocatable)
 	}

@@ -21,7 +21,8 @@ type nodes struct {
 	api API
 }
 
-// node is the Node that the instance's kubelet would register.
+// node is the Node that the instance's kubelet would register. As every kubelet does, it says from the beginning that it is
+// not ready: of a node that says nothing Kubernetes thinks well, and takes away the taint with which it was created.
 func node(r *record) *corev1.Node {
 	labels := maps.Clone(r.NodeLabels)
 	if labels == nil {
@@ -44,6 +45,10 @@ func node(r *record) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity:    r.Capacity,
 			Allocatable: r.Allocatable,
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "the machine is booting",
+				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+			}},
 		},
 	}
 }

@@ -93,7 +93,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.launchTimeout, "launch-timeout", 5*time.Minute, "how long a NodeClaim may wait for its instance")
 	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute, "how long an instance may take to join")
 	f.DurationVar(&o.initTimeout, "initialization-timeout", 0, "how long a node that has joined may take to be ready for pods; 0 for as long as it likes")
-	f.StringVar(&o.placement, "placement", string(plan.PlaceByNomination), "how pods get to the nodes made for them: nominate tells kube-scheduler, bind binds them as soon as the node exists, event only says so")
+	f.StringVar(&o.placement, "placement", string(plan.PlaceByNomination), "how pods get to the nodes made for them: nominate tells kube-scheduler before the node opens, bind binds them as soon as the node is registered if it is not Ready by then, event only says so")
 	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone that the cloud could not sell; twice as long each time it happens again")
 	f.DurationVar(&o.backoffMax, "capacity-backoff-max", 15*time.Minute, "longest time that an offering is left alone")
 	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")

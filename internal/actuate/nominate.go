@@ -31,7 +31,7 @@ func (a *Actor) nominate(ctx context.Context, c command.Nominate) (result, error
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
 	err = a.Client.Status().Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data), client.FieldOwner(nominator))
 	// One that is gone, bound or another is not asked about again before the watch has shown it.
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return result{}, fmt.Errorf("nominating pod %s for node %s: %w", c.Pod, c.Node, err)
 	}
 	return result{writes: []command.Write{{Kind: command.KindPod, Name: c.UID, Nominated: true, Node: c.Node}}}, nil

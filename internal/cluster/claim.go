@@ -129,8 +129,10 @@ type Node struct {
 	// Ours says that the node was launched for a NodeClass of our provider.
 	Ours bool
 	// Cordoned nodes take no new pods.
-	Cordoned     bool
-	Ready        bool
+	Cordoned bool
+	Ready    bool
+	// ReadySince is when its kubelet last said something else about that than before; zero if it is not known.
+	ReadySince   time.Time
 	DoNotDisrupt bool
 	DoNotRepair  bool
 	// Conditions are those that some repair policy names.

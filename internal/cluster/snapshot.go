@@ -48,6 +48,8 @@ type Snapshot struct {
 	Planned time.Time
 	// Bound is when a pod, daemons' aside, was last bound to a node.
 	Bound time.Time
+	// Stir is when kube-scheduler was last seen at work.
+	Stir Stir
 	// Gone holds the provider ids of instances that the cloud has said it no longer knows.
 	Gone map[string]bool
 	// Busy holds the keys of commands that are under way, or whose effect the watch has not shown yet.
@@ -57,6 +59,10 @@ type Snapshot struct {
 
 	view *view
 }
+
+// Stir is a rush of kube-scheduler's: it tries pod after pod, after a node has opened or something else has changed. Nobody
+// says when it is done, but what it does shows. Began and Last are the first and the last sign of the latest rush.
+type Stir struct{ Began, Last time.Time }
 
 // Retry is what is known of a command that failed.
 type Retry struct {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,38 +15,61 @@ import (
 
 // TestPodsGoWhereTheyWerePlanned gives the cluster Deployments of different shapes that fill nodes together. Left alone,
 // kube-scheduler puts them so that some are left over and need nodes of their own; told where they belong, they need the nodes
-// that were planned. Those that are bound begin before their node is ready. (A simulated machine is open to kube-scheduler for a
-// moment before its kubelet says that it boots, so that some pods may be elsewhere.)
+// that were planned, and each is on its own. Those that are bound begin before their node is ready.
+//
+// The machines of a slow pool boot for six seconds and are then ready all at the same moment: kube-scheduler, which forgets
+// what a pod was told as soon as it tries the pod in vain, has never more reason to try them all. It may do so for reasons of its
+// own between the telling and the opening, and then a pod loses its place to another: of that the test allows a little. How
+// many nodes hold exactly what was planned for them is told.
 func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
-	for _, mode := range []string{"nominate", "bind", "event"} {
-		t.Run(mode, func(t *testing.T) {
+	for _, try := range []struct {
+		mode, boot string
+		strict     bool // pods are where they were planned
+		early      bool // and begun before their node was ready
+	}{
+		{"nominate", "0", true, false},
+		{"nominate", "6", true, false},
+		{"bind", "6", true, true},
+		{"event", "0", false, false}, // kube-scheduler does as it likes
+	} {
+		t.Run(try.mode+" after "+try.boot+" s", func(t *testing.T) {
 			w := newWorld(t)
-			boot := "0" // nominations are for kube-scheduler, which does not look at a node that boots
-			if mode == "bind" {
-				boot = "6"
-			}
-			pods := w.createShapes(boot)
+			pods := w.createShapes(try.boot)
 			w.eventually(func() string { return w.judged(pods) })
 			_, err := buildOnce()
 			w.must(err)
 			began := time.Now()
-			c := w.run("--placement", mode)
+			c := w.run("--placement", try.mode)
 			w.eventually(w.allRunning(pods))
 			took := time.Since(began)
 			w.eventually(w.tally)
-			made := strings.Count(c.log.String(), creation)
-			if mode == "nominate" && made > plannedShapes+2 {
-				t.Errorf("%d nodes were made where %d were planned", made, plannedShapes)
-			}
 			w.eventually(w.unready)
-			early := w.early()
-			if mode == "bind" && early < pods/2 {
+			made, early, wrong := strings.Count(c.log.String(), creation), w.early(), w.missed()
+			if try.strict && made > plannedShapes+2 {
+				t.Errorf("%d nodes were made where %d were planned, and on these nodes are others than were planned:\n%s", made, plannedShapes, strings.Join(wrong, "\n"))
+			}
+			if try.early && early < pods*9/10 {
 				t.Errorf("only %d of %d pods were begun before their node was ready", early, pods)
 			}
-			t.Logf("placement=%s: %d pods on %d nodes, all running %s after the start of the controller, %s after the first node came; %d were begun before their node was ready",
-				mode, pods, made, took.Round(10*time.Millisecond), w.lag(), early)
+			t.Logf("placement=%s boot=%ss: %d pods on %d nodes (%d hold others than planned), all running %s after the start of the controller, %s after the first node came; %d were begun before their node was ready",
+				try.mode, try.boot, pods, made, len(wrong), took.Round(10*time.Millisecond), w.lag(), early)
 		})
 	}
+}
+
+// missed names the nodes that do not hold one pod of each shape, which is the only way to have all of them on so few.
+func (w *world) missed() (out []string) {
+	there := map[string][]string{}
+	for _, p := range w.pods() {
+		there[p.Spec.NodeName] = append(there[p.Spec.NodeName], p.Labels["app"])
+	}
+	for node, shapes := range there {
+		slices.Sort(shapes)
+		if !slices.Equal(shapes, []string{"large", "middle", "small"}) {
+			out = append(out, fmt.Sprintf("%s has %v", node, shapes))
+		}
+	}
+	return out
 }
 
 // plannedShapes is how many nodes the pods of createShapes fill.

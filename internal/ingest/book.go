@@ -102,7 +102,8 @@ type Book struct {
 	drift     drifts
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
-	followed  signal    // the pods that were there at the start are known
+	stirred   cluster.Stir
+	followed  signal // the pods that were there at the start are known
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
@@ -162,7 +163,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.measureAgain()
 	b.sweep()
 	s := &cluster.Snapshot{
-		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound,
+		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound, Stir: b.stirred,
 		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)),

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// settleFor is how long the watch may take to show a write before the command is planned again if need be.
-	settleFor = 10 * time.Second
+	// settleFor is how long the watch may take to show a write before the command is planned again if need be. A busy API
+	// server's watch may be ten seconds and more behind, and doing everything twice would not help it.
+	settleFor = time.Minute
 	// createSettleFor is the same for a claim that was created. It is long: were it forgotten while it is there, its pods
 	// would be given a second node.
 	createSettleFor = 5 * time.Minute
@@ -25,6 +26,7 @@ type flight struct {
 	command command.Command
 	waiting []command.Write // nil while the command runs
 	until   time.Time       // zero while the command runs
+	shown   bool            // the watch has shown what it writes while it was running: it may be gone again when it is done
 }
 
 // Begin notes that a command is being carried out.
@@ -61,6 +63,10 @@ func (b *Book) Record(o command.Outcome) {
 	delete(b.retries, key)
 	if o.Again > 0 {
 		b.retries[key] = cluster.Retry{NotBefore: o.At.Add(o.Again)}
+	}
+	if before := b.flights[key]; before != nil && before.shown {
+		what |= b.land(key)
+		return
 	}
 	f := &flight{command: o.Command, until: o.At.Add(settleFor)}
 	if _, create := o.Command.(command.CreateClaim); create {
@@ -191,6 +197,21 @@ func (b *Book) settle(kind, name string) (settled bool) {
 		}
 	}
 	return settled
+}
+
+// showNomination notes that a nomination which is being written is there. kube-scheduler may take it back before the one who
+// writes it knows that it is written. The lock is held.
+func (b *Book) showNomination(p *cluster.Pod) {
+	if p.Node != "" || len(b.flights) == 0 {
+		return
+	}
+	f := b.flights[command.Nominate{UID: p.UID}.Key()]
+	if f == nil || !f.until.IsZero() {
+		return
+	}
+	if c, ok := f.command.(command.Nominate); ok && c.Node == p.Nominated {
+		f.shown = true
+	}
 }
 
 func (b *Book) anyHidden(writes []command.Write) bool {

@@ -44,6 +44,9 @@ func (b *Book) SetNode(node *corev1.Node) {
 	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
 	b.readConditions(n, node.Status.Conditions)
 	old := b.nodes[n.Name]
+	if opens(old, n) {
+		b.stir(true)
+	}
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
 	settled := b.settle(command.KindNode, n.Name)
 	what, changed := nodeChange(old, n)
@@ -64,7 +67,7 @@ func (b *Book) readConditions(n *cluster.Node, list []corev1.NodeCondition) {
 	for i := range list {
 		c := &list[i]
 		if c.Type == corev1.NodeReady {
-			n.Ready = c.Status == corev1.ConditionTrue
+			n.Ready, n.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 		}
 		if b.health[string(c.Type)] {
 			n.Conditions = append(n.Conditions, cluster.NodeCondition{

@@ -30,6 +30,8 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		}
 		b.mountMoved(p.UID)
 	}
+	b.stirredBy(old, p)
+	b.showNomination(p)
 	settled := b.settle(command.KindPod, p.UID)
 	switch {
 	case same && !settled:

@@ -19,8 +19,12 @@ const (
 	breath = 10 * time.Millisecond
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
-	// hands is how many commands are carried out at the same time.
-	hands = 64
+	// hands is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
+	// which are spent waiting: with few hands a thousand nodes would wait for each other.
+	hands = 160
+	// clerks is how many of those commands that only write down what has happened are: no pod waits for them, and they must
+	// not keep the hands from those that pods wait for.
+	clerks = 16
 	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
 	longestTry = time.Minute
 	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
@@ -66,8 +70,8 @@ type Loop struct {
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
 
-	hands chan struct{}
-	acts  sync.WaitGroup
+	hands, clerks chan struct{}
+	acts          sync.WaitGroup
 	// last is the last plan, as it was made. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
@@ -77,7 +81,7 @@ type Loop struct {
 
 // Run is the main loop. It returns when the context ends and every command under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
-	l.hands, l.findings = make(chan struct{}, hands), make(chan finding, 1)
+	l.hands, l.clerks, l.findings = make(chan struct{}, hands), make(chan struct{}, clerks), make(chan finding, 1)
 	defer l.acts.Wait()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -173,10 +177,10 @@ func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 
 // try does it once, as soon as a hand is free.
 func (l *Loop) try(ctx context.Context, c command.Command) (out command.Outcome, took time.Duration, done bool) {
-	if l.hands != nil {
+	if free := l.freeHands(c); free != nil {
 		select {
-		case l.hands <- struct{}{}:
-			defer func() { <-l.hands }()
+		case free <- struct{}{}:
+			defer func() { <-free }()
 		case <-ctx.Done():
 			return out, 0, false
 		}
@@ -186,6 +190,15 @@ func (l *Loop) try(ctx context.Context, c command.Command) (out command.Outcome,
 	defer cancel()
 	out = l.Actor.Do(bounded, c)
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
+}
+
+// freeHands is where a command gets its hand from.
+func (l *Loop) freeHands(c command.Command) chan struct{} {
+	switch c.(type) {
+	case command.SetClaim, command.SetPool, command.StampClaim, command.StampPool:
+		return l.clerks
+	}
+	return l.hands
 }
 
 func (l *Loop) wait(ctx context.Context, d time.Duration) bool {

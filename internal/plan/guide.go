@@ -11,27 +11,22 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-const (
-	// guidedAtOnce bounds how many pods are being nominated or bound at the same time: they must not crowd out what makes
-	// nodes.
-	guidedAtOnce = 50
-	// closedFor is how long after its coming a node may be kept closed until kube-scheduler can know for whom it is. Mostly
-	// it takes a fraction of a second.
-	closedFor = 10 * time.Second
-	// reach is how many pods can be told in good time. Nodes whose turn is later are not kept closed: in such a crowd waiting
-	// would cost more than a pod in the wrong place.
-	reach = 500
-)
+// guidedAtOnce bounds how many pods are being nominated or bound at the same time: they must not crowd out what makes nodes.
+const guidedAtOnce = 50
 
-// notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for.
-const notReady = "node.kubernetes.io/not-ready"
+// notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for. uninitialized is that of
+// a node which its cloud's controller has not looked at.
+const (
+	notReady      = "node.kubernetes.io/not-ready"
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+)
 
 // guide sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new nodes as it
 // likes, and pods that it keeps for last may find no room where room was planned for them.
 //
-// By nomination, each pod's node is written to its status as soon as that is there and before it opens; kube-scheduler then
-// tries this node first and keeps the room for the pod. By binding, pods are bound while the node's kubelet is not up yet; but
-// kube-scheduler is told all the same, because from then on it is the one to fill the node with whoever is not bound.
+// By nomination, each pod's node is written to its status right before that opens; kube-scheduler then tries this node first
+// and keeps the room for the pod (see takeTurns). By binding, pods are bound while the node's kubelet is not up yet; those
+// that can't be, and those of a node whose kubelet is up already, are nominated.
 func (p *Plan) guide(s *cluster.Snapshot, policy Policy) {
 	if policy.Placement != PlaceByNomination && policy.Placement != PlaceByBinding {
 		return
@@ -40,13 +35,13 @@ func (p *Plan) guide(s *cluster.Snapshot, policy Policy) {
 	if placement == nil {
 		return
 	}
-	g := &guide{s: s, placement: placement, binding: policy.Placement == PlaceByBinding}
-	g.home = seating(s, placement)
+	g := &guide{s: s, binding: policy.Placement == PlaceByBinding, registration: policy.Lifecycle.RegistrationTimeout}
+	g.home, g.gates = seating(s, placement), p.gates(s)
 	for _, pod := range s.Pending() {
 		g.look(pod)
 	}
 	slices.SortFunc(g.steps, compareSteps)
-	p.holdRegistration(s, g.awaited())
+	p.takeTurns(g)
 	p.Commands = append(p.Commands, g.most()...)
 }
 
@@ -90,23 +85,27 @@ func fresh(c *cluster.Claim, n *cluster.Node) bool {
 
 // guide is the work on one plan's guidance.
 type guide struct {
-	s         *cluster.Snapshot
-	placement *schedule.Placement
-	binding   bool
+	s       *cluster.Snapshot
+	binding bool
+	// registration is how long nodes may take to register.
+	registration time.Duration
 	// home is the node of each pod that has one, by the pod's UID.
 	home  map[string]string
+	gates map[string]*gate // by node
 	steps []guideStep
 	solo  solo
 	peace peace
 }
 
-// guideStep is something to be done for a pod. came is when its node did, share how much of the node the pod takes.
+// guideStep is something to be done for a pod. came is when its node did, share how much of the node the pod takes; moves
+// says that the pod has been told another node before, and keeps room there.
 type guideStep struct {
 	command command.Command
 	uid     string
 	node    string
 	came    time.Time
 	share   float64
+	moves   bool
 }
 
 // compareSteps takes node after node, so that one after the other can open, and the largest pods of a node first: a large pod
@@ -127,9 +126,13 @@ func (g *guide) look(pod *cluster.Pod) {
 	case g.binding && bindable(pod, c, n):
 		g.steps = append(g.steps, guideStep{uid: pod.UID, node: home, came: n.Created, share: shareOf(pod, n),
 			command: command.Bind{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: home}})
-	case pod.Nominated == home || g.alone(c, n) || !g.peaceful(pod, home):
+	case g.binding && !n.Ready && g.gates[home] != nil && bindsLater(pod, c, n):
+	case pod.Nominated == home:
+		g.count(pod, home, true)
+	case g.alone(c, n) || !g.peaceful(pod, home):
 	default:
-		g.nominate(pod, home, guideStep{node: home, came: n.Created, share: shareOf(pod, n)})
+		g.count(pod, home, false)
+		g.nominate(pod, home, guideStep{node: home, came: n.Created, share: shareOf(pod, n), moves: pod.Nominated != ""})
 	}
 }
 
@@ -137,17 +140,6 @@ func (g *guide) nominate(pod *cluster.Pod, node string, step guideStep) {
 	step.uid = pod.UID
 	step.command = command.Nominate{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: node}
 	g.steps = append(g.steps, step)
-}
-
-// awaited are the nodes of which some pod has yet to be told, and soon will be.
-func (g *guide) awaited() map[string]bool {
-	await := make(map[string]bool)
-	for i, st := range g.steps {
-		if _, tells := st.command.(command.Nominate); tells && st.node != "" {
-			await[st.node] = i < reach
-		}
-	}
-	return await
 }
 
 // most is as many of the steps as may be under way at the same time.
@@ -187,30 +179,22 @@ func shareOf(pod *cluster.Pod, n *cluster.Node) float64 {
 // be made where it goes); and no taint keeps it off but the one that goes when the kubelet is up. Before the node is
 // registered it carries one from which the pod would be evicted again.
 func bindable(pod *cluster.Pod, c *cluster.Claim, n *cluster.Node) bool {
-	if n.Ready || !c.Is(cluster.Registered) || len(pod.Unbound) > 0 || pod.OtherScheduler || n.Cordoned {
+	return c.Is(cluster.Registered) && bindsTo(pod, n, n.Taints)
+}
+
+// bindsLater reports whether the pod can be bound once the node is registered.
+func bindsLater(pod *cluster.Pod, c *cluster.Claim, n *cluster.Node) bool {
+	return bindsTo(pod, n, slices.Concat(c.Taints, c.StartupTaints))
+}
+
+func bindsTo(pod *cluster.Pod, n *cluster.Node, taints []cluster.Taint) bool {
+	if n.Ready || len(pod.Unbound) > 0 || pod.OtherScheduler || n.Cordoned {
 		return false
 	}
-	for _, t := range n.Taints {
+	for _, t := range taints {
 		if _, off := cluster.Untolerated(pod.Class.Tolerations, []cluster.Taint{t}); off && t.Key != notReady {
 			return false
 		}
 	}
 	return true
-}
-
-// holdRegistration leaves the nodes closed for a moment for whose pods kube-scheduler has yet to learn that they are
-// theirs.
-func (p *Plan) holdRegistration(s *cluster.Snapshot, await map[string]bool) {
-	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
-		r, ok := c.(command.Register)
-		if !ok || !await[r.Node] {
-			return false
-		}
-		until := s.Node(r.Node).Created.Add(closedFor)
-		if !s.Now.Before(until) || until.After(s.Now.Add(2*closedFor)) { // the second: clocks that differ must not keep it closed
-			return false
-		}
-		p.WakeAt = cluster.Earlier(p.WakeAt, until)
-		return true
-	})
 }

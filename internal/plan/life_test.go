@@ -23,6 +23,7 @@ type life struct {
 	trial     map[string]bool         // offerings that were refused and may be back
 	uncounted map[string]bool         // budgets whose pods nobody has counted yet
 	cold      bool                    // nodes join before their kubelets are up
+	stir      cluster.Stir
 }
 
 func newLife() life {
@@ -32,7 +33,7 @@ func newLife() life {
 
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
-	s.Census = w.census
+	s.Census, s.Stir = w.census, w.stir
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
 		s.Attached[node] = slices.Clone(handles)
@@ -228,6 +229,9 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 		w.takeCensus()
 	case "cloud cold", "cloud warm":
 		w.cold = verb == "cloud cold"
+	case "scheduler tries": // a pod that is told a node, and can't place it
+		w.pods[arg].Nominated = ""
+		w.stirUp()
 	case "cloud lacks": // it has told us so
 		w.empty[arg], w.soldOut[arg] = true, true
 	case "cloud doubts":

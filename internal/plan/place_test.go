@@ -46,6 +46,14 @@ func (w *world) chill(n *cluster.Node) {
 	n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule})
 }
 
+// stirUp notes that kube-scheduler is at work.
+func (w *world) stirUp() {
+	if w.now.Sub(w.stir.Last) > 200*time.Millisecond {
+		w.stir.Began = w.now
+	}
+	w.stir.Last = w.now
+}
+
 // healthHappens: ails NODE Ready=False, heals NODE, marks NODE do-not-repair, warms NODE (its kubelet is up).
 func (n *narrator) healthHappens(words []string) bool {
 	node := n.w.nodes[n.w.realName(words[1])]
@@ -56,7 +64,7 @@ func (n *narrator) healthHappens(words []string) bool {
 	case "heals":
 		node.Conditions = nil
 	case "warms":
-		node.Ready = true
+		node.Ready, node.ReadySince = true, n.w.now
 		node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/not-ready" })
 	case "marks":
 		node.DoNotRepair = words[2] == "do-not-repair"

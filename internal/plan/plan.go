@@ -34,8 +34,8 @@ type Policy struct {
 // PlacementMode is how pods get to the nodes that were made for them.
 type PlacementMode string
 
-// The modes: kube-scheduler is told where a pod is expected, or the pod is bound as soon as the node exists, or an event
-// is all that is said.
+// The modes: kube-scheduler is told where a pod is expected, or the pod is bound as soon as the node is registered, or an
+// event is all that is said.
 const (
 	PlaceByNomination PlacementMode = "nominate"
 	PlaceByBinding    PlacementMode = "bind"

@@ -74,7 +74,7 @@ func (o *solo) ask(c *cluster.Claim, n *cluster.Node) bool {
 	if len(o.classes) == 1 {
 		return !o.bound[o.classes[0]]
 	}
-	labels := n.Labels.Merge(c.Labels).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+	labels := finished(c, n)
 	visitors := 0
 	for _, class := range o.classes {
 		if !cluster.Lands(class, labels, c.Taints) {
