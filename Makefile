@@ -62,7 +62,7 @@ build: ## build bin/tenon
 
 .PHONY: bench
 bench: ## run the engine's benchmarks, in the form that benchstat reads
-	go test -run '^$$' -bench . -benchmem ./internal/...
+	go test -run '^$$' -bench . -benchmem -timeout 30m ./internal/...
 	cd bench && go test -run '^$$' -bench . -benchmem ./internal/ours
 
 # The peer asks for a newer compiler than the rest of the repository; the go command fetches it.

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -30,11 +31,12 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 	for i := range m.Assigned {
 		at[m.Assigned[i].Pod.UID] = m.Assigned[i].Host
 	}
-	for i := range m.Bins {
-		if !p.current(&m.Bins[i]) {
+	bins = slices.Clone(m.Bins)
+	for i := range bins {
+		if bins[i].Pool = p.current(&bins[i]); bins[i].Pool == nil {
 			return nil, false
 		}
-		for _, pod := range m.Bins[i].Pods {
+		for _, pod := range bins[i].Pods {
 			inBin[pod.UID] = true
 		}
 	}
@@ -56,27 +58,27 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 			seated[host.Name] = append(seated[host.Name], pod)
 		}
 	}
-	a, stay := AppraiseClosely(p.d.set, candidates, m.Bins)
+	a, stay := AppraiseClosely(p.d.set, candidates, bins)
 	if stay != nil {
 		return nil, false
 	}
-	p.take(taken, seated, m.Bins)
+	p.take(taken, seated, bins)
 	return a.Bins, true
 }
 
-// current reports whether the pool of a new node is as it was, lets it be made, and bounds nothing that others might have used
-// up.
-func (p *proof) current(b *schedule.Bin) bool {
+// current is the pool of a new node as it is now; nil if it is not the one that it was, does not let the node be made, or
+// bounds what others might have used up.
+func (p *proof) current(b *schedule.Bin) *cluster.Pool {
 	pool := p.d.s.Pool(b.Pool.Name)
 	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.Usable() || pool.OnTrial || pool.Limits.Any() {
-		return false
+		return nil
 	}
 	for _, pod := range b.Pods {
 		if !plain(pod) {
-			return false
+			return nil
 		}
 	}
-	return true
+	return pool
 }
 
 // plain reports whether nothing but room and the node itself decides where the pod may go.

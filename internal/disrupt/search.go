@@ -86,7 +86,7 @@ func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate
 	departures := make([]schedule.Departure, len(busy))
 	for i, c := range busy {
 		sr.all = append(sr.all, prospect{Candidate: c, stay: Stay{Claim: c.Claim.Name, Node: c.Node.Name, Why: NothingCheaper}})
-		sr.work += len(c.Pods) / 3
+		sr.work += len(c.Pods) / 4
 		sr.party, sr.crowd, sr.byNode[c.Node.Name] = append(sr.party, i), append(sr.crowd, 1), i
 		departures[i] = schedule.Departure{Host: c.Node.Name, Pods: c.Pods}
 	}

@@ -84,7 +84,6 @@ const (
 	skip      = 2 // how many nodes are passed over where no group was found
 	usualLoss = 1.02
 	mostLoss  = 1.10
-	safely    = 1.05
 	usually   = 0.15 // of pods find room
 	hope      = 1.5  // by how much better the next group may do
 	manyNodes = 100
@@ -93,8 +92,11 @@ const (
 // next tries the first nodes of the list together, then fewer of them, down to the first alone, which may become several. It
 // says how many of them it is done with.
 func (g *grouping) next(list []int) int {
-	last := 0
-	for size := mostNodes; size > 0; size /= 2 {
+	last, less := 0, 2
+	if len(g.all) >= manyNodes {
+		less = 4
+	}
+	for size := mostNodes; size > 0; size /= less {
 		places := g.first(list, size)
 		if len(places) == 0 {
 			return len(list)
@@ -164,8 +166,7 @@ func (g *grouping) together(places []int, chosen []Candidate, before, needed flo
 		return Appraisal{}, false
 	}
 	g.work -= g.stage.Crowd()
-	brief := true || before-safely*g.loss*worth < needed // it is not certain that it will pay, so a quick look comes first
-	bins, whole := g.stage.Buy(brief)
+	bins, whole := g.stage.Buy(true)
 	if !whole {
 		return Appraisal{}, false
 	}
@@ -175,11 +176,6 @@ func (g *grouping) together(places []int, chosen []Candidate, before, needed flo
 	}
 	if before-price < needed {
 		return Appraisal{}, false
-	}
-	if false {
-		if bins, whole = g.stage.Buy(false); !whole {
-			return Appraisal{}, false
-		}
 	}
 	return g.appraise(places, chosen, bins)
 }

@@ -196,13 +196,15 @@ func (m *mover) drawProposal() *disrupt.Proposal {
 	if len(names) == 0 {
 		return nil
 	}
-	move := disrupt.Move{Reason: command.Underutilized, Bins: make([]schedule.Bin, rapid.IntRange(0, 3).Draw(m.t, "new nodes"))}
+	move := disrupt.Move{Reason: command.Underutilized}
 	for range rapid.IntRange(1, 3).Draw(m.t, "size") {
 		if name := rapid.SampledFrom(names).Draw(m.t, "found"); !slices.Contains(move.Claims, name) {
 			move.Claims = append(move.Claims, name)
 		}
 	}
 	move.ID = disrupt.MoveID(move.Reason, move.Claims)
+	placed := schedule.Place(m.w.snapshot(nil).Without(move.Claims...), schedule.Settings{})
+	move.Bins, move.Assigned = placed.Bins, placed.Assigned
 	return &disrupt.Proposal{Moves: []disrupt.Move{move}}
 }
 

@@ -84,7 +84,8 @@ func (n *narrator) propose(names []string) {
 			}
 		}
 	}
-	m.Bins = schedule.Place(n.w.snapshot(nil).Without(m.Claims...), n.policy.Schedule).Bins
+	placed := schedule.Place(n.w.snapshot(nil).Without(m.Claims...), n.policy.Schedule)
+	m.Bins, m.Assigned = placed.Bins, placed.Assigned
 	for i := range m.Bins {
 		m.After += m.Bins[i].Price
 	}

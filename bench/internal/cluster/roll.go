@@ -4,46 +4,52 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenon-sh/tenon/bench/internal/report"
 )
 
-// disrupted is the taint of a node that is about to go.
-const disrupted = "karpenter.sh/disrupted"
+// phase is how far a node is on its way out.
+type phase int
 
-// roll follows a change of all nodes: which of the old ones have been chosen, which are gone, and how long nothing
-// happened although it could have.
+const (
+	staying phase = iota
+	going         // it has been chosen, or its claim deleted
+	ending        // its machine is being ended, and it no longer counts against the budget
+)
+
+// roll follows a change of all nodes by their claims: which of the old ones have been chosen, which are gone, and how long
+// nothing happened although it could have.
 type roll struct {
 	mu     sync.Mutex
 	began  time.Time
 	budget int
-	// old has the nodes that are to go; true for those on their way out.
-	old map[string]bool
+	// old has the claims that are to go.
+	old map[string]phase
 	// idle is since when the budget has room and no node was chosen; zero if it has none.
 	idle    time.Time
 	outcome report.Roll
 	chosen  bool
 }
 
-func newRoll(began time.Time, budget int, nodes []string) *roll {
-	r := &roll{began: began, budget: budget, old: make(map[string]bool)}
-	for _, node := range nodes {
-		r.old[node] = false
+func newRoll(began time.Time, budget int, claims []string) *roll {
+	r := &roll{began: began, budget: budget, old: make(map[string]phase)}
+	for _, claim := range claims {
+		r.old[claim] = staying
 	}
 	return r
 }
 
-// saw notes whether a node is on its way out.
-func (r *roll) saw(node string, going bool, at time.Time) {
+// saw notes how far a claim is.
+func (r *roll) saw(claim string, now phase, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was, ok := r.old[node]
-	if !ok || was == going {
+	was, ok := r.old[claim]
+	if !ok || was == now {
 		return
 	}
-	r.old[node] = going
-	if going {
+	r.old[claim] = now
+	if was == staying {
 		r.choose(at)
 	}
 	r.look(at)
@@ -61,34 +67,30 @@ func (r *roll) choose(at time.Time) {
 	}
 }
 
-// lost notes that a node is gone.
-func (r *roll) lost(node string, at time.Time) {
+// lost notes that a claim is gone.
+func (r *roll) lost(claim string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.old, node)
+	delete(r.old, claim)
 	r.look(at)
 }
 
 // look begins or ends the time in which a node could be chosen.
 func (r *roll) look(at time.Time) {
-	going, fresh := 0, 0
-	for _, g := range r.old {
-		if g {
-			going++
-		} else {
-			fresh++
-		}
+	var count [ending + 1]int
+	for _, p := range r.old {
+		count[p]++
 	}
-	r.outcome.Most = max(r.outcome.Most, going)
+	r.outcome.Most = max(r.outcome.Most, count[going])
 	switch {
-	case !r.chosen || going >= r.budget || fresh == 0:
+	case !r.chosen || count[going] >= r.budget || count[staying] == 0:
 		r.idle = time.Time{}
 	case r.idle.IsZero():
 		r.idle = at
 	}
 }
 
-// left counts the old nodes that are there.
+// left counts the old claims that are there.
 func (r *roll) left() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,15 +103,13 @@ func (r *roll) result() report.Roll {
 	return r.outcome
 }
 
-// leaves tells whether a node is on its way out.
-func leaves(node *corev1.Node) bool {
-	if node.DeletionTimestamp != nil {
-		return true
+// phaseOf says how far a claim is.
+func phaseOf(claim *unstructured.Unstructured) phase {
+	switch {
+	case isTrue(claim, "InstanceTerminating"):
+		return ending
+	case claim.GetDeletionTimestamp() != nil || isTrue(claim, "DisruptionReason"):
+		return going
 	}
-	for _, t := range node.Spec.Taints {
-		if t.Key == disrupted {
-			return true
-		}
-	}
-	return false
+	return staying
 }

@@ -65,11 +65,11 @@ func (w *Watch) saw(object any) {
 	case *corev1.Pod:
 		w.timeline.step("pod/"+string(o.UID), now, podSteps(o)...)
 	case *corev1.Node:
-		if r := w.roll.Load(); r != nil {
-			r.saw("node/"+string(o.UID), leaves(o), now)
-		}
 		w.timeline.step("node/"+string(o.UID), now, nodeSteps(o)...)
 	case *unstructured.Unstructured:
+		if r := w.roll.Load(); r != nil {
+			r.saw("claim/"+string(o.GetUID()), phaseOf(o), now)
+		}
 		w.timeline.step("claim/"+string(o.GetUID()), now, claimSteps(o)...)
 	}
 }
@@ -83,11 +83,11 @@ func (w *Watch) lost(object any) {
 	case *corev1.Pod:
 		w.timeline.gone("pod/"+string(o.UID), now)
 	case *corev1.Node:
-		if r := w.roll.Load(); r != nil {
-			r.lost("node/"+string(o.UID), now)
-		}
 		w.timeline.gone("node/"+string(o.UID), now)
 	case metav1.Object:
+		if r := w.roll.Load(); r != nil {
+			r.lost("claim/"+string(o.GetUID()), now)
+		}
 		w.timeline.gone("claim/"+string(o.GetUID()), now)
 	}
 }
@@ -144,7 +144,7 @@ func (w *Watch) Begin(at time.Time) { w.timeline.restart(at) }
 // BeginRoll sets the zero of the clock and calls all nodes that are there old. So many of them may go at a time.
 func (w *Watch) BeginRoll(at time.Time, budget int) {
 	w.Begin(at)
-	w.roll.Store(newRoll(at, budget, w.timeline.objects(nodeCreated)))
+	w.roll.Store(newRoll(at, budget, w.timeline.objects(claimCreated)))
 }
 
 // Roll says how the replacement of the nodes went so far.
