@@ -94,7 +94,8 @@ func (st *Stage) moveOut(departures []int) {
 // full reports whether no node has room for a pod of the kind.
 func (st *Stage) full(who *lodger) bool {
 	if !who.homeless && len(st.journal) == 0 {
-		who.homeless = who.tree.next(0, who.need) < 0
+		who.from = who.tree.next(who.from, who.need)
+		who.homeless = who.from < 0
 	}
 	return who.homeless
 }
@@ -105,7 +106,7 @@ const mostTries = 256
 // house looks for room for the bundle's pods.
 func (st *Stage) house(b *bundle) (progress bool) {
 	bulk := b.bulk()
-	for at, tries := 0, 0; len(b.pods) > 0 && tries < mostTries; {
+	for at, tries := max(b.from, 0), 0; len(b.pods) > 0 && tries < mostTries; {
 		if at = b.tree.next(at, b.need); at < 0 {
 			break
 		}

@@ -112,7 +112,7 @@ func (st *Stage) Arrange(order []int) {
 	clear(st.trees)
 	for _, f := range st.flats {
 		for _, b := range f.loads {
-			b.tree, b.homeless = st.roster(b.lodger), false
+			b.tree, b.homeless, b.from = st.roster(b.lodger), false, 0
 		}
 	}
 }

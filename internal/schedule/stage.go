@@ -66,8 +66,10 @@ type lodger struct {
 	worth float64
 	tree  *roster
 	rank  int // the important and the large come first
-	// homeless says that no node has room for a pod of the kind.
+	// homeless says that no node has room for a pod of the kind; if one has, none has before from in the roster: rooms only
+	// ever shrink, what-ifs aside.
 	homeless bool
+	from     int
 }
 
 // bundle is some pods of one kind.
