@@ -48,6 +48,7 @@ type machine struct {
 	// awake says that the kubelet runs; late ones never come.
 	awake, never, asleep bool
 	gone                 bool
+	by                   *replica // who launched it
 }
 
 func newCloud(s *Sim) *cloud {
@@ -114,7 +115,7 @@ func refOf(name string, o *cloudprovider.Offering) cloudprovider.OfferingRef {
 }
 
 // launch runs a machine for the claim. It is idempotent by the claim's UID.
-func (c *cloud) launch(claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+func (c *cloud) launch(r *replica, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	for _, m := range c.machines {
 		if m.instance.ClaimUID == string(claim.UID) {
 			return c.shown(m), nil
@@ -130,7 +131,7 @@ func (c *cloud) launch(claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	}
 	s := c.sim
 	c.launched++
-	m := &machine{instance: *chosen.Instance(claim), image: c.image, node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
+	m := &machine{instance: *chosen.Instance(claim), by: r, image: c.image, node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
 	m.instance.CreatedAt = s.clock.now
 	c.machines = append(c.machines, m)
@@ -217,7 +218,7 @@ func (d cloudDoor) call(what string, do func() error) error {
 // Create launches a machine.
 func (d cloudDoor) Create(_ context.Context, claim *v1.NodeClaim) (out *cloudprovider.Instance, err error) {
 	err = d.call("the launch for "+claim.Name, func() error {
-		out, err = d.r.sim.cloud.launch(claim)
+		out, err = d.r.sim.cloud.launch(d.r, claim)
 		return err
 	})
 	if err != nil {

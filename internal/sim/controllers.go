@@ -54,7 +54,10 @@ func (s *Sim) notice(k kind, obj client.Object, gone bool) {
 }
 
 func (s *Sim) noticePod(pod *corev1.Pod, gone bool) {
-	s.scheduleSoon()
+	// What is written on a pod that waits, a nomination above all, is no reason for kube-scheduler to try it again.
+	if gone || pod.Spec.NodeName != "" || !wasTried(pod) {
+		s.scheduleSoon()
+	}
 	s.soon(&s.asked.guards, 10*time.Millisecond, time.Second, s.tendGuards)
 	if gone || pod.DeletionTimestamp != nil {
 		s.soon(&s.asked.sets, 10*time.Millisecond, 300*time.Millisecond, s.tendSets)

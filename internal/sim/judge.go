@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,24 +14,55 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
 // judge watches over the promises that hold at every step. What a replica does that has lost the lease without noticing is
 // not held against limits and budgets: it can't know what its successor does, and no lock reaches that far. Everything else
-// holds for it too.
+// holds for it too. Its successor has to reckon with all of it that shows in its own cache when it begins something.
 type judge struct {
 	sim *Sim
-	// excused are claims that such a replica has made or ended.
-	excused map[types.UID]bool
-	// voluntary are claims that were ended to save money.
+	// foreign are claims that such a replica has made.
+	foreign map[types.UID]bool
+	// knew are the foreign claims that the maker of a claim knew of.
+	knew map[types.UID]map[types.UID]bool
+	// written are machines that a claim has named.
+	written map[string]bool
+	// voluntary are claims that were ended to save money; true if a leader did it, false if a stale replica.
 	voluntary map[types.UID]bool
+	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
+	moves map[types.UID]string
+	begun map[string]time.Time
 	// left is what the nodes cost that a move has ended so far, by move.
 	left map[string]float64
 }
 
 func newJudge(s *Sim) *judge {
-	return &judge{sim: s, excused: make(map[types.UID]bool), voluntary: make(map[types.UID]bool), left: make(map[string]float64)}
+	return &judge{
+		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
+		voluntary: make(map[types.UID]bool), left: make(map[string]float64),
+		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
+	}
+}
+
+// known is what a replica knows now of the claims that stale ones have made, and of those that are on their way out.
+func (j *judge) known(r *replica) (foreign, leaving map[types.UID]bool) {
+	foreign, leaving = make(map[types.UID]bool), make(map[types.UID]bool)
+	for _, obj := range r.cache[claims] {
+		if j.foreign[obj.GetUID()] {
+			foreign[obj.GetUID()] = true
+		}
+		if obj.GetDeletionTimestamp() != nil {
+			leaving[obj.GetUID()] = true
+		}
+	}
+	return foreign, leaving
+}
+
+// unknown reports whether whoever knew of these foreign claims can't have reckoned with the claim.
+func (j *judge) unknown(knows map[types.UID]bool, claim *v1.NodeClaim) bool {
+	return j.foreign[claim.UID] && !knows[claim.UID]
 }
 
 // created: a replica has made a claim. The number of a pool's nodes stays within its limit.
@@ -40,9 +72,11 @@ func (j *judge) created(r *replica, obj client.Object) {
 		return
 	}
 	if r.stale {
-		j.excused[claim.UID] = true
+		j.foreign[claim.UID] = true
 		return
 	}
+	knows := r.current.knows
+	j.knew[claim.UID] = knows
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	if !ok {
 		return
@@ -50,7 +84,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 	if limit, has := pool.Spec.Limits["nodes"]; has {
 		count := int64(0)
 		for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
-			if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.excused[c.UID] {
+			if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.unknown(knows, c) {
 				count++
 			}
 		}
@@ -60,7 +94,8 @@ func (j *judge) created(r *replica, obj client.Object) {
 	}
 }
 
-// launched: the cloud runs a new machine. A pool's machines stay within its limits, and a claim has one machine.
+// launched: the cloud runs a new machine. A pool's machines stay within its limits, and a claim has one machine. The limits
+// were asked when the claim was made, so what was known then counts.
 func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	s := j.sim
 	now, there := find[*v1.NodeClaim](s.store, claims, claim.Name)
@@ -73,7 +108,7 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	}
 	mine := map[string]bool{}
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.excused[c.UID] {
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.unknown(j.knew[claim.UID], c) {
 			mine[string(c.UID)] = true
 		}
 	}
@@ -86,7 +121,7 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 			alike++
 		}
 	}
-	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has && used.cpu > limit.MilliValue() && !j.excused[claim.UID] {
+	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has && used.cpu > limit.MilliValue() && !j.foreign[claim.UID] {
 		s.fail("limits are never exceeded", "with %s the machines of pool %s have %dm CPU, the limit is %s", m.instance.ProviderID, pool.Name, used.cpu, limit.String())
 	}
 	if alike > 1 {
@@ -218,16 +253,17 @@ func voluntaryReason(r command.Reason) bool {
 	return r == command.Empty || r == command.Underutilized || r == command.Drifted
 }
 
-// disrupting: a claim is ended. Within a pool's budgets, if it is to save money.
+// disrupting: a claim is ended. Within a pool's budgets, if it is to save money. What a stale replica has ended so counts as
+// soon as its successor can see it.
 func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	c, ok := r.current.command.(command.DeleteClaim)
 	if !ok || claim.DeletionTimestamp != nil || !voluntaryReason(c.Reason) {
 		return
 	}
+	j.voluntary[claim.UID] = !r.stale
 	if r.stale {
 		return
 	}
-	j.voluntary[claim.UID] = true
 	j.leaving(r, claim, c.Reason)
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	if !ok {
@@ -241,7 +277,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 		if meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
 			total++
 		}
-		if j.voluntary[c.UID] {
+		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] {
 			out++
 		}
 	}
@@ -266,15 +302,49 @@ func allows(text string, total int) int {
 
 // changed: a replica has changed something. A claim that it lets go of has no machine any more.
 func (j *judge) changed(r *replica, k kind, key string) {
+	if k != claims {
+		return
+	}
+	if claim, there := find[*v1.NodeClaim](j.sim.store, claims, key); there {
+		j.written[claim.Status.ProviderID] = true
+		j.moved(claim)
+		return
+	}
 	c, ok := r.current.command.(command.Release)
-	if k != claims || !ok || c.Claim != key || j.sim.store.get(claims, key) != nil || len(j.sim.replicas) > 1 {
-		return // of two replicas one may launch while the other lets go; the machine is found and ended later
+	if !ok || c.Claim != key {
+		return
 	}
 	for _, m := range j.sim.cloud.machines {
-		// A machine that the cloud's list did not show yet can't be known if the answer to its launch was lost. It is found later.
-		hidden := j.sim.cloud.late > 0 && j.sim.clock.now.Sub(m.instance.CreatedAt) < j.sim.cloud.late+10*time.Second
-		if m.instance.ClaimUID == c.UID && !hidden {
+		if m.instance.ClaimUID == c.UID && !j.launchedBeside(r, m) && !j.hidden(r, m) {
 			j.sim.fail("a claim outlives its machine", "%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
 		}
 	}
+}
+
+// moved: a claim may have got into a move. A move that is tried again begins anew.
+func (j *judge) moved(claim *v1.NodeClaim) {
+	move := claim.Annotations[cluster.MoveAnnotation]
+	if move == j.moves[claim.UID] {
+		return
+	}
+	delete(j.moves, claim.UID)
+	if move == "" {
+		return
+	}
+	if !slices.Contains(slices.Collect(maps.Values(j.moves)), move) {
+		j.begun[move] = j.sim.clock.now
+	}
+	j.moves[claim.UID] = move
+}
+
+// launchedBeside reports whether another replica has launched the machine beside this one, and not before it began: what came
+// before shows in the cloud's list. The machine is found and ended later.
+func (j *judge) launchedBeside(r *replica, m *machine) bool {
+	return m.by != r && m.instance.CreatedAt.After(r.started)
+}
+
+// hidden reports whether the replica can't have known of the machine when it began to let go of the claim: the answer to the
+// launch was lost, or was never written down, and the cloud's list did not show the machine. It is found later.
+func (j *judge) hidden(r *replica, m *machine) bool {
+	return !j.written[m.instance.ProviderID] && r.current.began.Before(m.instance.CreatedAt.Add(j.sim.cloud.late))
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -171,14 +173,16 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	j.left[move] += s.priceOf(claim)
 	going, coming := j.left[move], 0.0
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if c.UID == claim.UID || j.excused[c.UID] {
+		if c.UID == claim.UID || j.unknown(r.current.knows, c) {
 			continue
 		}
 		if c.Annotations[cluster.MoveAnnotation] == move && c.DeletionTimestamp == nil {
 			going += s.priceOf(c)
 		}
-		if c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil {
-			continue
+		up := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized)
+		if c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil ||
+			up != nil && up.Status == metav1.ConditionTrue && up.LastTransitionTime.Time.Before(j.begun[move]) {
+			continue // or it is left from an earlier try of the same move, which was given up
 		}
 		coming += s.priceOf(c)
 	}
@@ -226,7 +230,7 @@ func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[nodes])) {
 		n := r.cache[nodes][name].(*corev1.Node)
 		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
-		if n.Name == claim.Status.NodeName || closed || n.DeletionTimestamp != nil || n.Labels[v1.NodeInitializedLabelKey] != "true" {
+		if n.Name == claim.Status.NodeName || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
 		}
 		room := roomOf(n.Status.Allocatable)
@@ -235,7 +239,9 @@ func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
 		}
 		free = append(free, room)
 	}
-	for _, p := range r.podsOf(claim.Status.NodeName) {
+	moving := r.podsOf(claim.Status.NodeName)
+	slices.SortStableFunc(moving, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
+	for _, p := range moving {
 		if p.DeletionTimestamp != nil || r.sim.stays(p) {
 			continue
 		}
@@ -246,6 +252,12 @@ func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
 		free[i] = free[i].less(sizeOf(p))
 	}
 	return true
+}
+
+// isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it.
+func (r *replica) isUp(n *corev1.Node) bool {
+	now, there := find[*corev1.Node](r.sim.store, nodes, n.Name)
+	return n.Labels[v1.NodeInitializedLabelKey] == "true" || there && now.UID == n.UID && now.Labels[v1.NodeInitializedLabelKey] == "true"
 }
 
 // stays reports whether a pod stays on its node until the node's time is up, so that no room is kept for it before.

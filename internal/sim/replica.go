@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/actuate"
@@ -22,12 +23,13 @@ import (
 
 // replica is one process of the program that believes to hold the lease.
 type replica struct {
-	sim    *Sim
-	number int
-	ctx    context.Context
-	cancel context.CancelFunc
-	book   *ingest.Book
-	loop   *loop.Loop
+	sim     *Sim
+	number  int
+	started time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	book    *ingest.Book
+	loop    *loop.Loop
 
 	cache   [kinds]map[string]client.Object
 	streams [kinds]stream
@@ -35,7 +37,8 @@ type replica struct {
 	acts     []*act
 	current  *act // the command that is running right now
 	dead     bool
-	stale    bool // another replica has taken over, and this one has not noticed
+	stale    bool      // another replica has taken over, and this one has not noticed
+	lease    time.Time // when a stale replica's lease runs out, by its own clock
 	planning bool
 	changed  bool // something has changed while it was planning
 	passes   int  // which of the passes that were asked for is the next
@@ -52,16 +55,19 @@ type act struct {
 	stop    func()
 	yield   func(time.Duration) bool
 	stopped bool
+	// What the replica knew when it began: claims that a stale replica had made, and claims that were on their way out.
+	began          time.Time
+	knows, leaving map[types.UID]bool
 }
 
 // start begins a replica: its book is filled from a list of everything.
 func (s *Sim) start() *replica {
 	s.started++
-	r := &replica{sim: s, number: s.started, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
+	r := &replica{sim: s, number: s.started, started: s.clock.now, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait,
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads,
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
 			Wait: r.wait, Together: func(one, other func()) { one(); other() },
@@ -122,8 +128,14 @@ func (r *replica) passAt(t time.Time) {
 	})
 }
 
+// leads reports whether the replica may take itself for the leader.
+func (r *replica) leads() bool { return !r.stale || r.sim.clock.now.Before(r.lease) }
+
 // pass is one turn of the loop.
 func (r *replica) pass() {
+	if !r.leads() {
+		return // it ends as soon as it looks at the lease
+	}
 	r.book.FetchCatalogs(r.ctx, r.sim.cloud)
 	if _, err := r.book.TakeCensus(r.ctx, register{cloudDoor{r}}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
@@ -152,7 +164,8 @@ func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
 		return
 	}
 	r.sim.judge.beginning(r, c)
-	a := &act{command: c}
+	a := &act{command: c, began: r.sim.clock.now}
+	a.knows, a.leaving = r.sim.judge.known(r)
 	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		a.yield = yield
 		r.loop.Carry(r.ctx, s, c)

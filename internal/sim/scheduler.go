@@ -97,6 +97,9 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 	}
 	if len(fits) == 0 {
 		s.giveUp(p)
+		for _, v := range view {
+			delete(v.kept, p.UID)
+		}
 		return
 	}
 	v := pick(s.clock, fits)
@@ -152,14 +155,27 @@ func tolerates(p *corev1.Pod, taints []corev1.Taint) bool {
 	return true
 }
 
-// giveUp tells the world that there is no place for the pod.
+// wasTried reports whether kube-scheduler has looked for a place for the pod and found none.
+func wasTried(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+	})
+}
+
+// giveUp tells the world that there is no place for the pod. A nomination goes with it, whoever made it: since there is
+// nobody to preempt, kube-scheduler takes the pod for one without a node.
 func (s *Sim) giveUp(p *corev1.Pod) {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return
-		}
+	lost := p.Status.NominatedNodeName != ""
+	if wasTried(p) && !lost {
+		return
+	}
+	if lost {
+		s.trace.note("scheduler: %s is no longer nominated to %s", p.Name, p.Status.NominatedNodeName)
+		s.seen["nomination lost"]++
+		s.scheduleSoon() // the room that was kept may do for others
 	}
 	edit(s.store, pods, keyOf(p), p.UID, func(p *corev1.Pod) {
+		p.Status.NominatedNodeName = ""
 		setPodCondition(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 			Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(s.clock.seconds())})
 	})
