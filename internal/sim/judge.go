@@ -224,8 +224,8 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	if !ok || claim.DeletionTimestamp != nil || !voluntaryReason(c.Reason) {
 		return
 	}
-	if r.stale {
-		return
+	if r.stale || !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized) {
+		return // budgets are about nodes that take pods; a claim that was made in vain is none
 	}
 	j.voluntary[claim.UID] = true
 	j.leaving(r, claim, c.Reason)
