@@ -29,13 +29,8 @@ import (
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/cloudprovider/kwok"
 	"github.com/tenon-sh/tenon/cloudprovider/kwok/catalog"
-	"github.com/tenon-sh/tenon/internal/actuate"
 	"github.com/tenon-sh/tenon/internal/ingest"
-	"github.com/tenon-sh/tenon/internal/lifecycle"
-	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
-	"github.com/tenon-sh/tenon/internal/plan"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 func newControllerCommand() *cobra.Command {
@@ -227,76 +222,4 @@ func newKwok(config *rest.Config, mgr manager.Manager, o *options) (*kwok.Provid
 		return nil, err
 	}
 	return cloud, mgr.Add(cloud)
-}
-
-// addController adds the loop, and what feeds it, to the manager: both run on the elected replica only. The caches are
-// filled on every replica.
-func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, reign *term, o *options) error {
-	labels, err := providerLabels(cloud)
-	if err != nil {
-		return err
-	}
-	book := ingest.New(time.Now, labels, classKinds(cloud))
-	book.SpreadByDefault(o.defaultSpread)
-	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
-	repair := o.repairSettings(cloud.RepairPolicies())
-	book.WatchHealth(conditionTypes(repair.Policies)...)
-	watched := observe.NewCloud(cloud, metrics.Registry, time.Now)
-	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
-		return err
-	}
-	pods, err := podLister(mgr.GetConfig())
-	if err != nil {
-		return err
-	}
-	ready := &readiness{}
-	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
-		return err
-	}
-	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
-	if err := mgr.Add(events); err != nil {
-		return err
-	}
-	leads := reign.holds
-	if o.disableElection {
-		leads = nil
-	}
-	observer := observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
-		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
-	})
-	if o.metricsPort != 0 {
-		if err := mgr.AddMetricsServerExtraHandler(observe.DisruptionPath, observer.Disruption()); err != nil {
-			return err
-		}
-	}
-	main := &loop.Loop{
-		World: book, Leads: leads,
-		Actor: &actuate.Actor{
-			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
-		},
-		Observer: observer,
-		Policy: plan.Policy{
-			BatchIdle: o.batchIdle, BatchMax: o.batchMax,
-			Lifecycle: lifecycle.Settings{
-				LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout, InitializationTimeout: o.initTimeout,
-			},
-			Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates[gateStaticCapacity], Repair: repair,
-			Disrupt:  o.disruption.settings(o.gates[gateSpotToSpot]),
-			Schedule: schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
-		},
-	}
-	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses(), pods); err != nil {
-			return err
-		}
-		return runAll(ctx, main.Run,
-			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
-			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
-			func(ctx context.Context) error {
-				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
-			})
-	}))
 }

@@ -71,7 +71,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
 	f.IntVar(&o.kubeClientBurst, "kube-client-burst", 300, "requests to the API server that may come at once")
-	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof on the metrics port")
+	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, and what is known about disruption at /debug/tenon/disruption, on the metrics port")
 	f.BoolVar(&o.disableWarmup, "disable-controller-warmup", true, "fill caches only once elected")
 	f.BoolVar(&o.disableElection, "disable-leader-election", false, "run without a lease; only for a single replica")
 	f.BoolVar(&o.disableObserve, "disable-cluster-state-observability", false, "leave out metrics about the cluster's state")

@@ -46,8 +46,12 @@ func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 }
 
 // unfence opens the node again: taint, reason and move go in the reverse order of fence. For how long the node is to rest is
-// written when the move goes, so that nobody sees it free of both.
+// written when the move goes, so that nobody sees it free of both. The fence of a namesake is not ours to take down.
 func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) {
+	claim := &v1.NodeClaim{}
+	if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim); err != nil || isNamesake(claim, c.UID) {
+		return result{}, client.IgnoreNotFound(err) // without its claim the node is on its way out
+	}
 	writes, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
 		removeTaint(node, v1.DisruptedNoScheduleTaint())
 		if node.Labels[excludeFromBalancers] == "karpenter" {

@@ -119,6 +119,20 @@ func TestFenceSparesANamesake(t *testing.T) {
 			t.Errorf("%T: %v, %v", c, out.Err, s.claim("a").Annotations)
 		}
 	}
+	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Underutilized, Move: "m"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	whole := s.standing("a")
+	if !strings.HasSuffix(whole, "taint") {
+		t.Fatalf("only %q stands", whole)
+	}
+	for _, c := range []command.Unfence{
+		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1}, {Claim: "gone", UID: "other", Node: "a"},
+	} {
+		if out := s.do(c); out.Err != nil || s.standing("a") != whole {
+			t.Errorf("%+v leaves %q, %v", c, s.standing("a"), out.Err)
+		}
+	}
 }
 
 func TestGivingUpWritesTheRest(t *testing.T) {

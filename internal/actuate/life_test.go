@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,16 +220,15 @@ func TestReleaseSparesAClaimThatGotAnInstance(t *testing.T) {
 func TestLaunchIsNotWrittenToANamesake(t *testing.T) {
 	next := ours("a")
 	next.UID = "uid-2"
-	swapped := false
+	var swapped atomic.Bool
 	s := newStage(t, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if err := c.Get(ctx, key, obj, opts...); err != nil {
 				return err
 			}
-			if claim, ok := obj.(*v1.NodeClaim); ok && swapped {
+			if claim, ok := obj.(*v1.NodeClaim); swapped.Swap(true) && ok {
 				claim.UID = next.UID
 			}
-			swapped = true
 			return nil
 		},
 	}, ours("a"))

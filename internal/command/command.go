@@ -86,6 +86,8 @@ type Unfence struct {
 	// happened now.
 	RestUntil time.Time
 	Rests     int
+	// Why says why the node stays; empty if it is just needed.
+	Why string
 }
 
 // DeleteClaim begins the end of a node.
@@ -110,6 +112,8 @@ type DeleteNode struct {
 type Evict struct {
 	Pod, UID, Namespace, Name string
 	Node                      string
+	// Owner is the UID of the workload that the pod is of, if it is of one.
+	Owner string
 	// Now deletes the pod instead of asking: its node's time is up. Grace is what the pod still gets.
 	Now   bool
 	Grace time.Duration

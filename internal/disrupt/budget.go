@@ -116,8 +116,12 @@ func (l *Ledger) Give(pool string, n int) {
 }
 
 // Allowance is how many of the pool's nodes may be out at the same time for the reason, the least that an active budget
-// allows, and how many are out already, whoever took them.
+// allows, and how many are out already, whoever took them. Repairs are counted in their own way: see Repair.
 func Allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
+	if reason == string(command.Unhealthy) {
+		total, leaving := ward(s, s.ClaimsOf(p.Name))
+		return repairs(p, total), leaving
+	}
 	a := newAccount(s, p)
 	return a.share(command.Reason(reason)).allowed, a.out
 }

@@ -107,7 +107,7 @@ func TestLedgerIsTheContract(t *testing.T) {
 			if got := l.Left("p", reason); got != left {
 				t.Fatalf("%s: %d left, want %d", reason, got, left)
 			}
-			if allowed, out := Allowance(s, s.Pools[0], string(reason)); allowed-out != left+taken {
+			if allowed, out := Allowance(s, s.Pools[0], string(reason)); reason != command.Unhealthy && allowed-out != left+taken {
 				t.Fatalf("%s: allowance %d of which %d are out, want %d left", reason, allowed, out, left+taken)
 			}
 			switch n := rapid.IntRange(0, 4).Draw(t, "n"); {
@@ -190,4 +190,34 @@ func TestBudgetsAreTold(t *testing.T) {
 			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
 		}
 	}
+}
+
+// What is told of the budget for repairs is what repairs go by: a node that is not ready does not use it up.
+func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 6).Draw(t, "nodes")
+		s := &cluster.Snapshot{Now: time.Unix(1e6, 0), Pools: []*cluster.Pool{{Name: "p", Budgets: []cluster.Budget{{Nodes: rapid.IntRange(0, 6).Draw(t, "budget"), Active: true}}}}}
+		up := []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}
+		sick := 0
+		for i := range total {
+			name := fmt.Sprint("n", i)
+			c := &cluster.Claim{Name: name, UID: name, ProviderID: name, Pool: "p", Conditions: up}
+			n := &cluster.Node{Name: name, ProviderID: name, Ready: true}
+			switch rapid.IntRange(0, 2).Draw(t, "state") {
+			case 1:
+				c.Deleting = s.Now
+			case 2:
+				n.Ready = false
+				n.Conditions = []cluster.NodeCondition{{Type: "Ready", Status: "False"}}
+				sick++
+			}
+			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, n)
+		}
+		s.Seal()
+		set := RepairSettings{Enabled: true, Legacy: true, MaxUnhealthy: 100, Policies: []RepairPolicy{{Type: "Ready", Status: "False"}}}
+		allowed, out := Allowance(s, s.Pools[0], string(command.Unhealthy))
+		if got, want := len(Repair(s, set).Commands), min(sick, max(allowed-out, 0)); got != want {
+			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, sick, allowed, out)
+		}
+	})
 }

@@ -75,6 +75,8 @@ type desk struct {
 	// due and saving are where the pods of moves would go that have to be, and of those that save money.
 	due, saving *schedule.Placement
 	departures  []departure
+	// dropped are nodes that stay although their moves go on.
+	dropped []dropped
 	// homeless are the pods that are between two nodes, once they are counted.
 	homeless []*cluster.Pod
 	counted  bool

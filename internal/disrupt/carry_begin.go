@@ -16,6 +16,12 @@ func (d *desk) begin(found *Proposal) {
 	if found == nil {
 		return
 	}
+	if d.fencing { // others are about to begin, and nobody can tell yet what room they need
+		for i := range found.Moves {
+			d.pass(&found.Moves[i], BeingDisrupted)
+		}
+		return
+	}
 	proposed := make(map[*group]*Move)
 	var fresh []*group
 	p := d.newProof()

@@ -101,12 +101,7 @@ func (d *desk) gather() {
 	}
 	d.groups = slices.DeleteFunc(d.groups, func(g *group) bool { return len(g.nodes) == 0 })
 	slices.SortFunc(d.groups, compareGroups)
-	for key := range d.s.Busy {
-		if node, ok := strings.CutPrefix(key, command.Fence{}.Key()); ok {
-			c := d.s.ClaimOf(node)
-			d.fencing = d.fencing || c != nil && c.Move == "" && c.Deleting.IsZero()
-		}
-	}
+	d.fencing = beginning(d.s)
 }
 
 // enrol adds a claim to its move.
@@ -123,8 +118,9 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 		g.unsettled = true // it comes back
 		return
 	}
-	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
-		g.giveUp(BeingDisrupted, false) // it was to come back, which did not work out at once
+	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed { // it was to come back, which did not work out at once
+		d.dropped = append(d.dropped, dropped{g, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)}, BeingDisrupted, true})
+		return
 	}
 	fenced := tainted(n) && c.Is(cluster.DisruptionReason)
 	_, failed := s.Retry[command.Fence{Node: n.Name}.Key()]

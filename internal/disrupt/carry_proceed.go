@@ -45,6 +45,7 @@ func (d *desk) proceed() {
 	d.proceedSaving()
 	d.proceedStatic()
 	d.depart()
+	d.open()
 	for _, g := range d.groups {
 		if g.over != "" {
 			d.release(g)
@@ -212,15 +213,7 @@ func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
 // release opens the nodes of a move again.
 func (d *desk) release(g *group) {
 	for i := range g.nodes {
-		c := &g.nodes[i]
-		if underWay(d.s, c.Claim, c.Node) {
-			continue // what is being done shows first
-		}
-		cmd := command.Unfence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name}
-		if g.rest {
-			cmd.RestUntil, cmd.Rests = restOf(c.Claim, d.s.Now)
-		}
-		d.do(cmd)
+		d.unfence(&g.nodes[i], g.over, g.rest) // where something is being done that shows first
 	}
 	d.GivenUp = append(d.GivenUp, GivenUp{ID: g.id, Reason: g.reason, Claims: g.claims(), Why: g.over})
 }

@@ -32,21 +32,15 @@ func (d *desk) proceedSaving() {
 func (d *desk) proceedBundle(b *bundle) {
 	far, hindered := ready, false
 	for _, g := range b.groups {
-		if g.worst() == none {
-			d.strand(g)
-		}
 		hindered = d.hindered(g) || hindered
 		far = max(far, g.worst())
 	}
 	switch {
-	case far == none: // without those that are given up the rest looks different
-		for _, g := range b.groups {
-			d.await(g)
-		}
+	case far == none: // without those that stay the rest looks different
+		d.shrink(b, d.holdouts(b, none), PodsStranded)
+		d.awaitAll(b)
 	case hindered || far == coming:
-		for _, g := range b.groups {
-			d.await(g)
-		}
+		d.awaitAll(b)
 	case far == wished:
 		d.replace(b)
 	default:
@@ -54,27 +48,45 @@ func (d *desk) proceedBundle(b *bundle) {
 	}
 }
 
-// replace asks for the new nodes of a bundle if it pays.
-func (d *desk) replace(b *bundle) {
+// awaitAll reports whether a bundle's moves may go on waiting.
+func (d *desk) awaitAll(b *bundle) bool {
+	ok := true
 	for _, g := range b.groups {
-		if !d.await(g) {
-			return
-		}
+		ok = d.await(g) && ok
+	}
+	return ok
+}
+
+// replace asks for the new nodes of a bundle if it pays. If it does not, the nodes stay whose pods have no place without them, and
+// the others go on.
+//
+// Where replacements have been made already those are paid for, and more are only made in place of nodes that would have to stay
+// otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give up what was bought
+// for.
+func (d *desk) replace(b *bundle) {
+	if !d.awaitAll(b) {
+		return
 	}
 	bins := make([]schedule.Bin, len(b.bins))
 	for i, n := range b.bins {
 		bins[i] = d.saving.Bins[n]
 	}
-	a, stay := AppraiseClosely(d.set, d.charged(b), bins)
-	if stay != nil {
-		for _, g := range b.groups {
-			g.giveUp(stay.Why, true)
-		}
-		return
+	all, held := nodesOf(b), d.holdouts(b, wished)
+	part := all
+	if len(b.made) > 0 {
+		part = candidatesOf(held)
 	}
-	for i, n := range b.bins {
-		g := mostIn(b.groups, n)
-		d.Wanted = append(d.Wanted, Wanted{Bin: a.Bins[i], Replaces: g.id, Reason: g.reason})
+	a, no := AppraiseClosely(d.set, part, bins)
+	switch {
+	case no != nil:
+		d.shrink(b, held, no.Why)
+	case priceOf(all)-d.spent(b)-a.Worst < leastPart*Needed(d.set, all):
+		d.shrink(b, held, SavesTooLittle)
+	default:
+		for i, n := range b.bins {
+			g := mostIn(b.groups, n)
+			d.Wanted = append(d.Wanted, Wanted{Bin: a.Bins[i], Replaces: g.id, Reason: g.reason})
+		}
 	}
 }
 
@@ -95,14 +107,11 @@ func mostIn(groups []*group, bin int) *group {
 	return best
 }
 
-// charged are the nodes of a bundle, at what they cost beyond the replacements that were made already.
-func (d *desk) charged(b *bundle) []Candidate {
+// nodesOf are the nodes of a bundle.
+func nodesOf(b *bundle) []Candidate {
 	var out []Candidate
 	for _, g := range b.groups {
 		out = append(out, g.nodes...)
-	}
-	for _, c := range b.made {
-		out[0].Price -= d.priceOf(c)
 	}
 	return out
 }
@@ -110,22 +119,14 @@ func (d *desk) charged(b *bundle) []Candidate {
 // commit has the nodes of a bundle go: all that their pods need is up. It is asked once more whether it pays, since prices
 // change and the cloud chooses.
 func (d *desk) commit(b *bundle) {
-	before, after := 0.0, 0.0
-	for _, g := range b.groups {
-		for i := range g.nodes {
-			before += g.nodes[i].Price
-		}
-	}
-	for _, c := range b.made {
-		after += d.priceOf(c)
-	}
-	if before-after < leastSaving {
+	saving := priceOf(nodesOf(b)) - d.spent(b)
+	if saving < leastSaving {
 		for _, g := range b.groups {
 			g.giveUp(NothingCheaper, true)
 		}
 		return
 	}
-	d.departures = append(d.departures, departure{b.groups, fmt.Sprintf("which saves $%.3f an hour", before-after)})
+	d.departures = append(d.departures, departure{b.groups, fmt.Sprintf("which saves $%.3f an hour", saving)})
 }
 
 // priceOf is what a replacement costs or, while that is open, what it will cost at least.

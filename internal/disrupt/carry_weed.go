@@ -11,42 +11,48 @@ import (
 func (d *desk) weed() {
 	d.diagnoseAll()
 	for _, g := range d.groups {
+		outs := make(map[int]Why)
 		for i := range g.nodes {
-			d.ask(g, &g.nodes[i])
+			if why := d.ask(g, &g.nodes[i]); why != "" {
+				outs[i] = why
+			}
 		}
+		d.drop(g, outs, false)
 	}
 }
 
-// ask asks about one node of a move.
-func (d *desk) ask(g *group, c *Candidate) {
+// ask asks about one node of a move, and says why it may no longer go.
+func (d *desk) ask(g *group, c *Candidate) Why {
 	if why := d.changed(g, c); why != "" {
-		g.giveUp(why, false)
-		return
+		return why
 	}
 	still, stay := d.judge.MayStillGo(c.Claim, g.reason)
 	if stay == nil {
 		*c = still
-		return
+		return ""
 	}
 	d.estimate(c)
 	switch stay.Why {
 	case GuardBlocks: // another node that is being drained may have used it up for the moment
-		g.blocked = g.reason != command.Unhealthy
-		if d.neverAllows(c.Node) && g.blocked {
-			g.giveUp(stay.Why, false)
+		if g.reason == command.Unhealthy {
+			return ""
 		}
+		if d.neverAllows(c.Node) {
+			return stay.Why
+		}
+		g.blocked = true
+		return ""
 	case PodDoNotDisrupt, SeveralGuards:
-		if g.reason != command.Unhealthy { // what is beyond hope is not kept for the sake of what runs there
-			g.giveUp(stay.Why, false)
+		if g.reason == command.Unhealthy { // what is beyond hope is not kept for the sake of what runs there
+			return ""
 		}
 	case PodsExpected:
-		if saves(g.reason) {
-			g.giveUp(stay.Why, false)
+		if !saves(g.reason) { // they come and then are moved like the others
+			g.blocked = g.blocked || g.reason != command.Unhealthy
+			return ""
 		}
-		g.blocked = g.blocked || g.reason != command.Unhealthy // they come and then are moved like the others
-	default:
-		g.giveUp(stay.Why, false)
 	}
+	return stay.Why
 }
 
 // changed says why the reason for which the node was to go no longer holds, if it does not.
@@ -100,8 +106,8 @@ func (d *desk) neverAllows(n *cluster.Node) bool {
 	return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return p.Moves() && !d.s.Moves(p) })
 }
 
-// balance gives up moves that a budget no longer covers, the youngest first, and has those wait that it covers only when
-// nodes are back that are out for other reasons.
+// balance takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait that it covers
+// only when nodes are back that are out for other reasons.
 func (d *desk) balance() {
 	for _, g := range d.groups {
 		if g.over != "" {
@@ -118,13 +124,19 @@ func (d *desk) balance() {
 		}
 	}
 	for _, g := range slices.Backward(d.groups) {
-		if g.over == "" && slices.ContainsFunc(g.nodes, func(c Candidate) bool { return fenced[purse{c.Pool, g.reason}] > d.allowed(c.Pool, g.reason) }) {
-			g.giveUp(BudgetBlocks, false)
-			d.free(g)
-			for i := range g.nodes {
-				fenced[purse{g.nodes[i].Pool, g.reason}]--
+		if g.over != "" {
+			continue
+		}
+		outs := make(map[int]Why)
+		for i := range slices.Backward(g.nodes) {
+			c := &g.nodes[i]
+			if p := (purse{c.Pool, g.reason}); fenced[p] > d.allowed(c.Pool, g.reason) {
+				fenced[p]--
+				outs[i] = BudgetBlocks
+				d.giveBack(c)
 			}
 		}
+		d.drop(g, outs, false)
 	}
 }
 
@@ -146,10 +158,14 @@ func (d *desk) allowed(p *cluster.Pool, reason command.Reason) int {
 // free returns the nodes of a move that was given up to their budgets.
 func (d *desk) free(g *group) {
 	for i := range g.nodes {
-		c := &g.nodes[i]
-		if tainted(c.Node) && c.Node.Ready && c.Claim.Is(cluster.Initialized) {
-			d.ledger.Give(c.Claim.Pool, 1)
-		}
+		d.giveBack(&g.nodes[i])
+	}
+}
+
+// giveBack returns a node to its budget.
+func (d *desk) giveBack(c *Candidate) {
+	if tainted(c.Node) && c.Node.Ready && c.Claim.Is(cluster.Initialized) {
+		d.ledger.Give(c.Claim.Pool, 1)
 	}
 }
 

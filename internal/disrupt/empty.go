@@ -5,6 +5,7 @@ package disrupt
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -62,6 +63,8 @@ type emptying struct {
 	needed     map[string]bool
 	nomination time.Duration
 	out        *Result
+	// asked is whether nobody looks for a place, once that is known.
+	asked *bool
 }
 
 func (e *emptying) run() {
@@ -69,28 +72,31 @@ func (e *emptying) run() {
 	wait, _ := WaitFor(p, command.Empty)
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
+		if n == nil && e.vain(c) {
+			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Empty, Message: madeInVain})
+			continue
+		}
 		if n == nil || c.Foreign || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
 		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c)) && !e.moves[c.Replaces]
 		switch {
 		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
-			e.l.Give(p.Name, 1)
-			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
+			e.open(c, n, idle)
 		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
 		case !idle && !tainted(n) && c.Is(cluster.DisruptionReason) && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty):
 			// The fence is down and the reason is still written on the claim: whoever took it down was cut short.
-			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, Node: n.Name})
+			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case s.Now.Before(quietAt(wait, c, e.nomination)):
+		case s.Now.Before(quietAt(wait, c, e.nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.nomination))
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:
 			e.would(c, n)
 		default:
-			out.Commands = append(out.Commands, command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Empty})
+			out.Commands = append(out.Commands, command.Fence{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty})
 		}
 	}
 	for i := range p.Budgets {
@@ -98,9 +104,55 @@ func (e *emptying) run() {
 	}
 }
 
+// open takes a fence down again, because the node is needed or may not go.
+func (e *emptying) open(c *cluster.Claim, n *cluster.Node, idle bool) {
+	cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name}
+	switch {
+	case !idle:
+	case e.pool.Care.DryRun:
+		cmd.Why = string(DryRun)
+	default:
+		cmd.Why = string(BudgetBlocks)
+	}
+	e.l.Give(e.pool.Name, 1)
+	e.out.Commands = append(e.out.Commands, cmd)
+}
+
 // stray reports whether the node was made to replace others and never got a pod: their move has been given up, and a pool
 // that keeps its nodes for ever has not asked for this one.
 func stray(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
+
+// madeInVain is why a claim goes that nobody has waited for.
+const madeInVain = "the nodes that it was to replace stay"
+
+// vain reports whether the claim has yet to become a node and nobody waits for it: the move that it was made for has been given
+// up. What was to replace nodes that have to go is kept: whether it comes up tells how it would go with others.
+func (e *emptying) vain(c *cluster.Claim) bool {
+	return stray(c) && saves(ReasonOf(c.Replaces)) && !c.Foreign && !c.Expected && c.Deleting.IsZero() && !c.Is(cluster.Registered) && !e.pool.Care.DryRun &&
+		!e.moves[c.Replaces] && !e.needed[c.Name] && !e.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && e.deserted()
+}
+
+// deserted reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for a move that
+// has been given up is made for nobody then.
+func (e *emptying) deserted() bool {
+	if e.asked == nil {
+		answer := len(e.s.Pending()) == 0 && e.s.Growing().IsZero() && len(e.s.Homeless()) == 0 && !beginning(e.s)
+		e.asked = &answer
+	}
+	return *e.asked
+}
+
+// beginning reports whether fences are being put up of which it is not known yet in which move they are.
+func beginning(s *cluster.Snapshot) bool {
+	for key := range s.Busy {
+		if node, ok := strings.CutPrefix(key, command.Fence{}.Key()); ok {
+			if c := s.ClaimOf(node); c != nil && c.Move == "" && c.Deleting.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // would tells that a dry run keeps the node from going.
 func (e *emptying) would(c *cluster.Claim, n *cluster.Node) {

@@ -108,3 +108,41 @@ func TestForeignClaimsAreLeftAlone(t *testing.T) {
 		t.Errorf("a node of another provider: %s", got)
 	}
 }
+
+// A fence that comes down says why, and whose it was.
+func TestOpeningSaysWhyTheNodeStays(t *testing.T) {
+	for want, change := range map[Why]func(*cluster.Snapshot){
+		"":           func(s *cluster.Snapshot) { s.Pods = []*cluster.Pod{{UID: "p", Node: "n0", Owner: "o"}} },
+		DryRun:       func(s *cluster.Snapshot) { s.Pools[0].Care.DryRun = true },
+		BudgetBlocks: func(s *cluster.Snapshot) { s.Pools[0].Budgets[0].Nodes = 0 },
+	} {
+		s := quiet(1)
+		s.Claims[0].UID = "uid"
+		taint(s, 0)
+		mark(s, 0, command.Empty)
+		change(s)
+		commands := Empty(s.Seal(), nil, 0).Commands
+		if len(commands) != 1 {
+			t.Fatalf("%q: %v", want, commands)
+		}
+		if c, ok := commands[0].(command.Unfence); !ok || c.UID != "uid" || c.Why != string(want) {
+			t.Errorf("%q: %+v", want, commands[0])
+		}
+	}
+}
+
+// So does that of a move.
+func TestGivingUpAMoveSaysWhyItsNodesStay(t *testing.T) {
+	s := quiet(1)
+	taint(s, 0)
+	mark(s, 0, command.Underutilized)
+	s.Claims[0].Move = MoveID(command.Underutilized, []string{"n0"})
+	s.Pools[0].Care.DryRun = true
+	result, _ := Carry(s.Seal(), Settings{}, Orders{})
+	if len(result.Commands) != 1 {
+		t.Fatalf("commands %v", result.Commands)
+	}
+	if c, ok := result.Commands[0].(command.Unfence); !ok || c.Why != string(DryRun) {
+		t.Errorf("%+v", result.Commands[0])
+	}
+}

@@ -118,38 +118,52 @@ type illness struct {
 
 func (i *illness) due() time.Time { return i.since.Add(i.policy.Toleration) }
 
-// budget is how many of a pool's nodes may be replaced for their health at the same time. Nodes that are not ready don't
-// use it up, as they would for other reasons: they are those that it is for.
-func budget(p *cluster.Pool, total, leaving int) int {
+// repairs is how many of a pool's nodes may be replaced for their health at the same time.
+func repairs(p *cluster.Pool, total int) int {
 	allowed := total
 	for i := range p.Budgets {
 		if p.Budgets[i].Covers(string(command.Unhealthy)) {
 			allowed = min(allowed, p.Budgets[i].Allows(total))
 		}
 	}
-	return allowed - leaving
+	return allowed
 }
 
-// repairGroup looks after the nodes of a pool, or those without one (p is nil).
-func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result, begin func(*cluster.Claim, *cluster.Node, illness) bool) {
-	group := "all standalone NodeClaims"
-	leaving, total, sick := 0, 0, make(map[string]illness)
+// ward counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't use up the budget
+// for repairs, as they would for other reasons: they are those that it is for.
+func ward(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 	for _, c := range claims {
 		n := s.NodeOf(c.Name)
-		if n == nil || c.Foreign || !c.Is(cluster.Registered) {
+		if !inWard(c, n) {
 			continue
 		}
 		total++
 		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
 			leaving++
 		}
-		if ill, is := diagnose(n, set.Policies); is {
-			sick[c.Name] = ill
+	}
+	return total, leaving
+}
+
+func inWard(c *cluster.Claim, n *cluster.Node) bool {
+	return n != nil && !c.Foreign && c.Is(cluster.Registered)
+}
+
+// repairGroup looks after the nodes of a pool, or those without one (p is nil).
+func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result, begin func(*cluster.Claim, *cluster.Node, illness) bool) {
+	group := "all standalone NodeClaims"
+	total, leaving := ward(s, claims)
+	sick := make(map[string]illness)
+	for _, c := range claims {
+		if n := s.NodeOf(c.Name); inWard(c, n) {
+			if ill, is := diagnose(n, set.Policies); is {
+				sick[c.Name] = ill
+			}
 		}
 	}
 	allowed, left := (total*set.MaxUnhealthy+99)/100, total
 	if p != nil {
-		group, left = "NodePool "+p.Name, budget(p, total, leaving)
+		group, left = "NodePool "+p.Name, repairs(p, total)-leaving
 	}
 	for _, c := range claims {
 		ill, is := sick[c.Name]

@@ -144,6 +144,9 @@ func (sr *searcher) receives(h *cluster.Host) bool {
 	if c == nil {
 		return true
 	}
+	if stray(c) && idle(sr.s.PodsOn(h.Name)) { // it is kept for a move, or about to go
+		return false
+	}
 	if !Settled(sr.s, sr.set, c) {
 		wait, _ := WaitFor(sr.s.Pool(c.Pool), command.Underutilized)
 		sr.wake = cluster.Earlier(sr.wake, quietAt(wait, c, sr.set.Nomination))

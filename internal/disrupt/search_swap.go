@@ -99,6 +99,9 @@ func AppraiseClosely(set Settings, candidates []Candidate, bins []schedule.Bin) 
 // appraise says what a move is worth.
 func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
 	a, stay := AppraiseClosely(sr.set, chosen, bins)
+	if spare := leftOver(chosen, a.Bins); stay == nil && a.Saving() < a.Needed+spare {
+		stay = &Stay{Why: SavesTooLittle, Saving: a.Saving(), Needed: a.Needed + spare}
+	}
 	if stay == nil {
 		stay = sr.totals.Approves(sr.set, chosen, a.Saving())
 	}
@@ -107,6 +110,26 @@ func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.B
 		return Appraisal{}, false
 	}
 	return a, true
+}
+
+// crowdPerLeftOver is of how many pods one finds no room in the end, as measured with kube-scheduler.
+const crowdPerLeftOver = 32
+
+// leftOver is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew need not go where
+// they were put here: kube-scheduler spreads them as they come. What saves less than nodes for those that are left over is undone
+// again and again.
+func leftOver(chosen []Candidate, bins []schedule.Bin) float64 {
+	if len(bins) == 0 || len(chosen) == 1 {
+		return 0
+	}
+	least, crowd := math.Inf(1), 0
+	for i := range bins {
+		least = min(least, bins[i].Price)
+	}
+	for i := range chosen {
+		crowd += len(chosen[i].Pods)
+	}
+	return least * max(1, float64(crowd)/crowdPerLeftOver)
 }
 
 // note remembers of a node that was tried alone why it stays.

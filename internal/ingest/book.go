@@ -98,7 +98,7 @@ type Book struct {
 	count     chan struct{}        // wakes Census
 	census    census
 	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
-	started   time.Time
+	started   time.Time             // since when evictions are counted
 	drift     drifts
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last

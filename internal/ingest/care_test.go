@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
@@ -89,5 +92,27 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	b.SetPool(p)
 	if notes := b.Snapshot().Notes; len(notes) > 0 {
 		t.Errorf("notes after it was removed: %v", notes)
+	}
+}
+
+// What is said about a pool is not said any more when it is gone, or another one has taken its name.
+func TestNotesOfAPoolGoWithIt(t *testing.T) {
+	b, _ := newBook()
+	pool := func(uid string, annotations ...string) *v1.NodePool {
+		return &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(uid), Annotations: pairsOf(annotations...)}}
+	}
+	notes := func() int { return len(b.Snapshot().Notes) }
+	b.SetPool(pool("u", "tenon.sh/nonsense", "x"))
+	if notes() != 1 {
+		t.Fatalf("notes %v", b.Snapshot().Notes)
+	}
+	b.SetPool(pool("v"))
+	if notes() != 0 {
+		t.Errorf("notes of a pool whose name another has: %v", b.Snapshot().Notes)
+	}
+	b.SetPool(pool("v", "tenon.sh/nonsense", "x"))
+	b.DeletePool("p")
+	if notes() != 0 {
+		t.Errorf("notes of a pool that is gone: %v", b.Snapshot().Notes)
 	}
 }

@@ -28,6 +28,27 @@ type claimEntry struct {
 func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	c := b.readClaim(claim)
+	b.followDrift(c, claim.Spec.NodeClassRef)
+	old := b.claims[c.Name]
+	if old != nil && old.claim.UID != c.UID {
+		delete(b.drift.of, old.claim.UID)
+		b.forgetNote("NodeClaim", old.claim.UID)
+	}
+	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
+	settled := b.settle(command.KindClaim, c.Name)
+	what, changed := claimChange(old, c)
+	if changed {
+		b.indexClaim(old, c)
+		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c)
+	}
+	if changed || settled {
+		b.touch(what)
+	}
+}
+
+// readClaim reads a NodeClaim. The lock is held.
+func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c := &cluster.Claim{
 		Name: claim.Name, UID: string(claim.UID), Version: claim.ResourceVersion, Pool: claim.Labels[v1.NodePoolLabelKey],
 		Created: claim.CreationTimestamp.Time, Deleting: when(claim.DeletionTimestamp),
@@ -68,21 +89,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	}
 	// Seats that can't be read reserve nothing; the pods then find the node's room like any other pod.
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
-	b.followDrift(c, claim.Spec.NodeClassRef)
-	old := b.claims[c.Name]
-	if old != nil && old.claim.UID != c.UID {
-		delete(b.drift.of, old.claim.UID)
-	}
-	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
-	settled := b.settle(command.KindClaim, c.Name)
-	what, changed := claimChange(old, c)
-	if changed {
-		b.indexClaim(old, c)
-		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c)
-	}
-	if changed || settled {
-		b.touch(what)
-	}
+	return c
 }
 
 // indexClaim keeps the index of claims by their machine. The lock is held.

@@ -260,9 +260,16 @@ func (b *Book) setDrift(d *drift, reason string, err error) {
 	if d.due.Before(b.drift.next) {
 		b.drift.next = d.due
 	}
-	if err != nil || d.told && d.reason == reason {
+	if err != nil {
 		return
 	}
+	e := b.claims[d.claim]
+	if e == nil || b.drift.of[e.claim.UID] != d {
+		return // it has gone while the cloud was being asked
+	}
+	before := b.driftOf(e.claim)
 	d.told, d.reason = true, reason
-	b.touch(stakes)
+	if reason != before {
+		b.touch(stakes)
+	}
 }

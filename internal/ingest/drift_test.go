@@ -197,3 +197,25 @@ func TestDriftsInTheBackground(t *testing.T) {
 	stop()
 	<-ended
 }
+
+// That the cloud says what was believed anyway is no reason to look at every node again.
+func TestOnlyNewsAboutDriftMatters(t *testing.T) {
+	b, c := newBook()
+	o := &oracle{says: map[string]cloudprovider.DriftReason{}}
+	b.SetClaim(classed("a", "default"))
+	ask := func() (told string, mattered bool) {
+		before := b.Snapshot().Stakes
+		c.tick(askDrift)
+		return o.ask(b), b.Snapshot().Stakes != before
+	}
+	if told, mattered := ask(); told != "a" || mattered {
+		t.Errorf("the first word about %q mattered: %v", told, mattered)
+	}
+	o.says["a"] = "ImageDrift"
+	if told, mattered := ask(); told != "a" || !mattered {
+		t.Errorf("the drift of %q mattered: %v", told, mattered)
+	}
+	if told, mattered := ask(); told != "a" || mattered {
+		t.Errorf("the same about %q mattered: %v", told, mattered)
+	}
+}

@@ -26,16 +26,22 @@ type eviction struct {
 	pod string
 }
 
-// noteEviction remembers that a pod was evicted, if it was to save money. The lock is held.
+// start notes from when on evictions are ours to count: a replica may stand by for days before it leads.
+func (b *Book) start() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.started = b.now()
+}
+
+// noteEviction remembers that a pod was evicted, if it was to save money. The pod itself may be gone by now. The lock is held.
 func (b *Book) noteEviction(c command.Evict, at time.Time) {
-	p, found := b.pods.get(c.UID)
-	if !found || p.Owner == "" || !b.goesToSave(c.Node) {
+	if c.Owner == "" || !b.goesToSave(c.Node) {
 		return
 	}
-	if slices.ContainsFunc(b.evictions[p.Owner], func(e eviction) bool { return e.pod == c.UID }) {
+	if slices.ContainsFunc(b.evictions[c.Owner], func(e eviction) bool { return e.pod == c.UID }) {
 		return // it was asked before
 	}
-	b.evictions[p.Owner] = append(b.evictions[p.Owner], eviction{at: at, pod: c.UID})
+	b.evictions[c.Owner] = append(b.evictions[c.Owner], eviction{at: at, pod: c.UID})
 }
 
 // goesToSave reports whether a node is taken away to save money. The lock is held.
@@ -52,7 +58,7 @@ func (b *Book) goesToSave(node string) bool {
 	return reason.Status == cluster.True && reason.Reason == string(command.Underutilized)
 }
 
-// supposeEviction makes up for what was not written down before we started: a pod from the last hour that is not one of its
+// supposeEviction makes up for what was counted by nobody, or by another replica, before we started: a pod from the last hour that is not one of its
 // owner's first may have come in the place of one that was evicted to save money. To count it as such errs on the side of
 // leaving workloads alone for a while. The lock is held.
 func (b *Book) supposeEviction(p *cluster.Pod) {

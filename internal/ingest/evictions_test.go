@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -76,7 +77,7 @@ func ownedPod(uid, owner string, created time.Time) *corev1.Pod {
 func TestEvictionsToSaveMoneyAreCounted(t *testing.T) {
 	b, c := leavingBook(command.Underutilized, "p1", "p2", "p3")
 	evict := func(uid string, err error) {
-		b.Record(command.Outcome{Command: command.Evict{UID: uid, Node: "n"}, At: c.now(), Err: err})
+		b.Record(command.Outcome{Command: command.Evict{UID: uid, Owner: "rs", Node: "n"}, At: c.now(), Err: err})
 	}
 	check := func(what string, count int, rested time.Time) {
 		t.Helper()
@@ -127,5 +128,32 @@ func TestEvictionsBeforeARestartAreSupposed(t *testing.T) {
 		if got := b.Snapshot().Evicted["rs"]; got != 0 {
 			t.Errorf("%s, an hour later: %d", c.what, got)
 		}
+	}
+}
+
+// A pod without a grace period may be gone before its eviction is answered.
+func TestEvictionOfAPodThatIsGoneIsCounted(t *testing.T) {
+	b, c := leavingBook(command.Underutilized, "p1")
+	b.DeletePod(ownedPod("p1", "rs", c.now()))
+	b.Record(command.Outcome{Command: command.Evict{UID: "p1", Owner: "rs", Node: "n"}, At: c.now()})
+	if got := b.Snapshot().Evicted["rs"]; got != 1 {
+		t.Errorf("%d evictions, want 1", got)
+	}
+}
+
+// A replica that has stood by for hours knows no more about the last one than one that has just been started.
+func TestEvictionsBeforeAFailoverAreSupposed(t *testing.T) {
+	b, c := newBook()
+	c.tick(5 * time.Hour)
+	pod := ownedPod("p", "rs", c.now().Add(-10*time.Minute))
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	server := &apiServer{release: make(chan struct{}), items: map[string][]any{"pods": {pod}}}
+	close(server.release)
+	plane := startCache(t, server)
+	if err := b.Watch(t.Context(), plane, []schema.GroupVersionKind{classGVK()}, plane.pods); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Snapshot().Evicted["rs"]; got != 1 {
+		t.Errorf("%d evictions are supposed, want 1", got)
 	}
 }

@@ -69,11 +69,21 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
 	}
 	e := &poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion)}
-	for i := range pool.Spec.Disruption.Budgets {
-		budget, w := budgetOf(&pool.Spec.Disruption.Budgets[i])
-		p.Budgets, e.windows = append(p.Budgets, budget), append(e.windows, w)
-	}
+	e.readBudgets(b.pools[pool.Name])
 	b.putPool(e)
+}
+
+// readBudgets reads the pool's budgets. What old has found out about the times at which they hold is kept if they are the same.
+func (e *poolEntry) readBudgets(old *poolEntry) {
+	budgets := e.object.Spec.Disruption.Budgets
+	if old != nil && reflect.DeepEqual(old.object.Spec.Disruption.Budgets, budgets) {
+		e.pool.Budgets, e.windows = old.pool.Budgets, old.windows
+		return
+	}
+	for i := range budgets {
+		budget, w := budgetOf(&budgets[i])
+		e.pool.Budgets, e.windows = append(e.pool.Budgets, budget), append(e.windows, w)
+	}
 }
 
 // putPool keeps a pool and notes what that means. The lock is held.
@@ -81,6 +91,9 @@ func (b *Book) putPool(e *poolEntry) {
 	name := e.pool.Name
 	old := b.pools[name]
 	b.pools[name] = e
+	if old != nil && old.pool.UID != e.pool.UID {
+		b.forgetNote("NodePool", old.pool.UID)
+	}
 	settled := b.settle(command.KindPool, name)
 	b.wantCatalog(name, e.object.Generation)
 	b.recallJoining(old, e.pool)
@@ -107,6 +120,9 @@ func placing(p *cluster.Pool) cluster.Pool {
 func (b *Book) DeletePool(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e := b.pools[name]; e != nil {
+		b.forgetNote("NodePool", e.pool.UID)
+	}
 	delete(b.pools, name)
 	delete(b.shelf, name)
 	delete(b.holds, name)

@@ -47,6 +47,7 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
 // the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
+	b.start()
 	w := watcher{ctx: ctx, informers: informers}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {

@@ -49,9 +49,13 @@ func budgetOf(in *v1.Budget) (cluster.Budget, window) {
 	return out, w
 }
 
-// foresight is how far ahead the end of windows that overlap is looked for: one that is open for longer counts as one that
-// never closes.
-const foresight = 400 * 24 * time.Hour
+// The end of windows that overlap is looked for over so many of them and so far ahead; one that is open for longer counts as one
+// that never closes, until it is looked at again. The book is locked meanwhile.
+const (
+	foresight = 400 * 24 * time.Hour
+	mostTicks = 1000
+	lookAgain = 24 * time.Hour
+)
 
 // at says whether the window is open, and when that changes; never if that is the zero time. Windows that overlap are one.
 func (w *window) at(now time.Time) (open bool, changes time.Time) {
@@ -59,35 +63,37 @@ func (w *window) at(now time.Time) (open bool, changes time.Time) {
 		return true, time.Time{}
 	}
 	if now.Before(w.from) || !now.Before(w.until) {
-		w.open, w.changes = w.look(now)
-		w.from, w.until = now, w.changes
-		if w.until.IsZero() {
-			w.until = now.Add(24 * time.Hour)
-		}
+		w.open, w.changes, w.until = w.look(now)
+		w.from = now
 	}
 	return w.open, w.changes
 }
 
-func (w *window) look(now time.Time) (open bool, changes time.Time) {
+// look finds out what at tells, and until when that is sure.
+func (w *window) look(now time.Time) (open bool, changes, sure time.Time) {
 	tick := w.next(now.Add(-w.length))
-	if tick.IsZero() || tick.After(now) {
-		return false, tick
+	switch {
+	case tick.IsZero():
+		return false, tick, now.Add(lookAgain)
+	case tick.After(now):
+		return false, tick, tick
 	}
-	for limit := now.Add(foresight); !tick.After(limit); {
+	limit := now.Add(foresight)
+	for n := 0; n < mostTicks && !tick.After(limit); n++ {
 		later := w.lastWithin(tick)
 		if later.Equal(tick) {
-			return true, tick.Add(w.length)
+			return true, tick.Add(w.length), tick.Add(w.length)
 		}
 		tick = later
 	}
-	return true, time.Time{}
+	return true, time.Time{}, cluster.Earlier(tick.Add(w.length), now.Add(lookAgain))
 }
 
 // lastWithin is a late tick, if not always the last, of those that come before the window closes which the tick has opened;
 // the tick itself if there is none.
 func (w *window) lastWithin(tick time.Time) time.Time {
 	end := tick.Add(w.length)
-	for ahead := w.length / 2; ; ahead /= 2 {
+	for ahead := w.length - time.Minute; ; ahead /= 2 {
 		if ahead < 30*time.Second { // ticks are a minute apart at least
 			ahead = 0
 		}

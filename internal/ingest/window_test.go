@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -93,5 +94,66 @@ func TestWindowsAgreeWithTheClockOnTheWall(t *testing.T) {
 				t.Fatalf("at %s: open %v, want %v", at.In(zone), open, want)
 			}
 		}
+	}
+}
+
+// counted counts how often a schedule is asked.
+type counted struct {
+	cron.Schedule
+	asked *int
+}
+
+func (c counted) Next(t time.Time) time.Time { *c.asked++; return c.Schedule.Next(t) }
+
+// However often windows overlap, it is soon known that they are open; and what is not known that far ahead is asked again in time.
+func TestWindowsAreFoundInAFewSteps(t *testing.T) {
+	now := time.Date(2026, 6, 1, 0, 10, 30, 0, time.UTC)
+	for _, length := range []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 30 * 24 * time.Hour} {
+		for _, schedule := range []string{"* * * * *", "CRON_TZ=Europe/Berlin * * * * *"} {
+			_, w := budgetOf(&v1.Budget{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: length}})
+			asked := 0
+			w.schedule = counted{w.schedule, &asked}
+			if open, changes := w.at(now); !open || !changes.IsZero() || asked > 3000 {
+				t.Errorf("%s for %s: open %v until %v, after %d questions", schedule, length, open, changes, asked)
+			}
+		}
+	}
+	// Every minute until noon: that is less than a day, and more steps than are looked ahead from the morning before.
+	schedule := "* 0-11 1 6 *"
+	_, w := budgetOf(&v1.Budget{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Minute}})
+	schedule = "* * 1-2 6 *"
+	_, two := budgetOf(&v1.Budget{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Minute}})
+	for at := now; at.Before(now.Add(3 * 24 * time.Hour)); at = at.Add(10 * time.Minute) {
+		if open, _ := w.at(at); open != (at.Day() == 1 && at.Hour() < 12) {
+			t.Fatalf("half a day, at %s: open %v", at, open)
+		}
+		if open, _ := two.at(at); open != (at.Day() <= 2) {
+			t.Fatalf("two days, at %s: open %v", at, open)
+		}
+	}
+}
+
+// Pools are written often, their status above all: what is known of their windows is kept for as long as their budgets are.
+func TestWindowsOutliveAWriteOfThePool(t *testing.T) {
+	b, _ := newBook()
+	schedule := "* * * * *"
+	pool := func(nodes string, generation int64) *v1.NodePool {
+		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: generation}}
+		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: nodes, Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Hour}}}
+		return p
+	}
+	b.SetPool(pool("1", 1))
+	b.Snapshot()
+	known := b.pools["p"].windows[0].until
+	b.SetPool(pool("1", 2))
+	if got := b.pools["p"].windows[0].until; known.IsZero() || !got.Equal(known) {
+		t.Errorf("known until %v, and %v after a write", known, got)
+	}
+	if got := b.Snapshot().Pool("p").Budgets; len(got) != 1 || !got[0].Active || got[0].Nodes != 1 {
+		t.Errorf("budgets %+v", got)
+	}
+	b.SetPool(pool("2", 3))
+	if got := b.Snapshot().Pool("p").Budgets[0].Nodes; got != 2 {
+		t.Errorf("the budget is %d, want 2", got)
 	}
 }

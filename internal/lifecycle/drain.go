@@ -55,7 +55,7 @@ func (p *parting) drain() (left int) {
 func (p *parting) dismiss() {
 	for _, pod := range p.s.PodsOn(p.n.Name) {
 		if pod.Deleting.IsZero() && !pod.Mirror && !pod.Daemon && !pod.StaysThroughDrain {
-			p.step.do(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: p.n.Name, Now: true, Grace: time.Second})
+			p.step.do(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: p.n.Name, Now: true, Grace: time.Second})
 		}
 	}
 }
@@ -102,7 +102,7 @@ func stuck(p *cluster.Pod, now time.Time) bool {
 // ask asks pods to leave. A pod that does not want to be disturbed is left alone until that ends or its last call comes.
 func (p *parting) ask(pods []*cluster.Pod) {
 	for _, pod := range pods {
-		evict := command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: p.n.Name}
+		evict := command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: p.n.Name}
 		switch {
 		case !pod.Deleting.IsZero():
 			p.step.wake(pod.Deleting.Add(pod.Grace + stuckAfter))

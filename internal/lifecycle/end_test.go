@@ -208,3 +208,21 @@ func TestTimeoutsOfAPool(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Whoever counts evictions by workload may learn of one when the pod is gone: the command says whose it was.
+func TestEvictionsNameTheWorkload(t *testing.T) {
+	s, c, _ := leaving()
+	s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "a", Owner: "rs"}}
+	for _, at := range []time.Time{{}, noon} { // asked, and told
+		c.Deadline = at
+		found := false
+		for _, cmd := range Next(s.Seal(), Settings{}).Commands {
+			if evict, ok := cmd.(command.Evict); ok {
+				found = evict.Owner == "rs" && evict.Now == !at.IsZero()
+			}
+		}
+		if !found {
+			t.Errorf("by %v: no eviction of the workload's pod", at)
+		}
+	}
+}

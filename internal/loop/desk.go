@@ -2,6 +2,7 @@ package loop
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -26,6 +27,8 @@ const (
 	// landing is for how long at most a search waits until the pods that were moved are where they go: only then it is known
 	// which nodes they have left with too little.
 	landing = time.Minute
+	// shelfLife is for how long what was found may wait for a plan that looks at it.
+	shelfLife = 10 * time.Second
 	// lastResort is how long a search may be trusted if anything at all has changed since.
 	lastResort = 10 * time.Minute
 )
@@ -35,7 +38,7 @@ const (
 // passes. Its clock is the snapshots'.
 type desk struct {
 	searching bool
-	found     *finding // not handed to a pass yet
+	found     *finding // not looked at by a plan yet
 
 	last finding // without the snapshot
 	seen uint64  // what mattered when the last search looked
@@ -53,6 +56,8 @@ type finding struct {
 	snapshot *cluster.Snapshot
 	proposal disrupt.Proposal
 	took     time.Duration
+	// offered is when it was handed to a pass first.
+	offered time.Time
 }
 
 // matters is the revision of the latest change that a search depends on.
@@ -108,11 +113,23 @@ func (d *desk) done(f finding, busy time.Duration) {
 	d.next = f.snapshot.Now.Add(4 * busy) // a quarter of the time at most
 }
 
-// take hands out what was found, once.
+// take hands out what was found.
 func (d *desk) take() *finding {
 	f := d.found
 	d.found = nil
 	return f
+}
+
+// keep takes back what a plan has not looked at, for the next one. What gets too old is searched for again.
+func (d *desk) keep(f *finding, now time.Time) {
+	if f.offered.IsZero() {
+		f.offered = now
+	}
+	if now.Before(f.offered.Add(shelfLife)) {
+		d.found = f
+		return
+	}
+	d.again = now
 }
 
 // used takes in what a plan made of a proposal.
@@ -171,6 +188,11 @@ func unplanned(s *cluster.Snapshot, p *plan.Plan) bool {
 
 // moving reports whether pods are on their way because their nodes are taken away to save money.
 func moving(s *cluster.Snapshot) bool {
+	for key := range s.Busy {
+		if strings.HasPrefix(key, command.Fence{}.Key()) { // some are about to be
+			return true
+		}
+	}
 	for _, c := range s.Claims {
 		reason := c.Condition(cluster.DisruptionReason)
 		if reason.Status != cluster.True || reason.Reason != string(command.Underutilized) {
@@ -207,7 +229,7 @@ func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 	}
 	l.desk.searching = true
 	if l.findings != nil {
-		go func() { l.findings <- l.look() }() // there is room for the only one
+		l.acts.Go(func() { l.findings <- l.look() }) // there is room for the only one
 		return
 	}
 	l.desk.done(l.look(), 0) // whose clock it is decides how long things take

@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,8 +32,13 @@ func amounts(cpu, memory string) corev1.ResourceList {
 // wasteful is a book with large nodes that carry one small pod each.
 func wasteful(t *testing.T, count int) *ingest.Book {
 	t.Helper()
+	return wastefulAt(t, time.Now, count)
+}
+
+func wastefulAt(t *testing.T, now func() time.Time, count int) *ingest.Book {
+	t.Helper()
 	class := cluster.ClassRef{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"}
-	book := ingest.New(time.Now, validate.Labels{}, []cluster.ClassRef{class})
+	book := ingest.New(now, validate.Labels{}, []cluster.ClassRef{class})
 	book.SetNodeClass(class, cluster.NodeClassState{Ready: true, Generation: 1})
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
 	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind, Name: class.Name}
@@ -110,5 +117,110 @@ func TestWhatIsFoundIsBegun(t *testing.T) {
 			return
 		}
 		a.end <- nil
+	}
+}
+
+// A pod that comes while the search runs opens a batch window. What was found is begun when it closes, and told once.
+func TestWhatIsFoundWaitsForThePodsToBeCounted(t *testing.T) {
+	now := time.Now()
+	book := wastefulAt(t, func() time.Time { return now }, 12)
+	told := &teller{silent: silent{done: make(chan command.Outcome, 100)}}
+	l := &Loop{World: book, Observer: told, Policy: plan.Policy{BatchIdle: time.Second, BatchMax: 30 * time.Second, Disrupt: disrupt.Settings{
+		MinSaving: 0.05, BalancedK: 2, SpotTypes: 15, ReplacementTimeout: time.Minute, DriftWatch: time.Minute,
+	}}}
+	fences := 0
+	pass := func() {
+		l.Pass(func(_ *cluster.Snapshot, c command.Command) {
+			if f, ok := c.(command.Fence); ok && f.Move != "" {
+				fences++
+			}
+		})
+	}
+	comes := func(name string) { book.SetPod(looking(name)) }
+	pass()
+	now = now.Add(calm)
+	pass()
+	if l.desk.found == nil || len(l.desk.found.proposal.Moves) == 0 {
+		t.Fatal("nothing was found")
+	}
+	comes("p")
+	if pass(); fences != 0 || l.desk.found == nil || l.desk.idle != 0 {
+		t.Fatalf("while pods are counted: %d fences, kept %v, idle %d", fences, l.desk.found != nil, l.desk.idle)
+	}
+	for i := range 12 { // more come, for longer than what was found keeps
+		now = now.Add(900 * time.Millisecond)
+		comes(fmt.Sprint("p", i))
+		pass()
+	}
+	if fences != 0 || l.desk.found != nil || l.desk.idle != 0 || l.desk.again.After(now) || told.count() != 1 {
+		t.Errorf("after a while: %d fences, kept %v, idle %d, again at %v, told %d times", fences, l.desk.found != nil, l.desk.idle, l.desk.again, told.count())
+	}
+	now = now.Add(1100 * time.Millisecond)
+	pass() // the window closes, and it is searched again at once
+	if l.desk.found == nil {
+		t.Fatal("it was not searched again")
+	}
+	comes("last")
+	pass()
+	now = now.Add(1100 * time.Millisecond)
+	if pass(); fences == 0 || told.count() != 2 {
+		t.Errorf("%d fences, told %d times", fences, told.count())
+	}
+}
+
+// looking is a pod that has no place and can't have one.
+func looking(name string) *corev1.Pod {
+	controls := true
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Namespace: "d", Name: name, OwnerReferences: []metav1.OwnerReference{{UID: "x", Controller: &controls}}}}
+	pod.Spec.NodeSelector = map[string]string{"no": "such"}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	return pod
+}
+
+// slow is a world whose snapshot for the first search comes when it is let. Each pass takes one: what is more is for a search.
+type slow struct {
+	*ingest.Book
+	passes, snapshots  atomic.Int32
+	first              sync.Once
+	searching, release chan struct{}
+}
+
+func (w *slow) Snapshot() *cluster.Snapshot {
+	if w.snapshots.Add(1) > w.passes.Load() {
+		w.first.Do(func() {
+			close(w.searching)
+			<-w.release
+		})
+	}
+	return w.Book.Snapshot()
+}
+
+// passCounter tells the world how many passes there were.
+type passCounter struct {
+	silent
+	w *slow
+}
+
+func (c passCounter) Planning() { c.w.passes.Add(1) }
+
+func TestStopWaitsForTheSearch(t *testing.T) {
+	book := ingest.New(time.Now, validate.Labels{}, nil)
+	book.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	w := &slow{Book: book, searching: make(chan struct{}), release: make(chan struct{})}
+	l := &Loop{World: w, Observer: passCounter{w: w}, Policy: plan.Policy{BatchIdle: time.Second, BatchMax: time.Second}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { _ = l.Run(ctx); close(ended) }()
+	next(t, w.searching, "the search")
+	stop()
+	select {
+	case <-ended:
+		t.Error("the loop has ended while a search was under way")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(w.release)
+	next(t, ended, "the end")
+	if l.desk.searching {
+		t.Error("a loop that has ended is still searching")
 	}
 }

@@ -81,11 +81,14 @@ type Loop struct {
 	findings chan finding
 }
 
-// Run is the main loop. It returns when the context ends and every command under way has come to its end.
+// Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
 	l.hands, l.clerks, l.ushers = make(chan struct{}, hands), make(chan struct{}, clerks), make(chan struct{}, ushers)
 	l.findings = make(chan finding, 1)
-	defer l.acts.Wait()
+	defer func() {
+		l.acts.Wait()
+		l.desk.searching, l.findings = false, nil // nobody waits for what was found last
+	}()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
@@ -124,7 +127,9 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	var proposal *disrupt.Proposal
 	if found != nil {
 		proposal = &found.proposal
-		l.Observer.Searched(found.snapshot, proposal, found.took)
+		if found.offered.IsZero() {
+			l.Observer.Searched(found.snapshot, proposal, found.took)
+		}
 	}
 	began := time.Now()
 	s := l.World.Snapshot()
@@ -144,8 +149,12 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		l.World.Begin(c)
 		begin(s, c)
 	}
-	if found != nil {
+	switch {
+	case found == nil:
+	case p.Looked:
 		l.desk.used(found, &p, s.Now)
+	default: // pods are being counted, or pools wait for what they can buy
+		l.desk.keep(found, s.Now)
 	}
 	l.search(s, &p)
 	return p

@@ -72,6 +72,7 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 		o.events.placed(p)
 	}
 	o.decided(s, p)
+	o.passed(s, p.Passed)
 	o.events.stays(s, o.state.search.Load())
 	for _, news := range [][]cluster.Note{notes, s.Notes, p.Notes} {
 		o.logNotes(o.events.noted(news))

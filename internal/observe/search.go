@@ -16,6 +16,8 @@ type search struct {
 	took  time.Duration
 	moves []found
 	stays []stayed // sorted by claim
+	// passed are those of them that a move was found for which was not begun; earlier are the last search's.
+	passed, earlier []stayed
 	// budgets are what the budgets of pools say that are a reason.
 	budgets map[string]string
 }
@@ -25,6 +27,8 @@ type stayed struct {
 	disrupt.Stay
 	pool  string
 	since time.Time
+	// found says that it is in a move that was found and not begun.
+	found bool
 }
 
 // found is a move that was found.
@@ -37,6 +41,9 @@ type found struct {
 // newSearch takes in a proposal; last is what the search before it came to, or nil.
 func newSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at time.Time, last *search) *search {
 	out := &search{at: at, took: took, budgets: make(map[string]string)}
+	if last != nil {
+		out.earlier = last.passed
+	}
 	for _, m := range p.Moves {
 		f := found{Move: m}
 		f.nodes, f.pools = whoGoes(s, m.Claims)
@@ -44,29 +51,36 @@ func newSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at 
 		out.moves = append(out.moves, f)
 	}
 	for _, st := range p.Stays {
-		one := stayed{Stay: st, since: last.since(&st, at)}
-		if c := s.Claim(st.Claim); c != nil {
-			one.pool = c.Pool
+		one := stayed{Stay: st, since: at}
+		if last != nil {
+			one.since = since(last.stays, &st, at)
 		}
-		if st.Why == disrupt.BudgetBlocks && out.budgets[one.pool] == "" {
-			if pool := s.Pool(one.pool); pool != nil {
-				out.budgets[one.pool] = disrupt.BudgetLine(s, pool, command.Underutilized)
-			}
-		}
-		out.stays = append(out.stays, one)
+		out.add(s, one)
 	}
-	slices.SortFunc(out.stays, func(a, b stayed) int { return strings.Compare(a.Claim, b.Claim) })
+	slices.SortFunc(out.stays, byClaim)
 	return out
 }
 
-// since is since when the node has stayed for the same reason: now, unless the last search said so, too.
-func (sr *search) since(st *disrupt.Stay, now time.Time) time.Time {
-	if sr == nil {
-		return now
+func byClaim(a, b stayed) int { return strings.Compare(a.Claim, b.Claim) }
+
+// add adds a node that stays.
+func (sr *search) add(s *cluster.Snapshot, one stayed) {
+	if c := s.Claim(one.Claim); c != nil {
+		one.pool = c.Pool
 	}
-	i, ok := slices.BinarySearchFunc(sr.stays, st.Claim, func(a stayed, claim string) int { return strings.Compare(a.Claim, claim) })
-	if ok && sr.stays[i].Why == st.Why {
-		return sr.stays[i].since
+	if one.Why == disrupt.BudgetBlocks && sr.budgets[one.pool] == "" {
+		if pool := s.Pool(one.pool); pool != nil {
+			sr.budgets[one.pool] = disrupt.BudgetLine(s, pool, command.Underutilized)
+		}
+	}
+	sr.stays = append(sr.stays, one)
+}
+
+// since is since when the node has stayed for the same reason: now, unless it did already.
+func since(before []stayed, st *disrupt.Stay, now time.Time) time.Time {
+	i, ok := slices.BinarySearchFunc(before, st.Claim, func(a stayed, claim string) int { return strings.Compare(a.Claim, claim) })
+	if ok && before[i].Why == st.Why {
+		return before[i].since
 	}
 	return now
 }
@@ -92,7 +106,7 @@ func (sr *search) candidates() int {
 		count += len(sr.moves[i].Claims)
 	}
 	for i := range sr.stays {
-		if weighed(sr.stays[i].Why) {
+		if !sr.stays[i].found && weighed(sr.stays[i].Why) {
 			count++
 		}
 	}

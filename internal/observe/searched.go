@@ -125,8 +125,17 @@ func (o *Observer) logSearch(s *cluster.Snapshot, sr *search) {
 		counts = append(counts, why, byWhy[why])
 	}
 	closer.Info("nodes stay", counts...)
-	for i := range sr.stays {
-		st := &sr.stays[i]
+	o.logStays(sr, sr.stays)
+}
+
+// logStays writes of some nodes why they stay, to those who look closer.
+func (o *Observer) logStays(sr *search, list []stayed) {
+	closer := o.log.V(1)
+	if !closer.Enabled() {
+		return
+	}
+	for i := range list {
+		st := &list[i]
 		if o.events.stayed.learn(st.Claim, o.events.stayed.hash(string(st.Why)+st.Pod+st.Guard)) {
 			closer.Info("node stays", "NodeClaim", st.Claim, "Node", st.Node, "NodePool", st.pool, "reason", st.Why, "detail", sr.text(st))
 		}

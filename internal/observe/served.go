@@ -22,7 +22,8 @@ type report struct {
 	Stays      []servedStay  `json:"stays"`
 }
 
-// servedMove is a move that the last search has found, whether it was begun or not.
+// servedMove is a move that the last search has found, whether it was begun or not: the nodes of one that was not are among
+// those that stay.
 type servedMove struct {
 	Move           string   `json:"move"`
 	Command        string   `json:"command"`

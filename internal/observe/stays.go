@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // teller tells nodes why they stay, a few at a time: there may be thousands, and it is no hurry. Only the loop's own goroutine
@@ -59,6 +60,9 @@ func (e *events) stays(s *cluster.Snapshot, sr *search) {
 
 // stay tells one node and its claim; it reports false if there is no room for more events of the kind.
 func (e *events) stay(s *cluster.Snapshot, sr *search, st *stayed) bool {
+	if st.Why == disrupt.DryRun {
+		return true // it is told what would be done instead
+	}
 	c := s.Claim(st.Claim)
 	if c == nil || c.UID == "" || !c.Deleting.IsZero() || c.Move != "" {
 		return true // it is no longer news

@@ -113,7 +113,7 @@ func stillDue(s *cluster.Snapshot, c command.DeleteClaim) bool {
 	}
 	switch c.Reason {
 	case command.Empty:
-		return stillEmpty(s, c.Claim)
+		return stillEmpty(s, c.Claim) || n == nil && claim.Replaces != "" && !claim.Is(cluster.Registered) && !awaited(s, claim.Replaces)
 	case command.Underutilized, command.Drifted, command.Expired: // what goes in no move any more has been opened again
 		return false
 	case command.NodeMissing:

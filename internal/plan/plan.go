@@ -73,7 +73,8 @@ type Plan struct {
 	Begun   []disrupt.Move
 	GivenUp []disrupt.GivenUp
 	Would   []disrupt.Move
-	// Passed are moves that a search has found and that are not begun.
+	// Looked says that the plan has looked at what a search has found. Passed are the moves of it that are not begun.
+	Looked bool
 	Passed []disrupt.GivenUp
 	memory memory
 	// WakeAt is when to plan again even if nothing changes; zero for never.
@@ -93,7 +94,8 @@ type memory struct {
 
 // Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
 // again. It never changes the answer. found is what a search for cheaper nodes has found since the last
-// plan, or nil; it may be a little older than the snapshot, and is verified like everything else.
+// plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
+// it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
 	p := Plan{Rev: s.Rev, Now: s.Now}
 	if before != nil {
@@ -107,6 +109,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	}
 	p.add(lifecycle.Orphans(s))
 	p.shareEvictions(s)
+	p.largestFirst(s)
 
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
 	overlay := s.Plain()
@@ -124,6 +127,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them.
 	if closed {
+		p.Looked = found != nil
 		p.disrupt(s, policy, found)
 	}
 
@@ -131,8 +135,8 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	p.take(disrupt.Repair(s, policy.Repair))
 	if policy.StaticCapacity {
 		p.take(disrupt.Static(s, policy.Schedule))
-		p.spareLaunches()
 	}
+	p.spareLaunches()
 	p.keepLimits(s)
 
 	// 5. Claims and pools tell what there is and what is wrong.
@@ -178,7 +182,7 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 		before := m.placement
 		settings.Before = &before
 	}
-	p.Placement = schedule.Place(o, settings)
+	p.Placement = trustMoves(o, settings, schedule.Place(o, settings))
 	m.known, m.placement, m.demand, m.supply = true, p.Placement, demand, supply
 }
 

@@ -260,9 +260,10 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	if !ok || claim.DeletionTimestamp != nil || !voluntaryReason(c.Reason) {
 		return
 	}
-	j.voluntary[claim.UID] = !r.stale
-	if r.stale {
-		return
+	initialized := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized)
+	j.voluntary[claim.UID] = initialized && !r.stale
+	if r.stale || !initialized {
+		return // budgets are about nodes that take pods; a claim that was made in vain is none
 	}
 	j.leaving(r, claim, c.Reason)
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])

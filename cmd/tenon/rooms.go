@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/tenon-sh/tenon/cloudprovider/kwok"
+	"github.com/tenon-sh/tenon/internal/actuate"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/loop"
+	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// addController adds the loop, and what feeds it, to the manager: both run on the elected replica only. The caches are
+// filled on every replica.
+func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, reign *term, o *options) error {
+	repair := o.repairSettings(cloud.RepairPolicies())
+	book, err := newBook(cloud, o, repair)
+	if err != nil {
+		return err
+	}
+	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
+		return err
+	}
+	pods, err := podLister(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	observer, err := addObserver(mgr, cloud, o)
+	if err != nil {
+		return err
+	}
+	ready := &readiness{}
+	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
+		return err
+	}
+	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
+		return err
+	}
+	watched := observe.NewCloud(cloud, metrics.Registry, time.Now)
+	main := &loop.Loop{
+		World: book, Leads: reign.holds, Observer: observer, Policy: o.policy(repair),
+		Actor: &actuate.Actor{
+			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
+		},
+	}
+	if o.disableElection {
+		main.Leads = nil
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses(), pods); err != nil {
+			return err
+		}
+		return runAll(ctx, main.Run,
+			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
+			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
+			func(ctx context.Context) error {
+				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
+			})
+	}))
+}
+
+// newBook makes the memory, empty.
+func newBook(cloud *kwok.Provider, o *options, repair disrupt.RepairSettings) (*ingest.Book, error) {
+	labels, err := providerLabels(cloud)
+	if err != nil {
+		return nil, err
+	}
+	book := ingest.New(time.Now, labels, classKinds(cloud))
+	book.SpreadByDefault(o.defaultSpread)
+	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
+	book.WatchHealth(conditionTypes(repair.Policies)...)
+	return book, nil
+}
+
+// addObserver adds what tells people to the manager.
+func addObserver(mgr manager.Manager, cloud *kwok.Provider, o *options) (*observe.Observer, error) {
+	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
+	if err := mgr.Add(events); err != nil {
+		return nil, err
+	}
+	observer := observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
+		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
+	})
+	for path, page := range decisions(o, observer) {
+		if err := mgr.AddMetricsServerExtraHandler(path, page); err != nil {
+			return nil, err
+		}
+	}
+	return observer, nil
+}
+
+// decisions serves why nodes stay on the metrics port if that is asked for: it names pods and nodes, and goes through all of them.
+func decisions(o *options, observer *observe.Observer) map[string]http.Handler {
+	if !o.enableProfiling || o.metricsPort == 0 {
+		return nil
+	}
+	return map[string]http.Handler{observe.DisruptionPath: observer.Disruption()}
+}
+
+// policy is what plans go by.
+func (o *options) policy(repair disrupt.RepairSettings) plan.Policy {
+	return plan.Policy{
+		BatchIdle: o.batchIdle, BatchMax: o.batchMax,
+		Lifecycle: lifecycle.Settings{
+			LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout, InitializationTimeout: o.initTimeout,
+		},
+		Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates[gateStaticCapacity], Repair: repair,
+		Disrupt:  o.disruption.settings(o.gates[gateSpotToSpot]),
+		Schedule: schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
+	}
+}

@@ -1,0 +1,97 @@
+package disrupt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+func TestTheCheapestNodesThatHelpStay(t *testing.T) {
+	web, db := &cluster.PodClass{Key: "web"}, &cluster.PodClass{Key: "db"}
+	s := quiet(0)
+	g := &group{id: "underutilized-x", reason: command.Underutilized}
+	add := func(name string, price float64, classes ...*cluster.PodClass) {
+		n := &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true}
+		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: n.ProviderID, Price: price}
+		s.Nodes, s.Claims = append(s.Nodes, n), append(s.Claims, c)
+		for i, class := range classes {
+			s.Pods = append(s.Pods, &cluster.Pod{UID: name + string(rune('a'+i)), Name: name, Node: name, Owner: "o", Class: class, Phase: "Running"})
+		}
+		g.nodes = append(g.nodes, Candidate{Claim: c, Node: n, Pool: s.Pools[0], Price: price})
+	}
+	add("n1", 0.40, web, web)
+	add("n2", 0.10, web)
+	add("n3", 0.20, db)
+	s.Seal()
+	for i, p := range s.Pods {
+		st := seat{pod: p, rank: ready}
+		if i == 0 { // a web pod of the dearest node has no place: that of another will do
+			st.rank = wished
+		}
+		g.seats = append(g.seats, st)
+	}
+	d := &desk{s: s}
+	b := &bundle{groups: []*group{g}}
+	got := d.holdouts(b, wished)
+	if len(got) != 1 || got[0].candidate().Claim.Name != "n2" {
+		t.Fatalf("%v stay, want the cheapest node with a pod of the kind", got)
+	}
+	g.seats[1].rank, g.seats[2].rank = wished, wished
+	if got = d.holdouts(b, wished); len(got) != 2 {
+		t.Errorf("%d nodes stay for three pods, want the two that have them", len(got))
+	}
+
+	d.shrink(b, []holdout{{g, 1}}, NothingCheaper)
+	if len(g.nodes) != 2 || g.over != "" || len(d.dropped) != 1 || d.dropped[0].node.Claim.Name != "n2" || !d.dropped[0].rest {
+		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(g.nodes), g.over, d.dropped)
+	}
+	s.Claims[2].Price = 1 // as if it had been made for the move
+	b.made = []*cluster.Claim{s.Claims[2]}
+	d.shrink(b, []holdout{{g, 1}}, NothingCheaper)
+	if g.over != NothingCheaper || !g.rest {
+		t.Errorf("what is left saves nothing: over is %q", g.over)
+	}
+}
+
+func TestWhatWasMadeInVainGoesAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *cluster.Snapshot, c *cluster.Claim)
+		want   bool
+	}{
+		{"nobody waits for it", func(*cluster.Snapshot, *cluster.Claim) {}, true},
+		{"its move goes on", func(s *cluster.Snapshot, c *cluster.Claim) { s.Claims[1].Move = c.Replaces }, false},
+		{"it was made for pods", func(_ *cluster.Snapshot, c *cluster.Claim) { c.Replaces = "" }, false},
+		{"a pod is on its way", func(s *cluster.Snapshot, _ *cluster.Claim) {
+			s.Pods = append(s.Pods, &cluster.Pod{UID: "p", Name: "p", Owner: "o", Class: &cluster.PodClass{Key: "web"}, Phase: "Pending"})
+		}, false},
+		{"a fence is being put up", func(s *cluster.Snapshot, _ *cluster.Claim) {
+			s.Busy = map[string]bool{command.Fence{Node: "old"}.Key(): true}
+		}, false},
+	} {
+		s := quiet(0)
+		p := s.Pools[0]
+		p.ConsolidateAfter = cluster.Wait{For: time.Hour}
+		p.Budgets = nil
+		up := []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True},
+			{Type: cluster.Initialized, Status: cluster.True, Since: s.Now.Add(-time.Second)}}
+		for _, name := range []string{"new", "old"} {
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
+			s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: p.Name, ProviderID: "cloud://" + name, Created: s.Now.Add(-time.Minute), Conditions: up})
+		}
+		s.Claims[0].Replaces = MoveID(command.Underutilized, []string{"old"})
+		s.Claims[1].LastPodEvent = s.Now
+		c.change(s, s.Claims[0])
+		s.Seal()
+		fenced := false
+		for _, cmd := range Empty(s, nil, time.Minute).Commands {
+			f, ok := cmd.(command.Fence)
+			fenced = fenced || ok && f.Node == "new"
+		}
+		if fenced != c.want {
+			t.Errorf("%s: it goes at once: %v, want %v", c.name, fenced, c.want)
+		}
+	}
+}
