@@ -115,7 +115,7 @@ type Node struct {
 	// Cordoned nodes take no new pods.
 	Cordoned bool
 	Ready    bool
-	// ReadySince is when its kubelet last said something else about that than before; zero if it is not known.
+	// ReadySince is when we saw that change last; zero if it is not known.
 	ReadySince   time.Time
 	DoNotDisrupt bool
 	DoNotRepair  bool

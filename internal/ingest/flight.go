@@ -15,6 +15,9 @@ const (
 	// would be given a second node.
 	createSettleFor = 5 * time.Minute
 
+	// tellSettleFor is the same for a pod that was told its node: its node is kept closed meanwhile.
+	tellSettleFor = 5 * time.Second
+
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
 	// lastEviction bounds the wait of an eviction: a disruption budget may allow it at any moment.
@@ -69,8 +72,11 @@ func (b *Book) Record(o command.Outcome) {
 		return
 	}
 	f := &flight{command: o.Command, until: o.At.Add(settleFor)}
-	if _, create := o.Command.(command.CreateClaim); create {
+	switch o.Command.(type) {
+	case command.CreateClaim:
 		f.until = o.At.Add(createSettleFor)
+	case command.Nominate, command.Bind:
+		f.until = o.At.Add(tellSettleFor)
 	}
 	for _, w := range o.Writes {
 		if !b.shown(w) {

@@ -44,6 +44,14 @@ func (b *Book) SetNode(node *corev1.Node) {
 	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
 	b.readConditions(n, node.Status.Conditions)
 	old := b.nodes[n.Name]
+	if old != nil { // by our own clock: a machine's may be wrong
+		n.ReadySince = old.node.ReadySince
+		if old.node.Ready != n.Ready {
+			n.ReadySince = b.now()
+		}
+	} else if n.ReadySince.After(b.now()) {
+		n.ReadySince = b.now()
+	}
 	if opens(old, n) {
 		b.stir(true)
 	}

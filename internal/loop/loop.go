@@ -24,6 +24,8 @@ const (
 	// clerks is how many of those commands that only write down what has happened are: no pod waits for them, and they must
 	// not keep the hands from those that pods wait for.
 	clerks = 16
+	// ushers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind launches.
+	ushers = 64
 	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
 	longestTry = time.Minute
 	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
@@ -67,15 +69,15 @@ type Loop struct {
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
 
-	hands, clerks chan struct{}
-	acts          sync.WaitGroup
+	hands, clerks, ushers chan struct{}
+	acts                  sync.WaitGroup
 	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
 }
 
 // Run is the main loop. It returns when the context ends and every command under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
-	l.hands, l.clerks = make(chan struct{}, hands), make(chan struct{}, clerks)
+	l.hands, l.clerks, l.ushers = make(chan struct{}, hands), make(chan struct{}, clerks), make(chan struct{}, ushers)
 	defer l.acts.Wait()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -178,6 +180,8 @@ func (l *Loop) freeHands(c command.Command) chan struct{} {
 	switch c.(type) {
 	case command.SetClaim, command.SetPool:
 		return l.clerks
+	case command.Nominate, command.Bind, command.Register:
+		return l.ushers
 	}
 	return l.hands
 }

@@ -42,7 +42,8 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
-		return awaits(s, c.UID) && (c.Node == "" || s.Node(c.Node) != nil)
+		n := s.Node(c.Node)
+		return awaits(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
 	case command.Bind:
 		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
 		return awaits(s, c.UID) && n != nil && !n.Ready

@@ -14,12 +14,8 @@ import (
 // guidedAtOnce bounds how many pods are being nominated or bound at the same time: they must not crowd out what makes nodes.
 const guidedAtOnce = 50
 
-// notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for. uninitialized is that of
-// a node which its cloud's controller has not looked at.
-const (
-	notReady      = "node.kubernetes.io/not-ready"
-	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
-)
+// notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for.
+const notReady = "node.kubernetes.io/not-ready"
 
 // guide sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new nodes as it
 // likes, and pods that it keeps for last may find no room where room was planned for them.

@@ -15,7 +15,7 @@ const (
 	// bootFor is how long after its coming a node may be kept closed because its kubelet is not up.
 	bootFor = time.Minute
 	// closedFor is how long a node whose kubelet is up may be kept closed until it is its turn.
-	closedFor = 20 * time.Second
+	closedFor = 10 * time.Second
 	// reach is how many pods can be told in good time. Nodes whose turn is later are not kept closed: in such a crowd waiting
 	// would cost more than a pod in the wrong place.
 	reach = 500
@@ -25,9 +25,9 @@ const (
 	turnTakes = 200 * time.Millisecond
 	tryTakes  = 5 * time.Millisecond
 	// stillFor is how long no sign of kube-scheduler must have been seen for it to be done; rushFor is how long it may be at it
-	// before that is taken for its usual state.
+	// before that is taken for its usual state, and how long the first in line waits for that at most.
 	stillFor = 100 * time.Millisecond
-	rushFor  = 3 * time.Second
+	rushFor  = 2 * time.Second
 )
 
 // gate is a node that is closed and would be opened by its registration. Pods are told of it before.
@@ -61,9 +61,11 @@ func (g *guide) count(pod *cluster.Pod, node string, told bool) {
 		at.lowest, at.highest = pod.Class.Priority, pod.Class.Priority
 	}
 	at.lowest, at.highest = min(at.lowest, pod.Class.Priority), max(at.highest, pod.Class.Priority)
-	if told {
+	_, failing := g.s.Retry[command.Nominate{UID: pod.UID}.Key()]
+	switch {
+	case told:
 		at.told++
-	} else {
+	case !failing: // whoever can't be told must not keep the others waiting
 		at.untold++
 	}
 }
@@ -76,7 +78,7 @@ func (g *guide) count(pod *cluster.Pod, node string, told bool) {
 func (p *Plan) takeTurns(g *guide) {
 	closed, line, opening := g.lineUp(p)
 	turn := line[:turnSize(line)]
-	restless := g.restless(p)
+	restless := g.restless(p) && !g.waitedEnough(line)
 	now := make(map[string]bool)
 	untold := 0
 	for _, at := range turn {
@@ -127,7 +129,7 @@ func (g *guide) lineUp(p *Plan) (closed map[string]bool, line []*gate, opening b
 		case g.s.Busy[command.Register{Claim: at.claim.Name}.Key()]:
 			opening = true
 		case !g.s.Now.Before(until), until.After(g.s.Now.Add(2 * bootFor)): // clocks that differ must not keep it closed
-		case up(at.node):
+		case up(at):
 			line = append(line, at)
 			p.WakeAt = cluster.Earlier(p.WakeAt, until)
 		default:
@@ -140,31 +142,43 @@ func (g *guide) lineUp(p *Plan) (closed map[string]bool, line []*gate, opening b
 	})
 	pods := 0
 	for i, at := range line {
-		if pods += at.told + at.untold; pods > reach {
-			return closed, line[:max(i, 1)], opening
+		if pods += at.told + at.untold; pods > reach && i > 0 {
+			return closed, nil, opening // who comes later would open first and keep kube-scheduler busy: nobody waits
 		}
 	}
 	return closed, line, opening
 }
 
-// opensBy is when a node opens at the latest.
+// opensBy is when a node opens at the latest: long before it would be given up for not having registered.
 func (g *guide) opensBy(at *gate) time.Time {
 	n := at.node
-	if n.Ready {
-		since := n.Created
-		if n.ReadySince.After(since) {
-			since = n.ReadySince
-		}
-		return since.Add(closedFor)
-	}
-	if g.binding || len(at.claim.StartupTaints) > 0 || g.needsOpening(at) {
-		return time.Time{} // pods are bound before the kubelet is up; or it is not registration that opens the node
+	if len(at.claim.StartupTaints) > 0 {
+		return time.Time{} // it is not registration that opens the node
 	}
 	until := n.Created.Add(bootFor)
+	switch {
+	case n.Ready:
+		until = g.upSince(n).Add(closedFor)
+	case g.binding || g.needsOpening(at):
+		return time.Time{} // pods are bound before the kubelet is up, or it needs the registration to come up
+	}
 	if deadline := at.claim.Condition(cluster.Launched).Since.Add(g.patience(at.claim) / 2); deadline.Before(until) {
 		until = deadline
 	}
 	return until
+}
+
+// upSince is when the node became ready, as we saw it.
+func (g *guide) upSince(n *cluster.Node) time.Time {
+	if n.ReadySince.After(n.Created) {
+		return n.ReadySince
+	}
+	return n.Created
+}
+
+// waitedEnough reports whether the first in line has waited for kube-scheduler to rest for as long as that is worth.
+func (g *guide) waitedEnough(line []*gate) bool {
+	return len(line) > 0 && !g.s.Now.Before(g.upSince(line[0].node).Add(rushFor))
 }
 
 // needsOpening reports whether some daemon that helps a kubelet up waits for the registration: it may run on nodes that are
@@ -188,8 +202,10 @@ func (g *guide) patience(c *cluster.Claim) time.Duration {
 
 // up reports whether nothing but its registration is missing for pods to come. The last of it is Kubernetes' own: its node
 // controllers take off what they put on while the node was starting.
-func up(n *cluster.Node) bool {
-	return n.Ready && !n.HasTaint(notReady, cluster.NoSchedule) && !n.HasTaint(uninitialized, cluster.NoSchedule)
+func up(at *gate) bool {
+	return at.node.Ready && !slices.ContainsFunc(at.node.Taints, func(t cluster.Taint) bool {
+		return t.Effect != cluster.PreferNoSchedule && t.Key != cluster.UnregisteredTaint && !slices.Contains(at.claim.Taints, t)
+	})
 }
 
 // restless reports whether kube-scheduler is at work: whoever is told a node now may lose it again at once.
