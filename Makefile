@@ -19,7 +19,7 @@ demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1
 
 .PHONY: test
 test: lint verify lab ## lint, check generated files, and run every test
-	go test ./...
+	go test -timeout 30m ./...
 	$(call each_module,test,go test $$pkgs)
 
 .PHONY: race

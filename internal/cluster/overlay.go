@@ -265,7 +265,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {
-			h.Labels = lasting(n.Labels.Merge(c.Labels))
+			h.Labels = Lasting(n.Labels.Merge(c.Labels))
 			h.Taints = c.Taints
 			h.Free = promised(n, c)
 		}
@@ -323,8 +323,8 @@ func without(taints []Taint, key string) []Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(t Taint) bool { return t.Key == key })
 }
 
-// lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
-func lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
+// Lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
+func Lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
 // awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet.
 func (h *Host) awaitDaemons(s *Snapshot) {
@@ -348,7 +348,7 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 }
 
 func (o *Overlay) hostOfClaim(c *Claim) Host {
-	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
+	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: Lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
 		Reserved: o.kept(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
 	// The labels of an instance may be seen a moment after its status: until then nothing is decided.
 	if _, known := c.Labels.Get(InstanceTypeLabel); c.Is(Launched) && known {

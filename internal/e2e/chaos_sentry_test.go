@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,15 @@ type sentry struct {
 	// set when the pods may go.
 	armed, relieved bool
 	lowest          int
+	// below is since when fewer are ready than must be, and least how few. After a restart of the API server the watch begins
+	// anew and tells what has happened meanwhile in any order: those who have gone before those who have come. Only what
+	// lasts is so.
+	below time.Time
+	least int
 }
+
+// lasts is how long too few must have been ready for it to count. A pod that is evicted takes longer than that to be replaced.
+const lasts = 500 * time.Millisecond
 
 func newSentry(w *world, app string) *sentry {
 	w.Helper()
@@ -73,7 +82,23 @@ func (s *sentry) set(uid types.UID, ready bool) {
 	case !s.armed && len(s.ready) == guardedPods:
 		s.armed, s.lowest = true, guardedPods
 	case s.armed:
-		s.lowest = min(s.lowest, len(s.ready))
+		s.count(len(s.ready), time.Now())
+	}
+}
+
+// count takes in how many are ready.
+func (s *sentry) count(ready int, now time.Time) {
+	switch {
+	case ready >= guardedFloor:
+		if !s.below.IsZero() && now.Sub(s.below) > lasts {
+			s.lowest = min(s.lowest, s.least)
+		}
+		s.below = time.Time{}
+		s.lowest = min(s.lowest, ready)
+	case s.below.IsZero():
+		s.below, s.least = now, ready
+	default:
+		s.least = min(s.least, ready)
 	}
 }
 
@@ -96,6 +121,9 @@ func (s *sentry) judge() {
 		return
 	}
 	s.relieved = true
+	if !s.below.IsZero() && time.Since(s.below) > lasts {
+		s.lowest = min(s.lowest, s.least)
+	}
 	s.w.Logf("of %d pods with a budget at least %d were ready, %d must be; %d were evicted and replaced",
 		guardedPods, s.lowest, guardedFloor, len(s.seen)-guardedPods)
 	if !s.armed || s.lowest < guardedFloor {

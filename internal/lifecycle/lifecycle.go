@@ -157,10 +157,11 @@ func (t *turn) say(kind string, status cluster.ConditionStatus, reason, message 
 	return false
 }
 
-// timeouts are the pool's own, and what the settings say where it has none.
-func (t *turn) timeouts() cluster.Timeouts {
-	out := cluster.Timeouts{Launch: t.set.LaunchTimeout, Registration: t.set.RegistrationTimeout, Initialization: t.set.InitializationTimeout}
-	p := t.s.Pool(t.c.Pool)
+func (t *turn) timeouts() cluster.Timeouts { return t.set.For(t.s.Pool(t.c.Pool)) }
+
+// For are the pool's own timeouts, and what the settings say where it has none or there is no pool (nil).
+func (s Settings) For(p *cluster.Pool) cluster.Timeouts {
+	out := cluster.Timeouts{Launch: s.LaunchTimeout, Registration: s.RegistrationTimeout, Initialization: s.InitializationTimeout}
 	if p == nil {
 		return out
 	}

@@ -74,7 +74,7 @@ type Loop struct {
 
 	hands, clerks, ushers chan struct{}
 	acts                  sync.WaitGroup
-	// last is the last plan, as it was made. It only saves work: without it the next plan comes out the same.
+	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
 	desk     desk

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -31,7 +32,7 @@ func (p *Plan) guide(s *cluster.Snapshot, policy Policy) {
 	if placement == nil {
 		return
 	}
-	g := &guide{s: s, binding: policy.Placement == PlaceByBinding, registration: policy.Lifecycle.RegistrationTimeout}
+	g := &guide{s: s, binding: policy.Placement == PlaceByBinding, life: policy.Lifecycle}
 	g.home, g.gates = seating(s, placement), p.gates(s)
 	for _, pod := range s.Pending() {
 		g.look(pod)
@@ -83,8 +84,8 @@ func fresh(c *cluster.Claim, n *cluster.Node) bool {
 type guide struct {
 	s       *cluster.Snapshot
 	binding bool
-	// registration is how long nodes may take to register.
-	registration time.Duration
+	// life says how long nodes may take to register.
+	life lifecycle.Settings
 	// home is the node of each pod that has one, by the pod's UID.
 	home  map[string]string
 	gates map[string]*gate // by node

@@ -74,7 +74,7 @@ func (o *solo) ask(c *cluster.Claim, n *cluster.Node) bool {
 	if len(o.classes) == 1 {
 		return !o.bound[o.classes[0]]
 	}
-	labels := finished(c, n)
+	labels := cluster.Lasting(n.Labels.Merge(c.Labels))
 	visitors := 0
 	for _, class := range o.classes {
 		if !cluster.Lands(class, labels, c.Taints) {

@@ -123,9 +123,11 @@ func (g *guide) lineUp(p *Plan) (closed map[string]bool, line []*gate, opening b
 	closed = make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(g.gates)) {
 		at := g.gates[name]
+		if at.told+at.untold == 0 { // most, where pods are alike
+			continue
+		}
 		until := g.opensBy(at)
 		switch {
-		case at.told+at.untold == 0:
 		case g.s.Busy[command.Register{Claim: at.claim.Name}.Key()]:
 			opening = true
 		case !g.s.Now.Before(until), until.After(g.s.Now.Add(2 * bootFor)): // clocks that differ must not keep it closed
@@ -162,7 +164,8 @@ func (g *guide) opensBy(at *gate) time.Time {
 	case g.binding || g.needsOpening(at):
 		return time.Time{} // pods are bound before the kubelet is up, or it needs the registration to come up
 	}
-	if deadline := at.claim.Condition(cluster.Launched).Since.Add(g.patience(at.claim) / 2); deadline.Before(until) {
+	patience := g.life.For(g.s.Pool(at.claim.Pool)).Registration
+	if deadline := at.claim.Condition(cluster.Launched).Since.Add(patience / 2); deadline.Before(until) {
 		until = deadline
 	}
 	return until
@@ -184,20 +187,12 @@ func (g *guide) waitedEnough(line []*gate) bool {
 // needsOpening reports whether some daemon that helps a kubelet up waits for the registration: it may run on nodes that are
 // not ready, but not on one that is not registered.
 func (g *guide) needsOpening(at *gate) bool {
-	labels := finished(at.claim, at.node)
+	labels := cluster.Lasting(at.node.Labels.Merge(at.claim.Labels))
 	taints := append(slices.Clone(at.claim.Taints), cluster.Taint{Key: notReady, Effect: cluster.NoSchedule})
 	unregistered := []cluster.Taint{{Key: cluster.UnregisteredTaint, Effect: cluster.NoExecute}}
 	return slices.ContainsFunc(g.s.Daemons, func(d *cluster.Daemon) bool {
 		return cluster.Lands(d.Class, labels, taints) && !cluster.Lands(d.Class, at.node.Labels, unregistered)
 	})
-}
-
-// patience is how long the claim's node may take to register before it is given up.
-func (g *guide) patience(c *cluster.Claim) time.Duration {
-	if pool := g.s.Pool(c.Pool); pool != nil && pool.Timeouts.Registration > 0 {
-		return pool.Timeouts.Registration
-	}
-	return g.registration
 }
 
 // up reports whether nothing but its registration is missing for pods to come. The last of it is Kubernetes' own: its node
@@ -218,9 +213,4 @@ func (g *guide) restless(p *Plan) bool {
 		p.WakeAt = cluster.Earlier(p.WakeAt, still)
 	}
 	return true
-}
-
-// finished are the labels that the claim's node will have.
-func finished(c *cluster.Claim, n *cluster.Node) cluster.Labels {
-	return n.Labels.Merge(c.Labels).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
 }
