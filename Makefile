@@ -5,7 +5,7 @@ CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK_VERSION := v0.8.2
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
-MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./...
+MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./...
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$${m\#\#*:} && $(2)) || exit 1; done
 
@@ -22,9 +22,13 @@ test: lint verify lab ## lint, check generated files, and run every test
 	go test -timeout 30m ./...
 	$(call each_module,test,go test $$pkgs)
 
+.PHONY: test-aws
+test-aws: ## judge the AWS provider by the conformance suite, against AWS_ENDPOINT_URL if it is set (an emulator, or AWS itself)
+	go test ./cloudprovider/aws -run 'TestConformance|TestEndpoint' -count=1 -timeout 60m -v $(ARGS)
+
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance
+	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance ./cloudprovider/aws ./cloudprovider/aws/batch
 
 .PHONY: soak
 soak: ## play seeds of the simulation until it is told to stop (FROM=1 for the first seed)
@@ -42,19 +46,22 @@ lab: build ## build the lab's control plane, if it is not there yet (some minute
 	@$(BIN) lab build
 
 .PHONY: generate
-generate: ## regenerate deep copies, CustomResourceDefinitions and the instance catalog
-	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... output:crd:dir=charts/karpenter-crd/templates
+generate: ## regenerate deep copies, CustomResourceDefinitions, the instance catalogs and the price table
+	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... paths=./api/aws/... output:crd:dir=charts/karpenter-crd/templates
 	@# controller-gen's pattern for quantities lets 1e1.5 pass, which no Kubernetes client can read: one such object would
 	@# hide all others of its kind. The exponent is a whole number of at most three digits.
 	@for f in charts/karpenter-crd/templates/*.yaml; do \
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
-	go generate ./cloudprovider/kwok/catalog
+	go generate ./cloudprovider/kwok/catalog ./cloudprovider/aws/price
+
+# What generate writes to.
+GENERATED := api charts cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog
 
 .PHONY: verify
 verify: generate ## fail if a generated file differs from what its source gives
-	@drift="$$(git status --porcelain -- api charts cloudprovider/kwok/catalog)"; \
-	  test -z "$$drift" || { echo "$$drift"; git diff --stat -- api charts cloudprovider/kwok/catalog; echo "generated files differ: commit what make generate writes" >&2; exit 1; }
+	@drift="$$(git status --porcelain -- $(GENERATED))"; \
+	  test -z "$$drift" || { echo "$$drift"; git diff --stat -- $(GENERATED); echo "generated files differ: commit what make generate writes" >&2; exit 1; }
 
 .PHONY: build
 build: ## build bin/tenon

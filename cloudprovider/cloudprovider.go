@@ -116,7 +116,10 @@ type Instance struct {
 	Type    string
 	ImageID string
 	// Labels the node will carry: those of its type and of its offering.
-	Labels      map[string]string
+	Labels map[string]string
+	// Annotations are what the provider wants to find on the claim later, such as which version of the NodeClass it was
+	// launched from. Create fills them in; Get and List may leave them out.
+	Annotations map[string]string
 	Capacity    corev1.ResourceList
 	Allocatable corev1.ResourceList
 	Price       float64

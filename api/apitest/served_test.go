@@ -30,6 +30,8 @@ func TestKinds(t *testing.T) {
 		{"karpenter.sh/v1", "nodeclaims/status", "NodeClaim", nil},
 		{"karpenter.kwok.sh/v1alpha1", "kwoknodeclasses", "KWOKNodeClass", []string{"kwoknc", "kwokncs"}},
 		{"karpenter.kwok.sh/v1alpha1", "kwoknodeclasses/status", "KWOKNodeClass", nil},
+		{"karpenter.k8s.aws/v1", "ec2nodeclasses", "EC2NodeClass", []string{"ec2nc", "ec2ncs"}},
+		{"karpenter.k8s.aws/v1", "ec2nodeclasses/status", "EC2NodeClass", nil},
 	}
 	for _, tc := range cases {
 		t.Run(tc.resource, func(t *testing.T) {
@@ -67,6 +69,7 @@ func TestPrintColumns(t *testing.T) {
 			[]string{"Name", "Type", "Capacity", "Zone", "Node", "Ready", "Age"},
 			[]string{"ImageID", "ID", "NodePool", "NodeClass", "Drifted"}},
 		{"/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", []string{"Name", "Ready", "Age"}, nil},
+		{"/apis/karpenter.k8s.aws/v1/ec2nodeclasses", []string{"Name", "Ready", "Age"}, []string{"Role"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.path, func(t *testing.T) {

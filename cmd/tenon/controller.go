@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -25,10 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
-	"github.com/tenon-sh/tenon/cloudprovider/kwok"
-	"github.com/tenon-sh/tenon/cloudprovider/kwok/catalog"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/observe"
 )
@@ -73,24 +68,28 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err != nil {
 		return err
 	}
+	sky, err := newCloud(o)
+	if err != nil {
+		return err
+	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	reign := &term{now: time.Now}
-	mgr, err := newManager(config, o, reign, lost)
+	mgr, err := newManager(config, sky, o, reign, lost)
 	if err != nil {
 		return err
 	}
-	if err := checkCRDs(mgr); err != nil {
+	if err := checkCRDs(mgr, sky.requiredKinds()); err != nil {
 		return err
 	}
-	cloud, err := newKwok(config, mgr, o)
-	if err != nil {
+	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
+	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	if err := addController(ctx, mgr, cloud, reign, o); err != nil {
+	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o}, sky, reign); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version(), "provider", cloud.Name())
+	log.Info("starting", "version", version(), "provider", o.cloudProvider)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the controller: %w", err)
 	}
@@ -112,19 +111,9 @@ func restConfig(o *options) (*rest.Config, error) {
 	return config, nil
 }
 
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
-	}
-	return scheme, nil
-}
-
 // newManager makes the manager. reign is how long this replica leads; lost is told when another has taken the lease from it.
-func newManager(config *rest.Config, o *options, reign *term, lost func(error)) (manager.Manager, error) {
-	scheme, err := newScheme()
+func newManager(config *rest.Config, sky cloud, o *options, reign *term, lost func(error)) (manager.Manager, error) {
+	scheme, err := newScheme(sky)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +176,8 @@ func electionNamespace(o *options) string {
 }
 
 // checkCRDs fails early, and with the fix, if the cluster does not know our kinds.
-func checkCRDs(mgr manager.Manager) error {
-	for _, gvk := range requiredKinds() {
+func checkCRDs(mgr manager.Manager, kinds []schema.GroupVersionKind) error {
+	for _, gvk := range kinds {
 		_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
 			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first (kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
@@ -198,28 +187,4 @@ func checkCRDs(mgr manager.Manager) error {
 		}
 	}
 	return nil
-}
-
-func newKwok(config *rest.Config, mgr manager.Manager, o *options) (*kwok.Provider, error) {
-	types, err := catalog.Default()
-	if o.instanceTypesFile != "" {
-		types, err = catalog.Load(o.instanceTypesFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("loading instance types (--instance-types-file-path): %w", err)
-	}
-	own := rest.CopyConfig(config)
-	own.QPS, own.Burst = 1000, 2000 // the simulated cloud is not a client of the controller's budget
-	api, err := client.New(own, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("connecting the simulated cloud: %w", err)
-	}
-	cloud, err := kwok.New(kwok.Options{API: api, NodeClasses: mgr.GetClient(), Types: types})
-	if err != nil {
-		return nil, err
-	}
-	if err := kwok.SetupNodeClassController(mgr, cloud); err != nil {
-		return nil, err
-	}
-	return cloud, mgr.Add(cloud)
 }

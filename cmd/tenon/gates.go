@@ -13,13 +13,15 @@ const (
 	gateNodeRepair     = "NodeRepair"
 	gateStaticCapacity = "StaticCapacity"
 	gateSpotToSpot     = "SpotToSpotConsolidation"
+	// gateReservedCapacity is read by the AWS provider.
+	gateReservedCapacity = "ReservedCapacity"
 )
 
 // gatesOfContract are the gates of the contract with their defaults. Others may be named and are ignored, so that a
 // deployment of a newer version starts.
 func gatesOfContract() map[string]bool {
 	return map[string]bool{
-		gateNodeRepair: false, gateStaticCapacity: false, "ReservedCapacity": true, gateSpotToSpot: false,
+		gateNodeRepair: false, gateStaticCapacity: false, gateReservedCapacity: true, gateSpotToSpot: false,
 		"NodeOverlay": false, "CapacityBuffer": false,
 		"TerminateFirstDrift": false, "TerminateFirstRepair": false, "PodDeletionCostManagement": false,
 	}
@@ -42,9 +44,12 @@ func parseGates(text string) (map[string]bool, error) {
 }
 
 // idleGates lists the gates that were turned away from their default and that nothing reads yet.
-func idleGates(gates map[string]bool) []string {
+func idleGates(gates map[string]bool, cloud string) []string {
 	var out []string
 	defaults, read := gatesOfContract(), []string{gateNodeRepair, gateStaticCapacity, gateSpotToSpot}
+	if cloud == cloudAWS {
+		read = append(read, gateReservedCapacity)
+	}
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		if !slices.Contains(read, name) && gates[name] != defaults[name] {
 			out = append(out, fmt.Sprintf("--feature-gates %s=%v", name, gates[name]))

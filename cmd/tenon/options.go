@@ -57,6 +57,8 @@ type options struct {
 	repairToleration    string
 	legacyRepair        bool
 	disruption          disruptionOptions
+	cloudProvider       string
+	aws                 awsOptions
 
 	// What validate has read of the texts above.
 	gates       map[string]bool
@@ -99,6 +101,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")
 	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, without budgets and without waiting for what takes their place")
 	o.disruption.register(f)
+	f.StringVar(&o.cloudProvider, "cloud-provider", "", "where nodes come from: aws, or kwok for simulated ones; empty for aws if there is a --cluster-name, else kwok")
+	o.aws.register(f)
 	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and after how long, instead of the provider's or besides: Ready=False:30m,...")
 }
 
@@ -154,7 +158,27 @@ func (o *options) validate() error {
 	if o.kubeClientQPS <= 0 || o.kubeClientBurst < o.kubeClientQPS {
 		return fmt.Errorf("--kube-client-qps (%d) must be more than 0 and at most --kube-client-burst (%d)", o.kubeClientQPS, o.kubeClientBurst)
 	}
+	if err := o.validateCloud(); err != nil {
+		return err
+	}
 	return o.validateLifecycle()
+}
+
+// validateCloud chooses the cloud and is validate for its settings.
+func (o *options) validateCloud() error {
+	if o.cloudProvider == "" {
+		o.cloudProvider = cloudKwok
+		if o.aws.clusterName != "" {
+			o.cloudProvider = cloudAWS
+		}
+	}
+	switch o.cloudProvider {
+	case cloudKwok:
+		return nil
+	case cloudAWS:
+		return o.aws.validate()
+	}
+	return fmt.Errorf("--cloud-provider: %q is not one of %s, %s", o.cloudProvider, cloudAWS, cloudKwok)
 }
 
 // validateLifecycle is validate for what decides about the life of nodes.
@@ -193,7 +217,8 @@ func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 			out = append(out, "--"+name)
 		}
 	}
-	out = append(out, idleGates(o.gates)...)
+	out = append(out, o.aws.withoutEffect(f, o.cloudProvider)...)
+	out = append(out, idleGates(o.gates, o.cloudProvider)...)
 	if !o.ignoreDRA {
 		out = append(out, "--ignore-dra-requests=false")
 	}

@@ -166,8 +166,8 @@ func TestDisruptionSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := o.disruption.settings(o.gates[gateSpotToSpot])
-	if !got.SpotToSpot || got.SpotRisk != 0.2 || got.MinSaving != 0 || !o.repairSettings(nil).Legacy || len(idleGates(o.gates)) != 0 {
-		t.Errorf("%+v, idle gates %v", got, idleGates(o.gates))
+	if !got.SpotToSpot || got.SpotRisk != 0.2 || got.MinSaving != 0 || !o.repairSettings(nil).Legacy || len(idleGates(o.gates, o.cloudProvider)) != 0 {
+		t.Errorf("%+v, idle gates %v", got, idleGates(o.gates, o.cloudProvider))
 	}
 }
 

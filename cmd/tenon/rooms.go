@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/tenon-sh/tenon/cloudprovider/kwok"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/actuate"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
@@ -21,20 +21,22 @@ import (
 
 // addController adds the loop, and what feeds it, to the manager: both run on the elected replica only. The caches are
 // filled on every replica.
-func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provider, reign *term, o *options) error {
-	repair := o.repairSettings(cloud.RepairPolicies())
-	book, err := newBook(cloud, o, repair)
+func addController(ctx context.Context, on ground, sky cloud, reign *term) error {
+	mgr, o := on.mgr, on.o
+	provider, err := sky.build(ctx, on)
 	if err != nil {
 		return err
 	}
-	if err := ingest.Prepare(ctx, mgr.GetCache(), cloud.NodeClasses(), book.AlsoWatched()...); err != nil {
+	repair := o.repairSettings(provider.RepairPolicies())
+	book := newBook(sky, provider, o, repair)
+	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}
 	pods, err := podLister(mgr.GetConfig())
 	if err != nil {
 		return err
 	}
-	observer, err := addObserver(mgr, cloud, o)
+	observer, err := addObserver(on, provider)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
 		return err
 	}
-	watched := observe.NewCloud(cloud, metrics.Registry, time.Now)
+	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
 	main := &loop.Loop{
 		World: book, Leads: reign.holds, Observer: observer, Policy: o.policy(repair),
 		Actor: &actuate.Actor{
@@ -56,7 +58,7 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 		main.Leads = nil
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if err := book.Watch(ctx, mgr.GetCache(), cloud.NodeClasses(), pods); err != nil {
+		if err := book.Watch(ctx, mgr.GetCache(), provider.NodeClasses(), pods); err != nil {
 			return err
 		}
 		return runAll(ctx, main.Run,
@@ -69,26 +71,19 @@ func addController(ctx context.Context, mgr manager.Manager, cloud *kwok.Provide
 }
 
 // newBook makes the memory, empty.
-func newBook(cloud *kwok.Provider, o *options, repair disrupt.RepairSettings) (*ingest.Book, error) {
-	labels, err := providerLabels(cloud)
-	if err != nil {
-		return nil, err
-	}
-	book := ingest.New(time.Now, labels, classKinds(cloud))
+func newBook(sky cloud, provider cloudprovider.Provider, o *options, repair disrupt.RepairSettings) *ingest.Book {
+	book := ingest.New(time.Now, sky.labels, classKinds(provider))
 	book.SpreadByDefault(o.defaultSpread)
 	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)
-	return book, nil
+	return book
 }
 
-// addObserver adds what tells people to the manager.
-func addObserver(mgr manager.Manager, cloud *kwok.Provider, o *options) (*observe.Observer, error) {
-	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
-	if err := mgr.Add(events); err != nil {
-		return nil, err
-	}
-	observer := observe.New(mgr.GetLogger().WithName("controller"), events, metrics.Registry, time.Now, observe.Options{
-		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: cloud.NodeClasses(),
+// addObserver makes what tells people.
+func addObserver(on ground, provider cloudprovider.Provider) (*observe.Observer, error) {
+	mgr, o := on.mgr, on.o
+	observer := observe.New(mgr.GetLogger().WithName("controller"), on.events, metrics.Registry, time.Now, observe.Options{
+		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: provider.NodeClasses(),
 	})
 	for path, page := range decisions(o, observer) {
 		if err := mgr.AddMetricsServerExtraHandler(path, page); err != nil {

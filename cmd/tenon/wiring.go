@@ -8,23 +8,12 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/validate"
 )
-
-func requiredKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{
-		v1.GroupVersion().WithKind("NodePool"), v1.GroupVersion().WithKind("NodeClaim"),
-		kwokv1alpha1.GroupVersion().WithKind(kwokv1alpha1.Kind),
-	}
-}
 
 func classKinds(p cloudprovider.Provider) []cluster.ClassRef {
 	var out []cluster.ClassRef
@@ -32,26 +21,6 @@ func classKinds(p cloudprovider.Provider) []cluster.ClassRef {
 		out = append(out, cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind})
 	}
 	return out
-}
-
-// providerLabels are the labels that the provider's types and offerings decide.
-func providerLabels(p cloudprovider.Provider) (validate.Labels, error) {
-	types, err := p.InstanceTypes(context.Background(), &v1.NodePool{})
-	if err != nil {
-		return validate.Labels{}, err
-	}
-	out := validate.Labels{WellKnown: make(map[string]bool), RestrictedDomains: []string{kwokv1alpha1.Group}}
-	for _, t := range types {
-		for key := range t.Labels {
-			out.WellKnown[key] = true
-		}
-		for i := range t.Offerings {
-			for key := range t.Offerings[i].Labels {
-				out.WellKnown[key] = true
-			}
-		}
-	}
-	return out, nil
 }
 
 // readiness is what /readyz tells: the first list of every watched kind has arrived. The informers must have been made

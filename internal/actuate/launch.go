@@ -54,6 +54,10 @@ func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instanc
 				claim.Labels = map[string]string{}
 			}
 			maps.Copy(claim.Labels, instance.Labels)
+			if claim.Annotations == nil && len(instance.Annotations) > 0 {
+				claim.Annotations = map[string]string{}
+			}
+			maps.Copy(claim.Annotations, instance.Annotations)
 		}, func(claim *v1.NodeClaim, base client.Object) error {
 			if isNamesake(claim, c.UID) {
 				return errNamesake(claim)

@@ -154,3 +154,23 @@ func follow(report io.Reader, out io.Writer) error {
 	}
 	return errors.Join(errors.New("the lab ended before it was ready"), lines.Err())
 }
+
+// Runs tells whether a lab runs in dir: its supervisor holds the directory's lock.
+func Runs(dir string) (bool, error) {
+	file, err := os.Open(filepath.Join(dir, "lock"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open the lab's lock: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("test the lab's lock: %w", err)
+	}
+	return false, nil
+}

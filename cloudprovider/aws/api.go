@@ -1,0 +1,66 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// EC2API are the calls of Amazon EC2 that launching, finding and ending instances needs. *ec2.Client has them.
+type EC2API interface {
+	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+}
+
+// Shapes say what a machine is like: what it has, and what of it is left for pods under a class.
+type Shapes interface {
+	// Shape returns the type without offerings; nil if the class can't use it.
+	Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error)
+	// Revision changes when Shape would answer otherwise than before, because real nodes were seen.
+	Revision() uint64
+}
+
+// Prices are dollars per hour.
+type Prices interface {
+	OnDemand(instanceType, zone string) (float64, bool)
+	Spot(instanceType, zone string) (float64, bool)
+	// Revision changes when a price changes.
+	Revision() uint64
+}
+
+// Network finds where instances can stand. *network.Finder does.
+type Network interface {
+	Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Subnet, error)
+	CapacityReservations(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Reservation, error)
+	PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*network.PlacementGroup, error)
+	// ForgetSubnet and ForgetReservation drop what is remembered, because EC2 has said that it is no longer so.
+	ForgetSubnet(id string)
+	ForgetReservation(id string)
+}
+
+// Images finds what instances boot. *image.Finder does.
+type Images interface {
+	// Forget drops what is remembered of the class's images, because EC2 has said that it is no longer so.
+	Forget(ctx context.Context, class *awsv1.EC2NodeClass)
+}
+
+// Cluster is what nodes need to know to join.
+type Cluster struct {
+	Name string
+	// Endpoint is the API server's URL, CABundle its certificate authority in base64.
+	Endpoint, CABundle string
+	// ServiceCIDR and DNS are the services' range and the address of the cluster's DNS.
+	ServiceCIDR, DNS string
+}

@@ -1,0 +1,136 @@
+// Package batch gathers requests that arrive at about the same time, so that one call to AWS answers many of them.
+//
+// It is public and knows nothing of AWS: values in, values out.
+package batch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Window says how long requests are gathered: until none has come for Idle, for Max at the longest, and never more than
+// Items of them.
+type Window struct {
+	Idle, Max time.Duration
+	Items     int
+}
+
+// Answer is what one request gets.
+type Answer[R any] struct {
+	Value R
+	Err   error
+}
+
+// Gatherer gathers requests with the same key and hands them on together.
+type Gatherer[K comparable, T, R any] struct {
+	window func(K) Window
+	limit  time.Duration
+	do     func(context.Context, K, []T) []Answer[R]
+
+	mu   sync.Mutex
+	open map[K]*gathering[T, R]
+}
+
+// New returns a gatherer. do gets one or more requests and returns as many answers, in the same order. Its context is
+// nobody's in particular, because whoever stops waiting must not take the others' answer away; it ends after limit.
+func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do func(context.Context, K, []T) []Answer[R]) *Gatherer[K, T, R] {
+	return &Gatherer[K, T, R]{window: window, limit: limit, do: do, open: make(map[K]*gathering[T, R])}
+}
+
+// gathering is a batch that is still open.
+type gathering[T, R any] struct {
+	requests []*request[T, R]
+	came     chan struct{} // another request has come
+	full     chan struct{} // closed when there is no room for more
+}
+
+type request[T, R any] struct {
+	value  T
+	gone   <-chan struct{} // closed once nobody waits any more
+	answer chan Answer[R]
+}
+
+// Ask adds the request to those of its key and waits for its answer. A request that is given up before its batch is
+// handed on is left out of it.
+func (g *Gatherer[K, T, R]) Ask(ctx context.Context, key K, value T) (R, error) {
+	var none R
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	r := &request[T, R]{value: value, gone: ctx.Done(), answer: make(chan Answer[R], 1)}
+	g.add(ctx, key, r)
+	select {
+	case a := <-r.answer:
+		return a.Value, a.Err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+func (g *Gatherer[K, T, R]) add(ctx context.Context, key K, r *request[T, R]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	window := g.window(key)
+	b := g.open[key]
+	if b == nil {
+		b = &gathering[T, R]{came: make(chan struct{}, 1), full: make(chan struct{})}
+		g.open[key] = b
+		go g.gather(context.WithoutCancel(ctx), key, b, window)
+	}
+	b.requests = append(b.requests, r)
+	if len(b.requests) >= window.Items {
+		close(b.full)
+		delete(g.open, key)
+		return
+	}
+	select {
+	case b.came <- struct{}{}:
+	default:
+	}
+}
+
+// gather waits until the batch is complete and hands it on.
+func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R], window Window) {
+	longest, idle := time.NewTimer(window.Max), time.NewTimer(window.Idle)
+	defer longest.Stop()
+	defer idle.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-b.came:
+			idle.Reset(window.Idle)
+		case <-idle.C:
+			waiting = false
+		case <-longest.C:
+			waiting = false
+		case <-b.full:
+			waiting = false
+		}
+	}
+	g.mu.Lock()
+	if g.open[key] == b {
+		delete(g.open, key)
+	}
+	g.mu.Unlock()
+	g.run(ctx, key, b.requests)
+}
+
+func (g *Gatherer[K, T, R]) run(ctx context.Context, key K, requests []*request[T, R]) {
+	var wanted []*request[T, R]
+	var values []T
+	for _, r := range requests {
+		select {
+		case <-r.gone:
+		default:
+			wanted, values = append(wanted, r), append(values, r.value)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.limit)
+	defer cancel()
+	for i, a := range g.do(ctx, key, values) {
+		wanted[i].answer <- a
+	}
+}

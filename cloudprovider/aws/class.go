@@ -1,0 +1,57 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// anyClass returns the class whether or not it can be used; nil if there is none of the name.
+func (p *Provider) anyClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	if name == "" {
+		return nil, nil
+	}
+	class := &awsv1.EC2NodeClass{}
+	err := p.classes.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting EC2NodeClass %s: %w", name, err)
+	}
+	return class, nil
+}
+
+// readyClass returns the class if it can be used.
+func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
+	if ref == nil || ref.Group != awsv1.Group || ref.Kind != awsv1.Kind {
+		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf("spec.nodeClassRef must have group %s and kind %s", awsv1.Group, awsv1.Kind)}
+	}
+	class, err := p.anyClass(ctx, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	if class == nil {
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it does not exist; create it or change spec.nodeClassRef.name"}
+	}
+	if !class.DeletionTimestamp.IsZero() {
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it is being deleted"}
+	}
+	ready := meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady)
+	if ready == nil {
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it has no Ready condition yet"}
+	}
+	if ready.Status != metav1.ConditionTrue {
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: ready.Message}
+	}
+	return class, nil
+}

@@ -1,0 +1,37 @@
+package aws_test
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/conformance"
+)
+
+// TestConformance runs the suite against the simulator, over HTTP with the real SDK.
+func TestConformance(t *testing.T) {
+	conformance.Run(t, conformance.Env{New: func(ctx context.Context) (*conformance.Cloud, error) {
+		w, err := newWorld(ctx, setup{})
+		if err != nil {
+			return nil, err
+		}
+		p, err := w.provider()
+		if err != nil {
+			return nil, err
+		}
+		return &conformance.Cloud{
+			Provider: p, Pool: pool(), NodeClass: classRef(), Close: w.close,
+			Restart: func(context.Context) (cloudprovider.Provider, error) { return w.provider() },
+			Exhaust: w.exhaust,
+			Kill:    w.kill,
+			BlockNodeClass: func(ctx context.Context) error {
+				return w.changeClass(ctx, func(class *awsv1.EC2NodeClass) {
+					class.Status.Conditions[0].Status, class.Status.Conditions[0].Message = metav1.ConditionFalse, "no subnet"
+				})
+			},
+		}, nil
+	}})
+}

@@ -1,0 +1,241 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+)
+
+// Create implements cloudprovider.Provider. Calls for the same claim at the same time are one call.
+func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		f, first := p.flights.join(claim.UID)
+		if first {
+			instance, err := p.create(ctx, claim)
+			p.flights.end(claim.UID, f, instance, err)
+			return instance, err
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if f.err == nil {
+			return copyInstance(f.instance), nil
+		}
+		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
+			return nil, f.err
+		}
+		// Whoever was first has given up; that is no answer for us.
+	}
+}
+
+func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	sure := p.looks.begin(p.now())
+	there, err := p.existing(ctx, claim, sure)
+	if there != nil || err != nil {
+		return there, err
+	}
+	b, err := p.prepare(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	return p.launches.Ask(ctx, b.order.Key, b)
+}
+
+// existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched
+// it, or if an answer was lost.
+func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim, sure bool) (*cloudprovider.Instance, error) {
+	if lost := p.register.missing(claim.UID); lost != nil {
+		if err := p.ask(ctx, lost); err != nil {
+			return nil, err
+		}
+	}
+	h := p.register.recall(claim)
+	if h == nil && !sure {
+		if _, err := p.survey(ctx); err != nil {
+			return nil, err
+		}
+		h = p.register.recall(claim)
+	}
+	if h == nil {
+		return nil, nil
+	}
+	there, err := p.present(ctx, h)
+	if cloudprovider.IsNotFound(err) {
+		return nil, nil // it has ended before anybody learnt of it
+	}
+	return there, err
+}
+
+// prepare works out what to ask of EC2 for the claim, and makes sure that the launch templates for it exist.
+func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, error) {
+	class, err := p.readyClass(ctx, claim.Spec.NodeClassRef)
+	if err != nil {
+		return nil, err
+	}
+	list, err := p.typesOf(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	ranked := choose.Ranked(list, claim)
+	candidates := narrow(ranked)
+	if len(candidates) == 0 {
+		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
+		return nil, err
+	}
+	b := &buyer{claim: claim, try: p.register.triesOf(claim.UID)}
+	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
+	made, err := p.templatesFor(ctx, class, claim, candidates, tags, b)
+	if bad, ok := errors.AsType[*unusableError](err); ok {
+		return nil, &cloudprovider.NotReadyError{NodeClass: class.Name, Message: bad.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.order, err = newOrder(class, claim, b.candidates, made, tags); err != nil {
+		return nil, err
+	}
+	return b, p.templates.ensure(ctx, b.order.templates)
+}
+
+// unusableError says that no launch template can be made from a class as it is.
+type unusableError struct{ error }
+
+func (e *unusableError) Unwrap() error { return e.error }
+
+// templatesFor fills in the buyer's candidates, each with its mold, and returns the launch template of each.
+func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, tags map[string]string, b *buyer) ([]*template, error) {
+	cluster, err := p.cluster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
+	}
+	group, err := p.network.PlacementGroup(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	if group == nil && class.Spec.PlacementGroupSelector != nil {
+		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
+	}
+	labels := bootLabels(claim, candidates)
+	byMold := map[mold]*template{}
+	var out []*template
+	for i := range candidates {
+		m, ok := moldOf(class, claim, &candidates[i])
+		if !ok {
+			continue
+		}
+		t := byMold[m]
+		if t == nil && len(byMold) == mostTemplates {
+			continue
+		}
+		if t == nil {
+			t, err = newTemplate(&blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, mold: m})
+			if err != nil {
+				return nil, &unusableError{err}
+			}
+			byMold[m] = t
+		}
+		b.candidates, b.molds, out = append(b.candidates, candidates[i]), append(b.molds, m), append(out, t)
+	}
+	if len(out) == 0 {
+		return nil, &unusableError{errors.New("no AMI of it boots on the instance types that the claim allows; add one to spec.amiSelectorTerms")}
+	}
+	return out, nil
+}
+
+// bootLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or the
+// offering. The node gets all of them when it registers; here each would need a launch template of its own.
+func bootLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, claim.Labels)
+	for i := range candidates {
+		for key := range candidates[i].Type.Labels {
+			delete(out, key)
+		}
+		for key := range candidates[i].Offering.Labels {
+			delete(out, key)
+		}
+	}
+	out[v1.CapacityTypeLabelKey] = capacityTypeOf(&candidates[0])
+	if class := claim.Spec.NodeClassRef; class != nil {
+		out[awsv1.NodeClassLabelKey] = class.Name
+	}
+	return out
+}
+
+// tags are those of everything that is made in EC2 for the pool's nodes.
+func (p *Provider) tags(class *awsv1.EC2NodeClass, pool string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, class.Spec.Tags)
+	out[awsv1.ClusterTagPrefix+p.name] = "owned"
+	out[awsv1.EKSClusterNameTagKey] = p.name
+	out[awsv1.NodePoolTagKey] = pool
+	out[awsv1.NodeClassTagKey] = class.Name
+	return out
+}
+
+// stamps are the annotations that say from which version of the class an instance was launched.
+func stamps(class *awsv1.EC2NodeClass) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey} {
+		if value, ok := class.Annotations[key]; ok {
+			out[key] = value
+		}
+	}
+	if class.Status.InstanceProfile != "" {
+		out[awsv1.InstanceProfileAnnotationKey] = class.Status.InstanceProfile
+	}
+	return out
+}
+
+// flights are the Create calls under way, by claim.
+type flights struct {
+	mu   sync.Mutex
+	open map[types.UID]*flight
+}
+
+type flight struct {
+	done     chan struct{}
+	instance *cloudprovider.Instance
+	err      error
+}
+
+// join returns the call for the claim that is under way, or begins one.
+func (f *flights) join(uid types.UID) (of *flight, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if have := f.open[uid]; have != nil {
+		return have, false
+	}
+	if f.open == nil {
+		f.open = map[types.UID]*flight{}
+	}
+	of = &flight{done: make(chan struct{})}
+	f.open[uid] = of
+	return of, true
+}
+
+func (f *flights) end(uid types.UID, of *flight, instance *cloudprovider.Instance, err error) {
+	if instance != nil {
+		of.instance = copyInstance(instance)
+	}
+	of.err = err
+	f.mu.Lock()
+	delete(f.open, uid)
+	f.mu.Unlock()
+	close(of.done)
+}

@@ -1,0 +1,55 @@
+package catalog
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
+)
+
+// PriceList is what a region asks for its types, in dollars per hour for Linux. It never changes.
+type PriceList struct {
+	table  *price.Table
+	prefix string // of the region's zone ids
+	listed bool   // whether the source lists zones, and so spot prices, for the region
+}
+
+// Prices opens the price list of a region.
+func Prices(region string) (*PriceList, error) {
+	prefix, err := known(region)
+	if err != nil {
+		return nil, err
+	}
+	table, err := price.Embedded(region)
+	if err != nil {
+		return nil, err
+	}
+	listed := strings.Contains(typesCSV, " "+prefix+"=") || strings.Contains(typesCSV, ","+prefix+"=")
+	return &PriceList{table: table, prefix: prefix, listed: listed}, nil
+}
+
+// OnDemand is the on-demand price; false if the region doesn't sell the type for Linux.
+func (l *PriceList) OnDemand(instanceType string) (float64, bool) {
+	return l.table.OnDemand(instanceType)
+}
+
+// spotShare is what a spot price is of the on-demand price in regions for which the source has no spot prices at all.
+const spotShare = 0.4
+
+// Spot is the spot price of a type in one zone; false if it isn't sold as spot. The prices are real where the source has
+// them; it does not say which zone has which, so they are dealt out in an order that depends on the type's name only.
+func (l *PriceList) Spot(instanceType, zone string) (float64, bool) {
+	if zone == "" {
+		return 0, false
+	}
+	if zones := l.table.SpotZones(instanceType); len(zones) > 0 {
+		hash := fnv.New32a()
+		hash.Write([]byte(instanceType))
+		return zones[(int(hash.Sum32()%64)+int(zone[len(zone)-1]))%len(zones)], true
+	}
+	onDemand, ok := l.table.OnDemand(instanceType)
+	if !ok || l.listed {
+		return 0, false
+	}
+	return onDemand * spotShare, true
+}

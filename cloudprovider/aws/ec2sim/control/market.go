@@ -1,0 +1,163 @@
+package control
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/images"
+)
+
+// Capacity says how many machines each matching pool holds. Type, zone and capacity type may have stars; empty ones match all.
+type Capacity struct {
+	Type         string `json:"type,omitempty"`
+	Zone         string `json:"zone,omitempty"`
+	CapacityType string `json:"capacityType,omitempty"`
+	Total        int    `json:"total"` // zero: nothing can be bought
+	Code         string `json:"code,omitempty"`
+}
+
+// SetCapacity changes what can be bought. The last rule that matches a pool counts.
+func (p *Panel) SetCapacity(in Capacity) {
+	p.World.SetCapacity(cloud.CapacityRule{Type: in.Type, Zone: in.Zone, Market: cloud.Market(in.CapacityType), Total: in.Total, Code: in.Code})
+}
+
+// Price is a new price: of the spot pool in a zone, or, without a zone, on demand.
+type Price struct {
+	Type    string  `json:"type"`
+	Zone    string  `json:"zone,omitempty"`
+	Dollars float64 `json:"dollars"`
+}
+
+// SetPrice changes a price from now on.
+func (p *Panel) SetPrice(in Price) error {
+	if _, known := p.World.InstanceType(in.Type); !known {
+		return bad("there is no instance type %q", in.Type)
+	}
+	if in.Dollars <= 0 {
+		return bad("a price is above zero dollars")
+	}
+	if in.Zone == "" {
+		p.Prices.Set(in.Type, in.Dollars)
+		return nil
+	}
+	if !p.World.Sold(in.Type, in.Zone) {
+		return bad("%s is not sold in %q", in.Type, in.Zone)
+	}
+	p.World.SetSpotPrice(in.Type, in.Zone, in.Dollars)
+	return nil
+}
+
+// image is an image as the panel shows it.
+type image struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Owner      string `json:"owner"`
+	Created    string `json:"created"`
+	Deprecated string `json:"deprecated,omitempty"`
+}
+
+func (p *Panel) marketRoutes(on route) {
+	on("POST", "capacity", func(r *http.Request) (any, error) {
+		in, err := read[Capacity](r)
+		if err == nil {
+			p.SetCapacity(in)
+		}
+		return nil, err
+	})
+	on("DELETE", "capacity", func(*http.Request) (any, error) {
+		p.World.ClearCapacity()
+		return nil, nil
+	})
+	on("POST", "prices", func(r *http.Request) (any, error) {
+		in, err := read[Price](r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, p.SetPrice(in)
+	})
+	on("GET", "images", func(*http.Request) (any, error) {
+		all := []image{}
+		for _, m := range p.World.Images() {
+			all = append(all, image{aws.ToString(m.ImageId), aws.ToString(m.Name), aws.ToString(m.OwnerId), aws.ToString(m.CreationDate), aws.ToString(m.DeprecationTime)})
+		}
+		return all, nil
+	})
+	on("POST", "images", func(r *http.Request) (any, error) { return p.publish(r) })
+	on("DELETE", "images/{id}", func(r *http.Request) (any, error) {
+		p.World.RemoveImage(r.PathValue("id"))
+		return nil, nil
+	})
+	on("POST", "images/{id}/deprecate", func(r *http.Request) (any, error) {
+		return nil, refused(p.World.DeprecateImage(r.PathValue("id"), p.World.Now()))
+	})
+	p.reservationRoutes(on)
+}
+
+func (p *Panel) publish(r *http.Request) (images.Release, error) {
+	in, err := read[struct {
+		Family string `json:"family"`
+	}](r)
+	if err != nil {
+		return images.Release{}, err
+	}
+	release, err := p.Images.Publish(in.Family, 0)
+	if err != nil {
+		return images.Release{}, badRequest{err}
+	}
+	return release, nil
+}
+
+// reservation is a capacity reservation to make.
+type reservation struct {
+	Type          string            `json:"type"`
+	Zone          string            `json:"zone"`
+	Count         int32             `json:"count"`
+	Targeted      bool              `json:"targeted,omitempty"`
+	CapacityBlock bool              `json:"capacityBlock,omitempty"`
+	Interruptible bool              `json:"interruptible,omitempty"`
+	Hours         float64           `json:"hours,omitempty"` // until it ends; zero: never
+	Tags          map[string]string `json:"tags,omitempty"`
+}
+
+func (p *Panel) reservationRoutes(on route) {
+	on("POST", "reservations", func(r *http.Request) (any, error) {
+		in, err := read[reservation](r)
+		if err != nil {
+			return nil, err
+		}
+		if !p.World.Sold(in.Type, in.Zone) || in.Count < 1 {
+			return nil, bad("a reservation needs a type that the zone sells and a count above zero")
+		}
+		return map[string]string{"id": p.World.AddReservation(p.reserve(in))}, nil
+	})
+	on("POST", "reservations/{id}/interrupt", func(r *http.Request) (any, error) {
+		return nil, refused(p.World.InterruptReservation(r.PathValue("id")))
+	})
+	on("DELETE", "reservations/{id}", func(r *http.Request) (any, error) {
+		return nil, refused(p.World.CancelReservation(r.PathValue("id")))
+	})
+}
+
+func (p *Panel) reserve(in reservation) ec2types.CapacityReservation {
+	out := ec2types.CapacityReservation{
+		InstanceType: aws.String(in.Type), AvailabilityZone: aws.String(in.Zone), TotalInstanceCount: aws.Int32(in.Count),
+		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaOpen, Interruptible: aws.Bool(in.Interruptible),
+	}
+	if in.Targeted || in.CapacityBlock {
+		out.InstanceMatchCriteria = ec2types.InstanceMatchCriteriaTargeted
+	}
+	if in.CapacityBlock {
+		out.ReservationType = ec2types.CapacityReservationTypeCapacityBlock
+	}
+	if in.Hours > 0 {
+		out.EndDate = aws.Time(p.World.Now().Add(time.Duration(in.Hours * float64(time.Hour))))
+	}
+	for key, value := range in.Tags {
+		out.Tags = append(out.Tags, ec2types.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package control
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
+)
+
+// Fault is a fault with its delay in seconds.
+type Fault struct {
+	faults.Fault
+	DelaySeconds float64 `json:"delaySeconds,omitempty"`
+}
+
+// permission is one permission, such as ec2:CreateFleet.
+type permission struct {
+	Action string `json:"action"`
+}
+
+// Trouble is everything that goes wrong now.
+type Trouble struct {
+	Faults []Fault        `json:"faults"`
+	Limits []faults.Limit `json:"limits"`
+	Denied []string       `json:"denied"`
+}
+
+// Trouble lists what goes wrong now.
+func (p *Panel) Trouble() Trouble {
+	all, limits, denied := p.Faults.Active()
+	out := Trouble{Faults: []Fault{}, Limits: limits, Denied: denied}
+	for _, f := range all {
+		out.Faults = append(out.Faults, Fault{Fault: f, DelaySeconds: f.Delay.Seconds()})
+	}
+	return out
+}
+
+func (p *Panel) troubleRoutes(on route) {
+	on("GET", "calls", func(*http.Request) (any, error) { return p.Calls(), nil })
+	on("GET", "trouble", func(*http.Request) (any, error) { return p.Trouble(), nil })
+	on("DELETE", "trouble", func(*http.Request) (any, error) {
+		p.Faults.Clear()
+		return nil, nil
+	})
+	on("POST", "faults", func(r *http.Request) (any, error) {
+		in, err := read[Fault](r)
+		if err != nil {
+			return nil, err
+		}
+		in.Delay = time.Duration(in.DelaySeconds * float64(time.Second))
+		if in.Code == "" && in.Delay == 0 && !in.Lose {
+			return nil, bad("a fault needs a code, delaySeconds or lose")
+		}
+		p.Faults.Add(in.Fault)
+		return nil, nil
+	})
+	on("POST", "throttle", func(r *http.Request) (any, error) {
+		in, err := read[faults.Limit](r)
+		if err == nil {
+			p.Faults.Throttle(in)
+		}
+		return nil, err
+	})
+	p.identityRoutes(on)
+}
+
+func (p *Panel) identityRoutes(on route) {
+	on("POST", "permissions/deny", func(r *http.Request) (any, error) {
+		in, err := read[permission](r)
+		if err == nil {
+			p.Faults.Deny(in.Action)
+		}
+		return nil, err
+	})
+	on("POST", "permissions/allow", func(r *http.Request) (any, error) {
+		in, err := read[permission](r)
+		if err == nil {
+			p.Faults.Allow(in.Action)
+		}
+		return nil, err
+	})
+	on("POST", "credentials", func(r *http.Request) (any, error) {
+		in, err := read[struct {
+			ID     string `json:"id"`
+			Secret string `json:"secret"`
+		}](r)
+		if err == nil {
+			p.Keys.Put(sigv4.Key{ID: in.ID, Secret: in.Secret})
+		}
+		return nil, err
+	})
+	on("DELETE", "credentials/{id}", func(r *http.Request) (any, error) {
+		p.Keys.Remove(r.PathValue("id"))
+		return nil, nil
+	})
+	on("POST", "credentials/expire", func(*http.Request) (any, error) {
+		return map[string]int{"expired": p.Keys.ExpireAll(p.World.Now())}, nil
+	})
+	on("POST", "messages", func(r *http.Request) (any, error) {
+		in, err := read[struct {
+			Muted bool `json:"muted"`
+		}](r)
+		if err == nil {
+			p.Messages.Mute(in.Muted)
+		}
+		return nil, err
+	})
+}

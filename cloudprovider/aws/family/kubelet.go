@@ -1,0 +1,184 @@
+package family
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// modelled are the settings of the kubelet that every family can hand over, each in its own way.
+func modelled() []string {
+	return []string{
+		"clusterDNS", "cpuCFSQuota", "evictionHard", "evictionMaxPodGracePeriod", "evictionSoft", "evictionSoftGracePeriod",
+		"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "kubeReserved", "maxPods", "podsPerCore", "systemReserved",
+	}
+}
+
+// settings are the modelled settings with their types.
+type settings struct {
+	ClusterDNS                  []string        `json:"clusterDNS"`
+	CPUCFSQuota                 *bool           `json:"cpuCFSQuota"`
+	EvictionHard                map[string]text `json:"evictionHard"`
+	EvictionMaxPodGracePeriod   *int64          `json:"evictionMaxPodGracePeriod"`
+	EvictionSoft                map[string]text `json:"evictionSoft"`
+	EvictionSoftGracePeriod     map[string]text `json:"evictionSoftGracePeriod"`
+	ImageGCHighThresholdPercent *int64          `json:"imageGCHighThresholdPercent"`
+	ImageGCLowThresholdPercent  *int64          `json:"imageGCLowThresholdPercent"`
+	KubeReserved                map[string]text `json:"kubeReserved"`
+	MaxPods                     *int64          `json:"maxPods"`
+	PodsPerCore                 *int64          `json:"podsPerCore"`
+	SystemReserved              map[string]text `json:"systemReserved"`
+}
+
+// text is a string that people also write as a number, such as cpu: 1.
+type text string
+
+// UnmarshalJSON takes a string or a number.
+func (t *text) UnmarshalJSON(data []byte) error {
+	var s string
+	if err := json.Unmarshal(data, &s); err == nil {
+		*t = text(s)
+		return nil
+	}
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err != nil {
+		return err
+	}
+	*t = text(number)
+	return nil
+}
+
+// config is the kubelet's configuration: the class's, with what the node knows better in its place.
+func (n Node) config() (map[string]any, error) {
+	out := map[string]any{}
+	for key, value := range n.Kubelet {
+		dec := json.NewDecoder(bytes.NewReader(value.Raw))
+		dec.UseNumber() // a large number must come out as it went in
+		var decoded any
+		if err := dec.Decode(&decoded); err != nil {
+			return nil, fmt.Errorf("read spec.kubelet.%s: %w", key, err)
+		}
+		out[key] = decoded
+	}
+	if n.MaxPods > 0 {
+		out["maxPods"] = n.MaxPods
+	}
+	if n.KubeReserved != nil {
+		out["kubeReserved"] = n.KubeReserved
+	}
+	if n.SystemReserved != nil {
+		out["systemReserved"] = n.SystemReserved
+	}
+	return out, nil
+}
+
+// settings reads the modelled part of the configuration.
+func (n Node) settings() (settings, error) {
+	var out settings
+	config, err := n.config()
+	if err != nil {
+		return out, err
+	}
+	for _, key := range modelled() {
+		value, ok := config[key]
+		if !ok {
+			continue
+		}
+		encoded, err := json.Marshal(map[string]any{key: value})
+		if err != nil {
+			return out, fmt.Errorf("read spec.kubelet.%s: %w", key, err)
+		}
+		if err := json.Unmarshal(encoded, &out); err != nil {
+			return out, fmt.Errorf("read spec.kubelet.%s: %w", key, err)
+		}
+	}
+	out.ClusterDNS = n.dns(out)
+	return out, out.check()
+}
+
+// tables are the settings that map names to quantities, percentages or durations.
+func (s settings) tables() map[string]map[string]text {
+	return map[string]map[string]text{
+		"evictionHard": s.EvictionHard, "evictionSoft": s.EvictionSoft, "evictionSoftGracePeriod": s.EvictionSoftGracePeriod,
+		"kubeReserved": s.KubeReserved, "systemReserved": s.SystemReserved,
+	}
+}
+
+// check refuses values that would end an argument of the command line early. They are quantities, percentages and
+// durations, none of which has such characters.
+func (s settings) check() error {
+	tables := s.tables()
+	for _, field := range slices.Sorted(maps.Keys(tables)) {
+		values := tables[field]
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if strings.ContainsAny(key+string(values[key]), " \t\r\n,'\"`$\\") {
+				return fmt.Errorf("spec.kubelet.%s[%q] is %q, which is no quantity, percentage or duration; write it without spaces, commas and quotes",
+					field, key, string(values[key]))
+			}
+		}
+	}
+	for _, address := range s.ClusterDNS {
+		if strings.ContainsAny(address, " \t\r\n,'\"`$\\") {
+			return fmt.Errorf("spec.kubelet.clusterDNS has %q, which is no IP address", address)
+		}
+	}
+	return nil
+}
+
+// argument is one of the kubelet's command line.
+type argument struct{ flag, value string }
+
+// arguments are the settings as the kubelet's command line has them, in a fixed order.
+func (s settings) arguments() []argument {
+	var args []argument
+	number := func(flag string, value *int64) {
+		if value != nil {
+			args = append(args, argument{flag, strconv.FormatInt(*value, 10)})
+		}
+	}
+	table := func(flag string, values map[string]text, sign string) {
+		if len(values) > 0 {
+			args = append(args, argument{flag, joined(values, sign)})
+		}
+	}
+	if len(s.ClusterDNS) > 1 { // a single address is a parameter of the bootstrap scripts
+		args = append(args, argument{"--cluster-dns", strings.Join(s.ClusterDNS, ",")})
+	}
+	number("--max-pods", s.MaxPods)
+	number("--pods-per-core", s.PodsPerCore)
+	table("--system-reserved", s.SystemReserved, "=")
+	table("--kube-reserved", s.KubeReserved, "=")
+	table("--eviction-hard", s.EvictionHard, "<")
+	table("--eviction-soft", s.EvictionSoft, "<")
+	table("--eviction-soft-grace-period", s.EvictionSoftGracePeriod, "=")
+	number("--eviction-max-pod-grace-period", s.EvictionMaxPodGracePeriod)
+	number("--image-gc-high-threshold", s.ImageGCHighThresholdPercent)
+	number("--image-gc-low-threshold", s.ImageGCLowThresholdPercent)
+	if s.CPUCFSQuota != nil {
+		args = append(args, argument{"--cpu-cfs-quota", strconv.FormatBool(*s.CPUCFSQuota)})
+	}
+	return args
+}
+
+// kubeletArguments are all arguments of the kubelet: who the node is, and its settings.
+func (n Node) kubeletArguments(s settings) []argument {
+	var args []argument
+	if labels := n.labelList(); labels != "" {
+		args = append(args, argument{"--node-labels", labels})
+	}
+	args = append(args, argument{"--register-with-taints", taintList(n.taints())})
+	return append(args, s.arguments()...)
+}
+
+// joined writes a table as the kubelet reads it, sorted by key.
+func joined(values map[string]text, sign string) string {
+	var entries []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		entries = append(entries, key+sign+string(values[key]))
+	}
+	return strings.Join(entries, ",")
+}

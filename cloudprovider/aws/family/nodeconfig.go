@@ -1,0 +1,136 @@
+package family
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// nodeConfigData is the user data of AL2023: a MIME archive of the class's parts and, at the end, our NodeConfig. The
+// image merges all NodeConfig objects of the archive in their order, so what ours says holds.
+func nodeConfigData(n Node) (string, error) {
+	parts, err := nodeConfigParts(n.UserData)
+	if err != nil {
+		return "", err
+	}
+	theirs, err := taintFlags(parts)
+	if err != nil {
+		return "", err
+	}
+	ours, err := nodeConfig(n, theirs)
+	if err != nil {
+		return "", err
+	}
+	return writeArchive(append(parts, newPart(typeNodeConfig, ours))), nil
+}
+
+// nodeConfigParts is scriptParts, for images that take a bare NodeConfig as well.
+func nodeConfigParts(userData string) ([]part, error) {
+	userData = unixLines(userData)
+	begin := strings.TrimSpace(userData)
+	if begin == "" || isArchive(userData) || strings.HasPrefix(begin, "#!") || scriptType(userData) != typeShell {
+		return scriptParts(userData)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(userData), &object); err != nil || object["kind"] == nil {
+		return scriptParts(userData)
+	}
+	if kind := object["kind"]; kind != "NodeConfig" {
+		return nil, fmt.Errorf("spec.userData is an object of kind %v; AL2023 takes a NodeConfig, a script or a MIME archive of these", kind)
+	}
+	return []part{newPart(typeNodeConfig, userData)}, nil
+}
+
+// nodeConfig writes our part: the cluster, the disks and the kubelet.
+func nodeConfig(n Node, theirTaints []string) (string, error) {
+	config, err := n.config()
+	if err != nil {
+		return "", err
+	}
+	s, err := n.settings()
+	if err != nil {
+		return "", err
+	}
+	if len(s.ClusterDNS) > 0 {
+		config["clusterDNS"] = s.ClusterDNS
+	}
+	for key, values := range s.tables() { // with numbers as strings: the kubelet takes nothing else there
+		if len(values) > 0 {
+			config[key] = values
+		}
+	}
+	config["registerWithTaints"] = n.taints()
+
+	cluster := map[string]any{"name": n.ClusterName, "apiServerEndpoint": n.Endpoint, "cidr": n.ServiceCIDR}
+	if n.CABundle != "" {
+		cluster["certificateAuthority"] = n.CABundle
+	}
+	kubelet := map[string]any{"config": config}
+	if flags := kubeletFlags(n, theirTaints); len(flags) > 0 {
+		kubelet["flags"] = flags
+	}
+	spec := map[string]any{"cluster": cluster, "kubelet": kubelet}
+	if n.RAID0 {
+		spec["instance"] = map[string]any{"localStorage": map[string]any{"strategy": "RAID0"}}
+	}
+	out, err := yaml.Marshal(map[string]any{"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec})
+	if err != nil {
+		return "", fmt.Errorf("write the NodeConfig: %w", err)
+	}
+	return string(out), nil
+}
+
+// kubeletFlags are what the kubelet's configuration file has no place for. The values are not quoted: the image puts all
+// flags into one quoted line, which a quote in a flag would end.
+func kubeletFlags(n Node, theirTaints []string) []string {
+	var flags []string
+	if labels := n.labelList(); labels != "" {
+		flags = append(flags, "--node-labels="+labels)
+	}
+	if len(theirTaints) > 0 {
+		flags = append(flags, "--register-with-taints="+strings.Join(append(theirTaints, taintsBeside(n.taints(), theirTaints)...), ","))
+	}
+	return flags
+}
+
+// taintsBeside writes the taints that are not in the list already.
+func taintsBeside(taints []corev1.Taint, list []string) []string {
+	var out []string
+	for i := range taints {
+		if written := taints[i].ToString(); !slices.Contains(list, written) {
+			out = append(out, written)
+		}
+	}
+	return out
+}
+
+// taintFlags are the taints that the class's NodeConfigs hand to the kubelet as a flag. A flag takes the place of what
+// the configuration file says, and the last such flag that of all others, so if there is one, ours must repeat it.
+// Otherwise the node would come up without karpenter.sh/unregistered and never be accepted.
+func taintFlags(parts []part) ([]string, error) {
+	var out []string
+	for i, p := range parts {
+		if p.mediaType() != typeNodeConfig {
+			continue
+		}
+		var object struct {
+			Spec struct {
+				Kubelet struct {
+					Flags []string `json:"flags"`
+				} `json:"kubelet"`
+			} `json:"spec"`
+		}
+		if err := yaml.Unmarshal([]byte(p.body), &object); err != nil {
+			return nil, fmt.Errorf("spec.userData: part %d of type %s is no NodeConfig: %w", i+1, typeNodeConfig, err)
+		}
+		for _, flag := range object.Spec.Kubelet.Flags {
+			if list, ok := strings.CutPrefix(flag, "--register-with-taints="); ok {
+				out = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '"' || r == '\'' })
+			}
+		}
+	}
+	return out, nil
+}

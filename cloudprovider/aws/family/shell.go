@@ -1,0 +1,90 @@
+package family
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shellData is the user data of AL2: a MIME archive of the class's parts and, at the end, a script that calls the image's
+// own bootstrap script. It is the last, so that what the class does to the machine is done when the kubelet starts.
+func shellData(n Node) (string, error) {
+	parts, err := scriptParts(n.UserData)
+	if err != nil {
+		return "", err
+	}
+	s, err := n.settings()
+	if err != nil {
+		return "", err
+	}
+	return writeArchive(append(parts, newPart(typeShell, bootstrapScript(n, s)))), nil
+}
+
+// scriptParts takes a class's user data apart: a MIME archive, or one text of a kind that cloud-init knows.
+func scriptParts(userData string) ([]part, error) {
+	userData = unixLines(userData)
+	switch {
+	case strings.TrimSpace(userData) == "":
+		return nil, nil
+	case isArchive(userData):
+		parts, err := readArchive(userData)
+		if err != nil {
+			return nil, fmt.Errorf("spec.userData begins like a MIME archive but is none: %w", err)
+		}
+		return parts, nil
+	default:
+		return []part{newPart(scriptType(userData), userData)}, nil
+	}
+}
+
+// scriptType tells by its first line what a text is to cloud-init. A text without one that it knows is taken for a shell
+// script.
+func scriptType(text string) string {
+	for _, known := range []struct{ line, kind string }{
+		{"#cloud-config", "text/cloud-config"},
+		{"#cloud-boothook", "text/cloud-boothook"},
+		{"#include", "text/x-include-url"},
+		{"## template: jinja", "text/jinja2"},
+	} {
+		if strings.HasPrefix(strings.TrimSpace(text), known.line) {
+			return known.kind
+		}
+	}
+	return typeShell
+}
+
+// bootstrapScript calls the script that EKS puts into its AL2 images. Its parameters take no equals sign.
+func bootstrapScript(n Node, s settings) string {
+	call := []string{"/etc/eks/bootstrap.sh " + shellQuoted(n.ClusterName)}
+	add := func(flag, value string) { call = append(call, "  "+flag+" "+value) }
+	add("--apiserver-endpoint", shellQuoted(n.Endpoint))
+	if n.CABundle != "" {
+		add("--b64-cluster-ca", shellQuoted(n.CABundle))
+	}
+	if n.ipv6(s.ClusterDNS) {
+		add("--ip-family", "ipv6")
+		if n.ServiceCIDR != "" {
+			add("--service-ipv6-cidr", shellQuoted(n.ServiceCIDR))
+		}
+	}
+	if len(s.ClusterDNS) > 0 {
+		add("--dns-cluster-ip", shellQuoted(s.ClusterDNS[0]))
+	}
+	if s.MaxPods != nil { // or the script would compute a number of its own
+		add("--use-max-pods", "false")
+	}
+	var args []string
+	for _, a := range n.kubeletArguments(s) {
+		args = append(args, a.flag+"="+a.value)
+	}
+	add("--kubelet-extra-args", shellQuoted(strings.Join(args, " ")))
+	if n.RAID0 {
+		add("--local-disks", "raid0")
+	}
+	return "#!/bin/bash\nset -o errexit\n" + strings.Join(call, " \\\n") + "\n"
+}
+
+// shellQuoted makes one word of the text for a shell.
+func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// unixLines ends lines as Linux does: a script with other line ends does not run.
+func unixLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

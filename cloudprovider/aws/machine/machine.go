@@ -1,0 +1,123 @@
+// Package machine says what an instance type of EC2 is worth as a node: the labels that it will carry, what it has, and
+// what of it is left for pods once the system, the kubelet and the eviction thresholds of an EC2NodeClass have theirs.
+//
+// It is arithmetic over what EC2 says of a type, pure but for Memory, which remembers how much memory real nodes turned
+// out to have. It belongs to the AWS provider, an edge, calls nothing, and knows neither zones nor prices.
+package machine
+
+import (
+	"fmt"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
+)
+
+// Settings are those of the operator that bear on how much room a node has.
+type Settings struct {
+	// Region is the value of the region label.
+	Region string
+	// VMMemoryOverheadPercent is the share of a type's memory that its nodes don't see, such as 0.075, until a real node
+	// has shown how much it is.
+	VMMemoryOverheadPercent float64
+	// ReservedENIs are network interfaces that are kept from pods.
+	ReservedENIs int
+}
+
+// Shapes are the instance types as nodes. It is safe for concurrent use.
+type Shapes struct {
+	settings Settings
+	memory   *Memory
+}
+
+// NewShapes makes shapes that count with what memory has learnt.
+func NewShapes(settings Settings, memory *Memory) *Shapes {
+	return &Shapes{settings: settings, memory: memory}
+}
+
+// Revision changes when Shape would answer otherwise than before, because of nodes that were seen.
+func (s *Shapes) Revision() uint64 { return s.memory.Revision() }
+
+// Shape is the type as a node of the class, without offerings; nil if the class can't use it. An error means that the
+// class itself can't be read, whatever the type.
+func (s *Shapes) Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error) {
+	b, err := newBuild(info, class, s.settings)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, nil
+	}
+	labels := b.labels()
+	if ami, ok := image.For(class.Status.AMIs, labels); ok {
+		b.learnt, _ = s.memory.Of(b.name(), ami.ID)
+	}
+	return b.instanceType(labels)
+}
+
+// build is what follows from one type and one class.
+type build struct {
+	info     *ec2types.InstanceTypeInfo
+	class    *awsv1.EC2NodeClass
+	family   family.Family
+	settings Settings
+	kubelet  *awsv1.KubeletSettings
+	arch     string
+	learnt   int64 // bytes of memory that nodes of this kind were seen with; 0 if none was
+}
+
+// newBuild is nil if the class can't use the type.
+func newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, settings Settings) (*build, error) {
+	arch, ok := architecture(info)
+	if !ok || !complete(info) {
+		return nil, nil
+	}
+	kubelet, err := class.Spec.Kubelet.Settings()
+	if err != nil {
+		return nil, fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
+	}
+	b := &build{info: info, class: class, family: family.Of(class), settings: settings, kubelet: kubelet, arch: arch}
+	if !b.fits() {
+		return nil, nil
+	}
+	return b, nil
+}
+
+func (b *build) name() string { return string(b.info.InstanceType) }
+
+// instanceType is nil if nothing would be left for pods.
+func (b *build) instanceType(labels map[string][]string) (*cloudprovider.InstanceType, error) {
+	pods, err := b.pods()
+	if err != nil {
+		return nil, fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
+	}
+	capacity := b.capacity(pods)
+	overhead, err := b.overhead(capacity, pods)
+	if err != nil {
+		return nil, fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
+	}
+	if pods <= 0 {
+		return nil, nil
+	}
+	for name, kept := range overhead {
+		if have := capacity[name]; have.Cmp(kept) <= 0 {
+			return nil, nil
+		}
+	}
+	return &cloudprovider.InstanceType{
+		Name:         b.name(),
+		Labels:       labels,
+		Capacity:     capacity,
+		Overhead:     overhead,
+		VolumeLimits: b.volumeLimits(),
+	}, nil
+}
+
+// shared are the resources that the kubelet keeps a part of.
+func shared() []corev1.ResourceName {
+	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+}

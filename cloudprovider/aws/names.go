@@ -1,0 +1,125 @@
+package aws
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+const (
+	// EC2 lets an account write tags a hundred times at once and then ten times a second. Names are in no hurry, and others
+	// write tags, too.
+	namesAtOnce   = 4
+	namesBurst    = 40
+	namesInterval = 200 * time.Millisecond
+	nameLimit     = 30 * time.Second
+	// nameTries is how often a name is tried before it is left for the next look at the instances.
+	nameTries = 3
+)
+
+// names writes the names of claims on instances that were launched together and so could not be named by the launch. It
+// goes on behind the launches, at a pace that EC2 likes: who owns what is known without it (settle.go).
+type names struct {
+	api EC2API
+	// done is told of every instance that is named.
+	done func(id string)
+	// wait lets time pass.
+	wait func(time.Duration)
+
+	mu      sync.Mutex
+	queue   []naming
+	queued  map[string]bool
+	workers int
+	tokens  int
+	refill  time.Time
+	now     func() time.Time
+}
+
+type naming struct {
+	id, claim string
+	tries     int
+}
+
+func newNames(api EC2API, now func() time.Time, done func(id string)) *names {
+	return &names{api: api, done: done, now: now, wait: time.Sleep, queued: map[string]bool{}, tokens: namesBurst}
+}
+
+// add has the instance named soon.
+func (n *names) add(id, claim string) {
+	if claim == "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.queued[id] {
+		return
+	}
+	n.queued[id] = true
+	n.queue = append(n.queue, naming{id: id, claim: claim})
+	if n.workers < namesAtOnce {
+		n.workers++
+		go n.work()
+	}
+}
+
+// work names instances until there are no more.
+func (n *names) work() {
+	for {
+		next, pause, ok := n.next()
+		if !ok {
+			return
+		}
+		if pause > 0 {
+			n.wait(pause)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), nameLimit)
+		_, err := n.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{next.id}, Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: next.claim})})
+		cancel()
+		n.finish(next, err)
+	}
+}
+
+// next takes the next name to write, or says how long to wait for EC2's sake.
+func (n *names) next() (next naming, pause time.Duration, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.queue) == 0 {
+		n.workers--
+		return naming{}, 0, false
+	}
+	now := n.now()
+	if n.refill.IsZero() {
+		n.refill = now
+	}
+	if earned := int(now.Sub(n.refill) / namesInterval); earned > 0 {
+		n.tokens = min(namesBurst, n.tokens+earned)
+		n.refill = n.refill.Add(time.Duration(earned) * namesInterval)
+	}
+	if n.tokens == 0 {
+		return naming{}, namesInterval, true
+	}
+	n.tokens--
+	next = n.queue[0]
+	n.queue = n.queue[1:]
+	return next, 0, true
+}
+
+// finish notes how it went. An instance that is gone needs no name; what fails otherwise is tried again.
+func (n *names) finish(what naming, err error) {
+	if err == nil || fault.IsNotFound(err) && what.tries+1 >= nameTries {
+		n.done(what.id)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if what.tries++; err != nil && what.tries < nameTries && !fault.IsUnauthorized(err) {
+		n.queue = append(n.queue, what)
+		return
+	}
+	delete(n.queued, what.id)
+}

@@ -1,0 +1,127 @@
+package aws
+
+import (
+	"slices"
+	"strings"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+)
+
+const (
+	// mostTypes is how many instance types one launch offers to EC2: enough for it to find capacity, few enough for its
+	// limit on the size of a request.
+	mostTypes = 60
+	// mostLines is EC2's own limit on how many combinations of type and subnet a fleet may name.
+	mostLines = 300
+	// mostTemplates is its limit on how many launch templates it may name.
+	mostTemplates = 50
+)
+
+// narrow keeps of the offerings that a claim may be launched on, cheapest first, those that are asked of EC2 together:
+// all of one capacity type, because a fleet buys one.
+func narrow(ranked []choose.Candidate) []choose.Candidate {
+	kept := slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) })
+	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
+		return fewest(oneReservation(reserved))
+	}
+	kept = ordinary(kept)
+	kept = worthwhileSpot(kept)
+	if spot := onlyCapacityType(kept, v1.CapacityTypeSpot); len(spot) > 0 {
+		return fewest(spot)
+	}
+	return fewest(kept)
+}
+
+func isAvailable(c *choose.Candidate) bool {
+	return c.Offering.Available && (c.Offering.ReservationID == "" || c.Offering.ReservationCapacity > 0)
+}
+
+func capacityTypeOf(c *choose.Candidate) string { return c.Offering.Labels[v1.CapacityTypeLabelKey] }
+
+func onlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
+	var out []choose.Candidate
+	for _, c := range list {
+		if capacityTypeOf(&c) == kind {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// oneReservation makes a choice among reservations that one fleet can ask for. Reservations and capacity blocks are
+// bought in different ways, so only the kind of the cheapest stays; a block is paid for already, so only the cheapest of
+// them. Of several reservations of a type in a zone the one with most left stays.
+func oneReservation(list []choose.Candidate) []choose.Candidate {
+	kind := list[0].Offering.Labels[awsv1.CapacityReservationTypeLabelKey]
+	if kind == string(awsv1.CapacityReservationTypeCapacityBlock) {
+		return list[:1]
+	}
+	type place struct{ kind, zone string }
+	best := map[place]choose.Candidate{}
+	for _, c := range list {
+		if c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] != kind {
+			continue
+		}
+		at := place{c.Type.Name, c.Ref().Zone}
+		if have, ok := best[at]; !ok || c.Offering.ReservationCapacity > have.Offering.ReservationCapacity {
+			best[at] = c
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c choose.Candidate) bool {
+		return best[place{c.Type.Name, c.Ref().Zone}].Offering != c.Offering
+	})
+}
+
+// ordinary drops machines that few need, with accelerators or without a hypervisor, unless there are no others.
+func ordinary(list []choose.Candidate) []choose.Candidate {
+	var out []choose.Candidate
+	for _, c := range list {
+		if !isExotic(&c) {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return list
+	}
+	return out
+}
+
+func isExotic(c *choose.Candidate) bool {
+	labels := c.Type.Labels
+	for _, key := range []string{awsv1.InstanceGPUCountLabelKey, awsv1.InstanceAcceleratorCountLabelKey} {
+		if len(labels[key]) > 0 {
+			return true
+		}
+	}
+	return strings.Contains(c.Type.Name, "metal")
+}
+
+// worthwhileSpot drops spot offerings that cost more than the cheapest that can't be interrupted.
+func worthwhileSpot(list []choose.Candidate) []choose.Candidate {
+	steady := onlyCapacityType(list, v1.CapacityTypeOnDemand)
+	if len(steady) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c choose.Candidate) bool {
+		return capacityTypeOf(&c) == v1.CapacityTypeSpot && c.Offering.Price > steady[0].Offering.Price
+	})
+}
+
+// fewest keeps the cheapest types, so that the request is not too large for EC2.
+func fewest(list []choose.Candidate) []choose.Candidate {
+	var out []choose.Candidate
+	types := map[string]bool{}
+	for _, c := range list {
+		if !types[c.Type.Name] && len(types) == mostTypes {
+			continue
+		}
+		types[c.Type.Name] = true
+		if out = append(out, c); len(out) == mostLines {
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
+)
+
+const (
+	// collectEvery is how often is looked for what was left behind.
+	collectEvery = 30 * time.Minute
+	// young is how long a launch template is left alone: its class may not have been seen yet.
+	young = time.Hour
+)
+
+// Collector removes, from time to time, the instance profiles that no class and no node needs any more, and the launch
+// templates of classes that are gone: a finalizer that somebody removed by hand, or a role that was changed, leaves them
+// behind.
+type Collector struct {
+	Options
+	profiles *profile.Collector
+}
+
+// NewCollector returns a Collector; the manager runs it while it leads.
+func NewCollector(o Options) *Collector {
+	return &Collector{Options: o, profiles: profile.NewCollector(o.Profiles, o.Now)}
+}
+
+// NeedLeaderElection keeps a second controller from removing what the first is making.
+func (c *Collector) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (c *Collector) Start(ctx context.Context) error {
+	ticker := time.NewTicker(collectEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if err := c.Collect(ctx); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "collecting what EC2NodeClasses left behind; it will be tried again", "after", collectEvery.String())
+			}
+		}
+	}
+}
+
+// Collect looks once. What can't be removed now is tried the next time.
+func (c *Collector) Collect(ctx context.Context) error {
+	classes := &awsv1.EC2NodeClassList{}
+	if err := c.Client.List(ctx, classes); err != nil {
+		return fmt.Errorf("listing EC2NodeClasses: %w", err)
+	}
+	claims, err := listClaims(ctx, c.Client, "")
+	if err != nil {
+		return err
+	}
+	gone, err := c.profiles.Collect(ctx, inUse(classes.Items, claims))
+	if len(gone) > 0 {
+		log.FromContext(ctx).Info("removed instance profiles that nothing uses", "profiles", gone)
+	}
+	return errors.Join(err, c.collectTemplates(ctx, classes.Items))
+}
+
+// inUse tells whether a class or a node needs a profile. A NodeClaim that does not say which one its instance has, since
+// it was made before that was noted, needs all of its class.
+func inUse(classes []awsv1.EC2NodeClass, claims []*unstructured.Unstructured) func(profile.Profile) bool {
+	names, wholeClasses := map[string]bool{}, map[string]bool{}
+	uids := map[string]string{}
+	for i := range classes {
+		names[classes[i].Status.InstanceProfile] = true
+		uids[classes[i].Name] = string(classes[i].UID)
+	}
+	for _, claim := range claims {
+		if name := claim.GetAnnotations()[awsv1.InstanceProfileAnnotationKey]; name != "" {
+			names[name] = true
+		} else if class, ok := className(claim); ok {
+			wholeClasses[uids[class]] = true
+		}
+	}
+	return func(p profile.Profile) bool { return names[p.Name] || wholeClasses[p.ClassUID] }
+}
+
+func (c *Collector) collectTemplates(ctx context.Context, classes []awsv1.EC2NodeClass) error {
+	known := map[string]bool{}
+	for i := range classes {
+		known[classes[i].Name] = true
+	}
+	list, err := listTemplates(ctx, c.Templates, c.Cluster, "")
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, t := range list {
+		if known[t.class] || c.Now().Sub(t.createdAt) < young {
+			continue
+		}
+		failed = append(failed, deleteTemplate(ctx, c.Templates, t))
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,181 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+// Reasons of conditions, beside AWS's own codes.
+const (
+	ReasonSubnetsNotFound             = "SubnetsNotFound"
+	ReasonSecurityGroupsNotFound      = "SecurityGroupsNotFound"
+	ReasonAMINotFound                 = "AMINotFound"
+	ReasonPlacementGroupNotFound      = "PlacementGroupNotFound"
+	ReasonRoleNotFound                = "RoleNotFound"
+	ReasonInstanceProfileNotFound     = "InstanceProfileNotFound"
+	ReasonDependenciesNotReady        = "DependenciesNotReady"
+	ReasonTagValidationFailed         = "TagValidationFailed"
+	ReasonInvalidKubeletConfiguration = "InvalidKubeletConfiguration"
+	ReasonUserDataTooLarge            = "UserDataTooLarge"
+	ReasonInvalidLaunch               = "InvalidLaunch"
+	ReasonUnhealthyDependents         = "UnhealthyDependents"
+	ReasonReconcilingDependents       = "ReconcilingDependents"
+	// ReasonAWSUnreachable is for calls that AWS has not answered.
+	ReasonAWSUnreachable = "AWSUnreachable"
+
+	// EventWaitingOnNodeClaims tells why a class that was deleted is still there.
+	EventWaitingOnNodeClaims = "WaitingOnNodeClaimTermination"
+)
+
+// verdict is what a step found out.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+	// trouble, if there is any, makes the class be looked at again soon.
+	trouble error
+	// passing means that the trouble says nothing about the class: a True condition stays.
+	passing bool
+}
+
+func yes() verdict { return verdict{status: metav1.ConditionTrue} }
+
+func no(reason, message string) verdict {
+	return verdict{status: metav1.ConditionFalse, reason: reason, message: message}
+}
+
+func unknown(reason, message string) verdict {
+	return verdict{status: metav1.ConditionUnknown, reason: reason, message: message}
+}
+
+// failed is the verdict on a call that went wrong. AWS's word counts; that AWS is busy or out of reach does not.
+func failed(err error) verdict {
+	v := verdict{status: metav1.ConditionFalse, reason: codeReason(fault.Code(err)), message: err.Error(), trouble: err}
+	denied := cloudprovider.IsUnauthorized(err) || fault.IsUnauthorized(err)
+	if !denied && (cloudprovider.IsThrottled(err) || fault.IsThrottled(err) || fault.Lost(err) || errors.Is(err, context.Canceled)) {
+		v.status, v.passing = metav1.ConditionUnknown, true
+	}
+	if v.reason == "" {
+		v.reason = ReasonAWSUnreachable
+	}
+	return v
+}
+
+// codeReason is AWS's code in the form that a condition's reason has: without dots.
+func codeReason(code string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' {
+			return c
+		}
+		return -1
+	}, code)
+}
+
+// look takes all steps and writes what they find into the class's status. It returns what should be tried again soon.
+func (r *Reconciler) look(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	steps := []struct {
+		condition string
+		take      func(context.Context, *awsv1.EC2NodeClass) verdict
+	}{
+		{awsv1.ConditionTypeSubnetsReady, r.findSubnets},
+		{awsv1.ConditionTypeSecurityGroupsReady, r.findSecurityGroups},
+		{awsv1.ConditionTypeAMIsReady, r.findAMIs},
+		{awsv1.ConditionTypePlacementGroupReady, r.findPlacementGroup},
+		{awsv1.ConditionTypeInstanceProfileReady, r.makeProfile},
+		{awsv1.ConditionTypeCapacityReservationsReady, r.findReservations},
+		{awsv1.ConditionTypeValidationSucceeded, r.validate},
+	}
+	var trouble []error
+	for _, step := range steps {
+		if step.condition == awsv1.ConditionTypeCapacityReservationsReady && !r.ReservedCapacity {
+			meta.RemoveStatusCondition(&class.Status.Conditions, step.condition)
+			class.Status.CapacityReservations = nil
+			continue
+		}
+		v := step.take(ctx, class)
+		trouble = append(trouble, v.trouble)
+		r.set(class, step.condition, v)
+	}
+	r.sumUp(class)
+	return errors.Join(trouble...)
+}
+
+// set writes a condition.
+func (r *Reconciler) set(class *awsv1.EC2NodeClass, condition string, v verdict) {
+	have := meta.FindStatusCondition(class.Status.Conditions, condition)
+	if v.passing && have != nil && have.Status == metav1.ConditionTrue && have.ObservedGeneration == class.Generation {
+		return
+	}
+	if v.status == metav1.ConditionTrue && v.reason == "" {
+		v.reason = condition
+	}
+	meta.SetStatusCondition(&class.Status.Conditions, metav1.Condition{
+		Type: condition, Status: v.status, Reason: v.reason, Message: v.message,
+		ObservedGeneration: class.Generation, LastTransitionTime: metav1.NewTime(r.Now()),
+	})
+}
+
+// sumUp sets Ready: True if all others are, False if one is, and in its words.
+func (r *Reconciler) sumUp(class *awsv1.EC2NodeClass) {
+	var wrong, open []string
+	for _, c := range class.Status.Conditions {
+		switch {
+		case c.Type == v1.ConditionTypeReady || c.Status == metav1.ConditionTrue:
+		case c.Reason == ReasonDependenciesNotReady:
+			// It only repeats the others.
+			open = append(open, c.Type)
+		case c.Status == metav1.ConditionFalse:
+			wrong = append(wrong, fmt.Sprintf("%s=False: %s", c.Type, c.Message))
+		default:
+			open = append(open, fmt.Sprintf("%s=Unknown: %s", c.Type, c.Message))
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		r.set(class, v1.ConditionTypeReady, no(ReasonUnhealthyDependents, strings.Join(wrong, "; ")))
+	case len(open) > 0:
+		r.set(class, v1.ConditionTypeReady, unknown(ReasonReconcilingDependents, strings.Join(open, "; ")))
+	default:
+		r.set(class, v1.ConditionTypeReady, yes())
+	}
+}
+
+func ready(class *awsv1.EC2NodeClass) bool {
+	return meta.IsStatusConditionTrue(class.Status.Conditions, v1.ConditionTypeReady)
+}
+
+// tell writes an event for each condition that has news.
+func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
+	for _, c := range class.Status.Conditions {
+		was := meta.FindStatusCondition(before.Status.Conditions, c.Type)
+		same := was != nil && was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message
+		switch {
+		case same || c.Reason == ReasonDependenciesNotReady:
+		case c.Type == v1.ConditionTypeReady:
+			// Its text is that of the others.
+			if was != nil && was.Status != c.Status {
+				r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, c.Type, "Look", "%s", transition(was, &c))
+			}
+		case c.Status != metav1.ConditionTrue && c.Message != "":
+			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, c.Reason, "Look", "%s: %s", c.Type, c.Message)
+		}
+	}
+}
+
+func transition(was, is *metav1.Condition) string {
+	text := fmt.Sprintf("Status condition transitioned, Type: %s, Status: %s -> %s, Reason: %s", is.Type, was.Status, is.Status, is.Reason)
+	if is.Message != "" {
+		text += ", Message: " + is.Message
+	}
+	return text
+}

@@ -1,0 +1,196 @@
+package nodeclass_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+)
+
+func (w *world) claimAnnotations(name string) map[string]string {
+	w.t.Helper()
+	c := &v1.NodeClaim{}
+	if err := w.kube.Get(w.t.Context(), client.ObjectKey{Name: name}, c); err != nil {
+		w.t.Fatal(err)
+	}
+	return c.Annotations
+}
+
+// The hash of another version says nothing: NodeClaims get the new one and don't drift. One that has drifted stays so.
+func TestHashOfAnotherVersionNeverRolls(t *testing.T) {
+	class := newClass()
+	class.Annotations = map[string]string{awsv1.HashAnnotationKey: "1", awsv1.HashVersionAnnotationKey: "v4"}
+	old := map[string]string{awsv1.HashAnnotationKey: "1", awsv1.HashVersionAnnotationKey: "v4", "mine": "kept"}
+	current := map[string]string{awsv1.HashAnnotationKey: "7", awsv1.HashVersionAnnotationKey: awsv1.HashVersion}
+	other := claim("other", old, false)
+	other.Spec.NodeClassRef.Name = "another"
+	w := newWorld(t, account.Options{}, class, claim("old", old, false), claim("drifted", old, true), claim("current", current, false), other)
+	hash := w.ready().Annotations[awsv1.HashAnnotationKey]
+	for name, want := range map[string][2]string{
+		"old": {hash, "v6"}, "drifted": {"1", "v6"}, "current": {"7", "v6"}, "other": {"1", "v4"},
+	} {
+		got := w.claimAnnotations(name)
+		if got[awsv1.HashAnnotationKey] != want[0] || got[awsv1.HashVersionAnnotationKey] != want[1] {
+			t.Errorf("%s has %v, want %v", name, got, want)
+		}
+	}
+	if w.claimAnnotations("old")["mine"] != "kept" {
+		t.Error("an annotation of somebody else was lost")
+	}
+}
+
+// With the same version a changed class has another hash, and its NodeClaims keep theirs: that is drift.
+func TestChangedClassMakesNodesDrift(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass(), claim("a", nil, false))
+	before := w.ready().Annotations[awsv1.HashAnnotationKey]
+	if got := w.claimAnnotations("a")[awsv1.HashAnnotationKey]; got != before {
+		t.Fatalf("the claim has %s, want %s", got, before)
+	}
+	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.UserData = new("echo hello") })
+	after := w.ready().Annotations[awsv1.HashAnnotationKey]
+	if got := w.claimAnnotations("a")[awsv1.HashAnnotationKey]; after == before || got != before {
+		t.Errorf("the class has %s, then %s; the claim %s", before, after, got)
+	}
+}
+
+func (w *world) template(name, class string) {
+	w.t.Helper()
+	_, err := w.ec2.CreateLaunchTemplate(w.t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: new(awsv1.LaunchTemplatePrefix + name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{
+			{Key: new("karpenter.k8s.aws/cluster"), Value: new("lab")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: &class}}}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) templates() []string {
+	var out []string
+	for _, t := range w.World.Templates() {
+		out = append(out, t.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestClassWaitsForItsNodeClaims(t *testing.T) {
+	objects := []client.Object{newClass()}
+	for i := range 7 {
+		objects = append(objects, claim("claim-"+strconv.Itoa(i), nil, false))
+	}
+	w := newWorld(t, account.Options{}, objects...)
+	class := w.ready()
+	w.template("mine", "default")
+	w.template("theirs", "another")
+	w.events.take()
+	if err := w.kube.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if class, _, err := w.look(); err != nil || class.Name == "" {
+			t.Fatalf("the class is gone, or %v", err)
+		}
+	}
+	want := "Normal WaitingOnNodeClaimTermination Waiting on NodeClaim termination for claim-0, claim-1, claim-2, claim-3, claim-4 and 2 other(s)"
+	if lines := w.events.take(); !slices.Equal(lines, []string{want}) {
+		t.Errorf("events %q, want %q once", lines, want)
+	}
+	if len(w.IAM.Profiles()) != 1 || len(w.templates()) != 2 {
+		t.Fatalf("%d profiles and templates %v: nodes still need them", len(w.IAM.Profiles()), w.templates())
+	}
+	for i := range 7 {
+		if err := w.kube.Delete(t.Context(), claim("claim-"+strconv.Itoa(i), nil, false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Without permission it stays, says why, and goes on once it may.
+	w.Faults.Deny("iam:DeleteInstanceProfile")
+	w.clock.pass(time.Minute)
+	if class, _, err := w.look(); err == nil || class.Name == "" {
+		t.Errorf("the class is gone though its profile is not (%v)", err)
+	}
+	if lines := w.events.take(); !has(lines, "Warning AccessDenied", "iam:DeleteInstanceProfile", "fix:") {
+		t.Errorf("events %q", lines)
+	}
+	w.Faults.Clear()
+	if class, _, err := w.look(); err != nil || class.Name != "" {
+		t.Errorf("the class is still there (%v)", err)
+	}
+	if len(w.IAM.Profiles()) != 0 || !slices.Equal(w.templates(), []string{"karpenter.k8s.aws/theirs"}) {
+		t.Errorf("left are %d profiles and templates %v", len(w.IAM.Profiles()), w.templates())
+	}
+}
+
+func TestCollectorRemovesWhatIsLeftBehind(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	first := w.ready().Status.InstanceProfile
+	w.template("mine", "default")
+	w.template("orphan", "gone")
+	w.IAM.PutRole("others")
+	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Role = "others" })
+	second := w.ready().Status.InstanceProfile
+	if err := w.kube.Create(t.Context(), claim("running", map[string]string{awsv1.InstanceProfileAnnotationKey: first}, false)); err != nil {
+		t.Fatal(err)
+	}
+	c := nodeclass.NewCollector(w.options)
+	collect := func() []string {
+		t.Helper()
+		if err := c.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range w.IAM.Profiles() {
+			names = append(names, p.Name)
+		}
+		return names
+	}
+	collect()
+	if got := w.templates(); len(got) != 2 {
+		t.Errorf("templates are %v: a new one is left alone", got)
+	}
+	w.clock.pass(2 * time.Hour)
+	if got := collect(); len(got) != 2 {
+		t.Errorf("profiles are %v, want the node's %s too", got, first)
+	}
+	if got := w.templates(); !slices.Equal(got, []string{"karpenter.k8s.aws/mine"}) {
+		t.Errorf("templates are %v, want those of classes that are there", got)
+	}
+	if err := w.kube.Delete(t.Context(), claim("running", nil, false)); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(); len(got) != 2 {
+		t.Errorf("profiles are %v: a launch may be on its way with %s", got, first)
+	}
+	w.clock.pass(time.Hour)
+	if got := collect(); !slices.Equal(got, []string{second}) {
+		t.Errorf("profiles are %v, want %s", got, second)
+	}
+}
+
+// A NodeClaim from before the profile was noted on it needs every profile of its class.
+func TestCollectorSparesUnnotedNodes(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass(), claim("old", nil, false))
+	w.ready()
+	w.IAM.PutRole("others")
+	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Role = "others" })
+	w.ready()
+	c := nodeclass.NewCollector(w.options)
+	for range 3 {
+		if err := c.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.pass(2 * time.Hour)
+	}
+	if got := len(w.IAM.Profiles()); got != 2 {
+		t.Errorf("%d profiles, want both", got)
+	}
+}

@@ -1,0 +1,97 @@
+package nodeclass_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+)
+
+func TestKubeletSettings(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	cases := []struct {
+		settings, want string // nothing wanted: it is fine
+		family         string
+	}{
+		{settings: `{"maxPods": 20, "podsPerCore": 2, "systemReserved": {"cpu": "100m", "memory": "100Mi", "ephemeral-storage": "1Gi"}, "kubeReserved": {"cpu": "200m", "pid": "100"},
+			"evictionHard": {"memory.available": "5%", "nodefs.available": "10%", "nodefs.inodesFree": "10%"},
+			"evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"}, "evictionSoftGracePeriod": {"memory.available": "1m", "nodefs.available": "1m30s"},
+			"evictionMaxPodGracePeriod": 60, "imageGCHighThresholdPercent": 85, "imageGCLowThresholdPercent": 80, "cpuCFSQuota": true, "clusterDNS": ["10.0.1.100"]}`},
+		{settings: `{"topologyManagerPolicy": "restricted", "featureGates": {"A": true}, "shutdownGracePeriod": "30s", "logging": {"format": "json"}, "memoryThrottlingFactor": 0.9}`},
+		{settings: `{"maxPod": 20}`, want: "spec.kubelet.maxPod is no setting of the kubelet"},
+		{settings: `{"registerWithTaints": []}`, want: "spec.kubelet.registerWithTaints can't be set"},
+		{settings: `{"podsPerCore": "two"}`, want: "spec.kubelet.podsPerCore must be a whole number"},
+		{settings: `{"cpuCFSQuota": "yes"}`, want: "spec.kubelet.cpuCFSQuota must be true or false"},
+		{settings: `{"clusterDNS": "10.0.0.1"}`, want: "spec.kubelet.clusterDNS must be a list of texts"},
+		{settings: `{"shutdownGracePeriod": 30}`, want: "spec.kubelet.shutdownGracePeriod must be a duration"},
+		{settings: `{"logging": "json"}`, want: "spec.kubelet.logging must be an object"},
+		{settings: `{"reservedMemory": {}}`, want: "spec.kubelet.reservedMemory must be a list"},
+		{settings: `{"kubeReserved": {"cpu": 1}}`, want: "spec.kubelet.kubeReserved must be texts by name"},
+		{settings: `{"maxPods": "vcpus * 8"}`, want: "needs the feature gate NodeClassCEL"},
+		{settings: `{"maxPods": -1}`, want: "spec.kubelet.maxPods is -1; write 0 or more"},
+		{settings: `{"podsPerCore": -1}`, want: "spec.kubelet.podsPerCore is -1; write 0 or more"},
+		{settings: `{"imageGCHighThresholdPercent": 101}`, want: "write a percentage from 0 to 100"},
+		{settings: `{"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}`, want: "imageGCHighThresholdPercent (50) must be greater than imageGCLowThresholdPercent (50)"},
+		{settings: `{"kubeReserved": {"gpu": "1"}}`, want: "spec.kubelet.kubeReserved: gpu can't be reserved"},
+		{settings: `{"systemReserved": {"cpu": "-1"}}`, want: `spec.kubelet.systemReserved.cpu is "-1"`},
+		{settings: `{"systemReserved": {"cpu": "vcpus * 10"}}`, want: `spec.kubelet.systemReserved.cpu is "vcpus * 10"`},
+		{settings: `{"evictionHard": {"memory.free": "5%"}}`, want: "spec.kubelet.evictionHard: memory.free is no signal"},
+		{settings: `{"evictionHard": {"memory.available": "105%"}}`, want: "write a percentage from 0% to 100%"},
+		{settings: `{"evictionHard": {"memory.available": "few"}}`, want: "write a quantity of 0 or more"},
+		{settings: `{"evictionSoft": {"memory.available": "5%"}}`, want: "evictionSoft.memory.available has no grace period"},
+		{settings: `{"evictionSoftGracePeriod": {"memory.available": "1m"}}`, want: "evictionSoftGracePeriod.memory.available has no threshold"},
+		{settings: `{"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "soon"}}`, want: "write a duration"},
+		{settings: `{"topologyManagerPolicy": "restricted"}`, family: "al2@latest", want: "can't be handed to nodes of the AMI family AL2; remove it, or use AL2023"},
+	}
+	for _, tc := range cases {
+		var settings awsv1.KubeletConfiguration
+		if err := json.Unmarshal([]byte(tc.settings), &settings); err != nil {
+			t.Fatal(err)
+		}
+		w.update(func(c *awsv1.EC2NodeClass) {
+			c.Spec.Kubelet, c.Spec.AMISelectorTerms[0].Alias = settings, "al2023@latest"
+			if tc.family != "" {
+				c.Spec.AMISelectorTerms[0].Alias = tc.family
+			}
+		})
+		class, _, _ := w.look()
+		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
+		if tc.want == "" {
+			if c.Status != metav1.ConditionTrue {
+				t.Errorf("%s: ValidationSucceeded is %+v", tc.settings, c)
+			}
+			continue
+		}
+		if c.Status != metav1.ConditionFalse || c.Reason != "InvalidKubeletConfiguration" || !strings.Contains(c.Message, tc.want) {
+			t.Errorf("%s: ValidationSucceeded is %+v, want %q", tc.settings, c, tc.want)
+		}
+	}
+}
+
+func TestTags(t *testing.T) {
+	many := map[string]string{}
+	for i := range 43 {
+		many[fmt.Sprintf("key-%d", i)] = "x"
+	}
+	w := newWorld(t, account.Options{}, newClass())
+	for want, tags := range map[string]map[string]string{
+		"spec.tags has 43 tags and EC2 takes 50, of which the controller needs 8; remove 1": many,
+		"keys that begin with aws: are AWS's own; rename aws:mine":                          {"aws:mine": "x"},
+		"has 129 characters and EC2 takes 128":                                              {strings.Repeat("k", 129): "x"},
+		"the value of team has 257 characters and EC2 takes 256":                            {"team": strings.Repeat("v", 257)},
+		"the controller sets kubernetes.io/cluster/lab itself":                              {"kubernetes.io/cluster/lab": "owned"},
+		"": {"team": strings.Repeat("v", 256), strings.Repeat("k", 128): ""},
+	} {
+		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tags })
+		class, _, _ := w.look()
+		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
+		if want == "" && c.Status != metav1.ConditionTrue || want != "" && (c.Reason != "TagValidationFailed" || !strings.Contains(c.Message, want)) {
+			t.Errorf("ValidationSucceeded is %+v, want %q", c, want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// paidAlready divides the price of an instance on demand to give that of one whose capacity is reserved: it is paid for
+// in any case, so it is always to be preferred, and of two the one that is worth less.
+const paidAlready = 10_000_000
+
+// terms are where and how a class can buy.
+type terms struct {
+	// ids are the zones' ids by name.
+	ids map[string]string
+	// shifted are zones, by name, where nothing is bought for the time being.
+	shifted      map[string]bool
+	reservations []network.Reservation
+	group        *network.PlacementGroup
+}
+
+// String is equal for equal terms.
+func (t *terms) String() string {
+	text := fmt.Sprint(t.ids, t.shifted)
+	for _, r := range t.reservations {
+		text += fmt.Sprint(r.ID, r.Zone, r.InstanceType, r.Type, r.Interruptible, r.Available)
+	}
+	if t.group != nil {
+		text += fmt.Sprint(*t.group)
+	}
+	return text
+}
+
+// terms finds where and how the class can buy. A reservation that is about to end is not sold any more.
+func (c *catalog) terms(ctx context.Context, class *awsv1.EC2NodeClass) (*terms, error) {
+	out := &terms{ids: map[string]string{}, shifted: map[string]bool{}}
+	for _, s := range class.Status.Subnets {
+		out.ids[s.Zone] = s.ZoneID
+		if c.shifted != nil && c.shifted(s.ZoneID) {
+			out.shifted[s.Zone] = true
+		}
+	}
+	group, err := c.network.PlacementGroup(ctx, class)
+	if err != nil || !c.reserved {
+		out.group = group
+		return out, err
+	}
+	reservations, err := c.network.CapacityReservations(ctx, class)
+	for _, r := range reservations {
+		if r.State(c.now()) != awsv1.CapacityReservationStateExpiring {
+			out.reservations = append(out.reservations, r)
+		}
+	}
+	out.group = group
+	return out, err
+}
+
+// shapesOf lists the types that the class can use. In place of offerings each has, without zone and price, the terms that
+// it is sold on.
+func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, have *stock) ([]*cloudprovider.InstanceType, error) {
+	var out []*cloudprovider.InstanceType
+	for i := range have.infos {
+		info := &have.infos[i]
+		t, err := c.shapes.Shape(info, class)
+		if err != nil {
+			return nil, fmt.Errorf("working out what instance type %s is like under EC2NodeClass %s: %w", info.InstanceType, class.Name, err)
+		}
+		if t == nil {
+			continue
+		}
+		if _, boots := image.For(class.Status.AMIs, t.Labels); !boots {
+			continue
+		}
+		t.Offerings = nil
+		for _, kind := range info.SupportedUsageClasses {
+			switch kind {
+			case ec2types.UsageClassTypeOnDemand:
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand}})
+			case ec2types.UsageClassTypeSpot:
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}})
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// withOfferings returns the type with everything that it is sold by; nil if it is not sold where the class is.
+func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string, on *terms) *cloudprovider.InstanceType {
+	t := *shape
+	t.Offerings = nil
+	if on.group != nil {
+		t.Labels = maps.Clone(shape.Labels)
+		t.Labels[awsv1.PlacementGroupIDLabelKey] = []string{on.group.ID}
+		for n := range on.group.Partitions {
+			t.Labels[awsv1.PlacementGroupPartitionLabelKey] = append(t.Labels[awsv1.PlacementGroupPartitionLabelKey], strconv.Itoa(n+1))
+		}
+	}
+	for _, zone := range zones {
+		id, ok := on.ids[zone]
+		if !ok {
+			continue
+		}
+		for _, kind := range shape.Offerings {
+			terms := kind.Labels[v1.CapacityTypeLabelKey]
+			if price, known := c.price(t.Name, zone, terms); known {
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: place(zone, id, terms), Price: price, Available: !on.shifted[zone]})
+			}
+		}
+		t.Offerings = append(t.Offerings, c.reservedIn(t.Name, zone, id, on)...)
+	}
+	if len(t.Offerings) == 0 {
+		return nil
+	}
+	return &t
+}
+
+func (c *catalog) price(kind, zone, capacityType string) (float64, bool) {
+	if capacityType == v1.CapacityTypeSpot {
+		return c.prices.Spot(kind, zone)
+	}
+	return c.prices.OnDemand(kind, zone)
+}
+
+func place(zone, id, capacityType string) map[string]string {
+	out := map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: capacityType}
+	if id != "" {
+		out[awsv1.ZoneIDLabelKey] = id
+	}
+	return out
+}
+
+// reservedIn are the offerings of the class's reservations of the type in the zone.
+func (c *catalog) reservedIn(kind, zone, id string, on *terms) []cloudprovider.Offering {
+	var out []cloudprovider.Offering
+	price, known := c.prices.OnDemand(kind, zone)
+	for _, r := range on.reservations {
+		if r.InstanceType != kind || r.Zone != zone {
+			continue
+		}
+		if !known {
+			price = 1 // what has no price on demand is compared with nothing
+		}
+		labels := place(zone, id, v1.CapacityTypeReserved)
+		labels[awsv1.CapacityReservationIDLabelKey] = r.ID
+		labels[awsv1.CapacityReservationTypeLabelKey] = string(r.Type)
+		labels[awsv1.CapacityReservationInterruptibleLabelKey] = strconv.FormatBool(r.Interruptible)
+		out = append(out, cloudprovider.Offering{
+			Labels: labels, Price: price / paidAlready, Available: r.Available > 0 && !on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
+		})
+	}
+	slices.SortFunc(out, func(a, b cloudprovider.Offering) int { return b.ReservationCapacity - a.ReservationCapacity })
+	return out
+}

@@ -1,0 +1,118 @@
+package aws
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+)
+
+// order is what a claim asks of EC2, without saying how many. Claims with equal orders are launched together.
+type order struct {
+	// Key is equal for equal orders.
+	Key string `json:"-"`
+	// Class and Pool are tagged on what is launched.
+	Class, Pool  string
+	CapacityType string
+	// Block says that the order is for a capacity block, which EC2 sells as a capacity type of its own.
+	Block bool
+	// Prioritized says that prices are the user's own, so that EC2 must go by our order and not by its prices.
+	Prioritized bool
+	Context     string
+	Tags        map[string]string
+	Lines       []line
+
+	class *awsv1.EC2NodeClass
+	// templates are those that the lines name, so that one that somebody has deleted can be made again.
+	templates map[string]*template
+}
+
+// line is one way to fill an order: a type in a zone, from a launch template.
+type line struct {
+	Template, Type, Zone string
+	Price                float64
+
+	// pods is how many addresses an instance of the type may need in its subnet.
+	pods int64
+}
+
+// buyer is a claim that wants an instance.
+type buyer struct {
+	claim *v1.NodeClaim
+	order *order
+	// candidates are the offerings that the order's lines stand for.
+	candidates []choose.Candidate
+	// molds say what each candidate is launched from, in the same order.
+	molds []mold
+	// try counts the launches that gave the claim nothing.
+	try int
+}
+
+// candidate finds the offering that EC2 chose.
+func (b *buyer) candidate(kind, zone string) (*choose.Candidate, *mold) {
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		if c.Type.Name == kind && c.Ref().Zone == zone {
+			return c, &b.molds[i]
+		}
+	}
+	return nil, nil
+}
+
+// newOrder writes down what is asked for the candidates, each of which is launched from the template of the same index.
+func newOrder(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template, tags map[string]string) (*order, error) {
+	o := &order{
+		templates: map[string]*template{},
+		Class:     class.Name, Pool: claim.Labels[v1.NodePoolLabelKey], CapacityType: capacityTypeOf(&candidates[0]),
+		Prioritized: claim.Annotations[v1.PriceOverlayAppliedAnnotationKey] == "true", Tags: tags, class: class,
+	}
+	o.Block = candidates[0].Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock)
+	if class.Spec.Context != nil {
+		o.Context = *class.Spec.Context
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		o.templates[templates[i].name] = templates[i]
+		o.Lines = append(o.Lines, line{
+			Template: templates[i].name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price, pods: c.Type.Capacity.Pods().Value(),
+		})
+	}
+	slices.SortFunc(o.Lines, func(a, b line) int {
+		return cmp.Or(strings.Compare(a.Template, b.Template), cmp.Compare(a.Price, b.Price), strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone))
+	})
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("writing down the order of NodeClaim %s: %w", claim.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	o.Key = hex.EncodeToString(sum[:])
+	return o, nil
+}
+
+// zones are those in which the order may be filled, sorted.
+func (o *order) zones() []string {
+	var out []string
+	for i := range o.Lines {
+		out = append(out, o.Lines[i].Zone)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// addresses is how many addresses of its subnet an instance of the order may need: those of the smallest type, which is
+// what it is sure to come to.
+func (o *order) addresses() int64 {
+	least := o.Lines[0].pods
+	for i := range o.Lines {
+		least = min(least, o.Lines[i].pods)
+	}
+	return max(least, 1)
+}

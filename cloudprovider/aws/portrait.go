@@ -1,0 +1,125 @@
+package aws
+
+import (
+	"context"
+	"strconv"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// portrait describes an instance in cloudprovider's words: what EC2 shows of it, what the register knows of its claim, and
+// what the catalog says of its type and price.
+func (p *Provider) portrait(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
+	out := &cloudprovider.Instance{
+		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType), ImageID: text(i.ImageId),
+		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
+	}
+	if i.LaunchTime != nil {
+		out.CreatedAt = *i.LaunchTime
+	}
+	h := p.register.machine(*i.InstanceId)
+	if h != nil {
+		out.Terminating = out.Terminating || !h.ending.IsZero()
+		if h.uid != "" {
+			out.ClaimName, out.ClaimUID = h.claim, string(h.uid)
+		}
+	}
+	if h != nil && h.answer != nil {
+		known := copyInstance(h.answer)
+		out.Labels, out.Annotations = known.Labels, known.Annotations
+		out.Capacity, out.Allocatable, out.Price = known.Capacity, known.Allocatable, known.Price
+		return out, nil
+	}
+	return out, p.describeByCatalog(ctx, i, out)
+}
+
+// describeByCatalog fills in what follows from the instance's type and from how it was bought. What the class no longer
+// offers stays without it: the instance is there all the same.
+func (p *Provider) describeByCatalog(ctx context.Context, i *ec2types.Instance, out *cloudprovider.Instance) error {
+	out.Labels = map[string]string{
+		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: zoneOf(i), v1.CapacityTypeLabelKey: boughtAs(i),
+	}
+	class, err := p.anyClass(ctx, tagOf(i, awsv1.NodeClassTagKey))
+	if err != nil || class == nil {
+		return err
+	}
+	out.Labels[awsv1.NodeClassLabelKey] = class.Name
+	kind, err := p.typeOf(ctx, class, out.Type)
+	if err != nil || kind == nil {
+		return err
+	}
+	for key, values := range kind.Labels {
+		if len(values) == 1 {
+			out.Labels[key] = values[0]
+		}
+	}
+	decidedAtLaunch(i, kind, out.Labels)
+	out.Capacity, out.Allocatable = kind.Capacity.DeepCopy(), kind.Allocatable()
+	if o := offeringOf(i, kind); o != nil {
+		for key, value := range o.Labels {
+			out.Labels[key] = value
+		}
+		out.Price = o.Price
+	}
+	return nil
+}
+
+// decidedAtLaunch fills in labels of which the type leaves a choice.
+func decidedAtLaunch(i *ec2types.Instance, kind *cloudprovider.InstanceType, labels map[string]string) {
+	if i.Placement == nil {
+		return
+	}
+	if len(kind.Labels[awsv1.InstanceTenancyLabelKey]) > 0 && i.Placement.Tenancy != "" {
+		labels[awsv1.InstanceTenancyLabelKey] = string(i.Placement.Tenancy)
+	}
+	if n := i.Placement.PartitionNumber; n != nil && len(kind.Labels[awsv1.PlacementGroupPartitionLabelKey]) > 0 {
+		labels[awsv1.PlacementGroupPartitionLabelKey] = strconv.Itoa(int(*n))
+	}
+}
+
+// offeringOf finds the offering that the instance was bought by; nil if it is not sold any more. An instance that EC2 has
+// put into a reservation which its class does not name is one on demand.
+func offeringOf(i *ec2types.Instance, kind *cloudprovider.InstanceType) *cloudprovider.Offering {
+	var plain *cloudprovider.Offering
+	terms := boughtAs(i)
+	if terms == v1.CapacityTypeReserved {
+		terms = v1.CapacityTypeOnDemand
+	}
+	for k := range kind.Offerings {
+		o := &kind.Offerings[k]
+		if o.Labels[corev1.LabelTopologyZone] != zoneOf(i) {
+			continue
+		}
+		if o.ReservationID != "" && o.ReservationID == text(i.CapacityReservationId) {
+			return o
+		}
+		if o.ReservationID == "" && o.Labels[v1.CapacityTypeLabelKey] == terms {
+			plain = o
+		}
+	}
+	return plain
+}
+
+// boughtAs is the capacity type of an instance.
+func boughtAs(i *ec2types.Instance) string {
+	switch {
+	case i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot:
+		return v1.CapacityTypeSpot
+	case text(i.CapacityReservationId) != "":
+		return v1.CapacityTypeReserved
+	}
+	return v1.CapacityTypeOnDemand
+}
+
+func zoneOf(i *ec2types.Instance) string {
+	if i.Placement == nil {
+		return ""
+	}
+	return text(i.Placement.AvailabilityZone)
+}

@@ -1,0 +1,129 @@
+// Package aws runs nodes on Amazon EC2.
+//
+// It is an edge and a public one: it speaks cloudprovider's words and the API types, calls AWS through the SDK and reads
+// EC2NodeClasses and NodeClaims. What a machine is like, what it costs, what it boots and where it stands is found out by
+// the packages below it (machine, price, family, image, network); here it is put together into a catalog
+// (catalog.go), and instances are launched, found and ended.
+//
+// A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrow.go), each gets a
+// launch template (template.go), and claims that ask for the same are launched by one call (fleet.go). Which instance is
+// whose survives every crash: see register.go and settle.go.
+package aws
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+)
+
+// Options say how a Provider works.
+type Options struct {
+	// EC2 is required.
+	EC2 EC2API
+	// Classes reads EC2NodeClasses and may be a cache. Required.
+	Classes client.Reader
+	// Claims reads NodeClaims and must ask the API server, not a cache: what it says decides whose an instance is. If it is
+	// nil only tags tell.
+	Claims client.Reader
+	// Shapes, Prices and Network are required.
+	Shapes  Shapes
+	Prices  Prices
+	Network Network
+	// Images is told of images that EC2 does not know; may be nil.
+	Images Images
+	// Cluster tells how nodes join. Required.
+	Cluster func(context.Context) (Cluster, error)
+	// ClusterName is the cluster's name in tags. Required.
+	ClusterName string
+	// ReservedCapacity says whether the classes' capacity reservations are sold.
+	ReservedCapacity bool
+	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
+	Shifted func(zoneID string) bool
+	// Now tells the time; time.Now if it is nil.
+	Now func() time.Time
+}
+
+// Provider is Amazon EC2.
+type Provider struct {
+	ec2     EC2API
+	classes client.Reader
+	live    client.Reader
+	network Network
+	images  Images
+	cluster func(context.Context) (Cluster, error)
+	name    string
+	now     func() time.Time
+
+	catalog   *catalog
+	templates *templates
+	subnets   *subnets
+	register  *register
+	names     *names
+	pace      pace
+	looks     looks
+	flights   flights
+
+	launches  *batch.Gatherer[string, *buyer, *cloudprovider.Instance]
+	surveys   *batch.Gatherer[struct{}, struct{}, *view]
+	describer *describer
+	ender     *ender
+}
+
+var _ cloudprovider.Provider = (*Provider)(nil)
+
+// New returns a provider.
+func New(o Options) (*Provider, error) {
+	for name, missing := range map[string]bool{
+		"EC2": o.EC2 == nil, "Classes": o.Classes == nil, "Shapes": o.Shapes == nil, "Prices": o.Prices == nil,
+		"Network": o.Network == nil, "Cluster": o.Cluster == nil, "ClusterName": o.ClusterName == "",
+	} {
+		if missing {
+			return nil, fmt.Errorf("making an AWS provider: Options.%s is missing", name)
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	p := &Provider{
+		ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
+		templates: newTemplates(o.EC2), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
+		describer: newDescriber(o.EC2), ender: newEnder(o.EC2), pace: pace{now: o.Now},
+	}
+	p.catalog = &catalog{
+		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, shelves: map[string]*shelf{},
+		reserved: o.ReservedCapacity, shifted: o.Shifted,
+	}
+	p.names = newNames(o.EC2, o.Now, p.register.named)
+	p.surveys = p.newSurveys()
+	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether)
+	return p, nil
+}
+
+// Name implements cloudprovider.Provider.
+func (p *Provider) Name() string { return "aws" }
+
+// NodeClasses implements cloudprovider.Provider.
+func (p *Provider) NodeClasses() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{awsv1.GroupVersion().WithKind(awsv1.Kind)}
+}
+
+// RepairPolicies implements cloudprovider.Provider: those of the kubelet, and of the node monitoring agent of EKS.
+func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
+	out := []cloudprovider.RepairPolicy{
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute},
+		{Type: "AcceleratedHardwareReady", Status: corev1.ConditionFalse, Toleration: 10 * time.Minute},
+	}
+	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"} {
+		out = append(out, cloudprovider.RepairPolicy{Type: kind, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute})
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+)
+
+// rehearsalPool stands for a pool's name in rehearsals: permissions are often bound to the tag.
+const rehearsalPool = "rehearsal"
+
+var _ nodeclass.Rehearser = (*Provider)(nil)
+
+// Rehearse implements nodeclass.Rehearser: the calls with which an instance of the class is launched, as dry runs. The
+// class need not be ready; what it has found so far is used.
+func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
+	claim := &v1.NodeClaim{}
+	claim.Name, claim.UID = "rehearsal", class.UID
+	claim.Labels = map[string]string{v1.NodePoolLabelKey: rehearsalPool}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
+	list, err := p.typesOf(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	candidates := narrow(slices.DeleteFunc(choose.Ranked(list, claim), func(c choose.Candidate) bool {
+		return capacityTypeOf(&c) != v1.CapacityTypeOnDemand
+	}))
+	if len(candidates) == 0 {
+		return nil, fmt.Errorf("no instance type has an AMI of EC2NodeClass %s and is sold in the zones of its subnets; check spec.amiSelectorTerms and spec.subnetSelectorTerms", class.Name)
+	}
+	tags := p.tags(class, rehearsalPool)
+	b := &buyer{claim: claim}
+	made, err := p.templatesFor(ctx, class, claim, candidates[:1], tags, b)
+	if err != nil {
+		return nil, err
+	}
+	if b.order, err = newOrder(class, claim, b.candidates, made, tags); err != nil {
+		return nil, err
+	}
+	return p.dryRuns(class, b, made[0])
+}
+
+func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, b *buyer, t *template) ([]nodeclass.Call, error) {
+	zone := b.order.Lines[0].Zone
+	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.Zone == zone })
+	subnet := class.Status.Subnets[at].ID
+	make := t.input()
+	make.DryRun = new(true)
+	s := &sale{token: launchToken(p.name, []*buyer{b}), order: b.order, buyers: []*buyer{b}}
+	fleet := &ec2.CreateFleetInput{
+		DryRun: new(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: b.order.configs(map[string]pick{zone: {subnet: subnet}}),
+		TargetCapacitySpecification: b.order.target(1), TagSpecifications: s.tagged(),
+	}
+	b.order.strategy(fleet)
+	run := runInput(t, b.order.Lines[0].Type, subnet, s.tagged())
+	return []nodeclass.Call{
+		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, make); return err }},
+		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error { _, err := p.ec2.CreateFleet(ctx, fleet); return err }},
+		{Action: "ec2:RunInstances", Run: func(ctx context.Context) error { _, err := p.ec2.RunInstances(ctx, run); return err }},
+	}, nil
+}
+
+// runInput is the call that EC2 makes for a fleet, without the launch template, which may not exist.
+func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification) *ec2.RunInstancesInput {
+	d := t.data
+	out := &ec2.RunInstancesInput{
+		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)), InstanceType: ec2types.InstanceType(kind), ImageId: d.ImageId, UserData: d.UserData,
+		MetadataOptions: &ec2types.InstanceMetadataOptionsRequest{
+			HttpEndpoint: ec2types.InstanceMetadataEndpointState(d.MetadataOptions.HttpEndpoint), HttpTokens: ec2types.HttpTokensState(d.MetadataOptions.HttpTokens),
+			HttpProtocolIpv6: ec2types.InstanceMetadataProtocolState(d.MetadataOptions.HttpProtocolIpv6), HttpPutResponseHopLimit: d.MetadataOptions.HttpPutResponseHopLimit,
+		},
+	}
+	if d.IamInstanceProfile != nil {
+		out.IamInstanceProfile = &ec2types.IamInstanceProfileSpecification{Name: d.IamInstanceProfile.Name}
+	}
+	for _, spec := range tags {
+		if spec.ResourceType != ec2types.ResourceTypeFleet {
+			out.TagSpecifications = append(out.TagSpecifications, spec)
+		}
+	}
+	for _, spec := range d.TagSpecifications {
+		out.TagSpecifications = append(out.TagSpecifications, ec2types.TagSpecification{ResourceType: spec.ResourceType, Tags: spec.Tags})
+	}
+	for _, m := range d.BlockDeviceMappings {
+		out.BlockDeviceMappings = append(out.BlockDeviceMappings, runDevice(m))
+	}
+	if len(d.NetworkInterfaces) == 0 {
+		out.SubnetId, out.SecurityGroupIds = new(subnet), d.SecurityGroupIds
+	}
+	for _, n := range d.NetworkInterfaces {
+		out.NetworkInterfaces = append(out.NetworkInterfaces, ec2types.InstanceNetworkInterfaceSpecification{
+			SubnetId: new(subnet), Groups: n.Groups, DeviceIndex: n.DeviceIndex, NetworkCardIndex: n.NetworkCardIndex, InterfaceType: n.InterfaceType,
+			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination, Ipv4PrefixCount: n.Ipv4PrefixCount,
+			ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
+		})
+	}
+	return out
+}
+
+func runDevice(m ec2types.LaunchTemplateBlockDeviceMappingRequest) ec2types.BlockDeviceMapping {
+	out := ec2types.BlockDeviceMapping{DeviceName: m.DeviceName}
+	if e := m.Ebs; e != nil {
+		out.Ebs = &ec2types.EbsBlockDevice{
+			DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, Iops: e.Iops, KmsKeyId: e.KmsKeyId, SnapshotId: e.SnapshotId,
+			Throughput: e.Throughput, VolumeSize: e.VolumeSize, VolumeType: e.VolumeType, VolumeInitializationRate: e.VolumeInitializationRate,
+		}
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// settlesIn is how long EC2's count of free addresses may lag behind a launch.
+const settlesIn = 5 * time.Second
+
+// subnets chooses where instances stand. EC2's count of free addresses is read now and then; what was launched since is
+// taken off here, so that launches at the same time don't all go to the same subnet.
+type subnets struct {
+	network Network
+	now     func() time.Time
+
+	mu sync.Mutex
+	// pending are addresses that launches under way may take, by subnet; taken those that launches have taken.
+	pending map[string]int64
+	taken   map[string][]taking
+	// avoided are subnets that EC2 has called full or unknown, and when.
+	avoided map[string]time.Time
+}
+
+type taking struct {
+	addresses int64
+	at        time.Time
+}
+
+func newSubnets(from Network, now func() time.Time) *subnets {
+	return &subnets{network: from, now: now, pending: map[string]int64{}, taken: map[string][]taking{}, avoided: map[string]time.Time{}}
+}
+
+// pick is the subnet for a zone.
+type pick struct {
+	subnet string
+	// spare says that the zone has another that could be used.
+	spare bool
+}
+
+// choose picks a subnet for each of the order's zones: the one with most addresses left. done must follow.
+func (s *subnets) choose(ctx context.Context, o *order, instances int64) (map[string]pick, error) {
+	list, err := s.network.Subnets(ctx, o.class)
+	if err != nil {
+		return nil, fmt.Errorf("finding subnets of EC2NodeClass %s: %w", o.Class, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := map[string]bool{}
+	for _, zone := range o.zones() {
+		wanted[zone] = true
+	}
+	picks, best := map[string]pick{}, map[string]int64{}
+	for _, n := range list {
+		if !wanted[n.Zone] || s.isAvoided(&n) {
+			continue
+		}
+		free := int64(n.FreeIPs) - s.inFlight(&n)
+		have, some := picks[n.Zone]
+		better := !some || free > best[n.Zone] || free == best[n.Zone] && strings.Compare(n.ID, have.subnet) < 0
+		if better {
+			have.subnet, best[n.Zone] = n.ID, free
+		}
+		picks[n.Zone] = pick{subnet: have.subnet, spare: some}
+	}
+	for _, p := range picks {
+		s.pending[p.subnet] += instances * o.addresses()
+	}
+	return picks, nil
+}
+
+// isAvoided tells whether EC2 has called the subnet full or unknown since it was last read. The lock is held.
+func (s *subnets) isAvoided(n *network.Subnet) bool {
+	at, ok := s.avoided[n.ID]
+	if ok && n.ReadAt.After(at) {
+		delete(s.avoided, n.ID)
+		return false
+	}
+	return ok
+}
+
+// inFlight is how many addresses launches take that the count does not show. The lock is held.
+func (s *subnets) inFlight(n *network.Subnet) int64 {
+	sum := s.pending[n.ID]
+	kept := s.taken[n.ID][:0]
+	for _, t := range s.taken[n.ID] {
+		if n.ReadAt.Before(t.at.Add(settlesIn)) {
+			kept = append(kept, t)
+			sum += t.addresses
+		}
+	}
+	if len(kept) == 0 {
+		delete(s.taken, n.ID)
+	} else {
+		s.taken[n.ID] = kept
+	}
+	return sum
+}
+
+// done notes how many instances of the order went to which subnet.
+func (s *subnets) done(o *order, picks map[string]pick, instances int64, went map[string]int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range picks {
+		if s.pending[p.subnet] -= instances * o.addresses(); s.pending[p.subnet] <= 0 {
+			delete(s.pending, p.subnet)
+		}
+	}
+	for subnet, count := range went {
+		s.taken[subnet] = append(s.taken[subnet], taking{addresses: count * o.addresses(), at: s.now()})
+	}
+}
+
+// avoid notes that EC2 has called the subnet full or unknown: until it has been read again it is left alone.
+func (s *subnets) avoid(subnet string) {
+	if subnet == "" {
+		return
+	}
+	s.mu.Lock()
+	s.avoided[subnet] = s.now()
+	s.mu.Unlock()
+	s.network.ForgetSubnet(subnet)
+}

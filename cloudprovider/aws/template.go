@@ -1,0 +1,195 @@
+package aws
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+const (
+	// mostNames is how many values EC2 takes in one filter.
+	mostNames = 200
+	// templatesAtOnce is how many launch templates are created at the same time.
+	templatesAtOnce = 4
+)
+
+// template is a launch template as it is to be. Its name derives from its content, so it never changes.
+type template struct {
+	name string
+	data *ec2types.RequestLaunchTemplateData
+	tags map[string]string
+}
+
+// newTemplate makes the template of a blueprint.
+func newTemplate(b *blueprint) (*template, error) {
+	data, err := b.data()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal([]any{data, b.tags})
+	if err != nil {
+		return nil, fmt.Errorf("naming a launch template: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return &template{name: awsv1.LaunchTemplatePrefix + hex.EncodeToString(sum[:10]), data: data, tags: b.tags}, nil
+}
+
+// input is the call that creates the template.
+func (t *template) input() *ec2.CreateLaunchTemplateInput {
+	return &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: new(t.name),
+		LaunchTemplateData: t.data,
+		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(t.tags)}},
+	}
+}
+
+// templates makes sure that launch templates exist. What it remembers is only a hint: a launch that finds a template gone
+// says so (forget) and has it made again.
+type templates struct {
+	api EC2API
+
+	mu     sync.Mutex
+	exist  map[string]bool
+	making map[string]chan struct{}
+}
+
+func newTemplates(api EC2API) *templates {
+	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}}
+}
+
+// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one.
+func (t *templates) ensure(ctx context.Context, wanted map[string]*template) error {
+	for {
+		mine, others := t.take(wanted)
+		if len(mine) > 0 {
+			err := t.make(ctx, mine)
+			t.release(mine, err == nil)
+			if err != nil {
+				return err
+			}
+		}
+		if len(others) == 0 {
+			return nil
+		}
+		for _, done := range others {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		// Whoever made them may have failed: look again.
+	}
+}
+
+// take divides what is not known to exist into what the caller has to make and what others are making.
+func (t *templates) take(wanted map[string]*template) (mine []*template, others []chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if t.exist[name] {
+			continue
+		}
+		if done := t.making[name]; done != nil {
+			others = append(others, done)
+			continue
+		}
+		t.making[name] = make(chan struct{})
+		mine = append(mine, wanted[name])
+	}
+	return mine, others
+}
+
+func (t *templates) release(mine []*template, made bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range mine {
+		if made {
+			t.exist[m.name] = true
+		}
+		close(t.making[m.name])
+		delete(t.making, m.name)
+	}
+}
+
+// forget has the templates looked for again.
+func (t *templates) forget(names ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		delete(t.exist, name)
+	}
+}
+
+// make asks which of the templates exist and creates the others.
+func (t *templates) make(ctx context.Context, list []*template) error {
+	there := map[string]bool{}
+	for some := range slices.Chunk(list, mostNames) {
+		if err := t.look(ctx, some, there); err != nil {
+			return err
+		}
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(m *template) bool { return there[m.name] })
+	slots := make(chan struct{}, templatesAtOnce)
+	failures := make([]error, len(list))
+	var group sync.WaitGroup
+	for i, m := range list {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			_, err := t.api.CreateLaunchTemplate(ctx, m.input())
+			if fault.Code(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
+				failures[i] = err
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return fault.Explain("creating a launch template", err)
+		}
+	}
+	return nil
+}
+
+func (t *templates) look(ctx context.Context, list []*template, there map[string]bool) error {
+	var names []string
+	for _, m := range list {
+		names = append(names, m.name)
+	}
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(t.api, &ec2.DescribeLaunchTemplatesInput{
+		Filters: []ec2types.Filter{{Name: new("launch-template-name"), Values: names}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fault.Explain("looking for launch templates", err)
+		}
+		for i := range page.LaunchTemplates {
+			if name := page.LaunchTemplates[i].LaunchTemplateName; name != nil {
+				there[*name] = true
+			}
+		}
+	}
+	return nil
+}
+
+// tagList writes tags as EC2 takes them, sorted.
+func tagList(tags map[string]string) []ec2types.Tag {
+	out := make([]ec2types.Tag, 0, len(tags))
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, ec2types.Tag{Key: new(key), Value: new(tags[key])})
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package aws
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// blueprint is everything that a launch template is made from. It holds nothing that is one claim's alone.
+type blueprint struct {
+	class   *awsv1.EC2NodeClass
+	cluster Cluster
+	group   *network.PlacementGroup
+	labels  map[string]string
+	taints  []corev1.Taint
+	tags    map[string]string
+	mold    mold
+}
+
+// data is the template's content.
+func (b *blueprint) data() (*ec2types.RequestLaunchTemplateData, error) {
+	userData, err := b.userData()
+	if err != nil {
+		return nil, err
+	}
+	spec := &b.class.Spec
+	out := &ec2types.RequestLaunchTemplateData{
+		ImageId:             new(b.mold.ImageID),
+		UserData:            userData,
+		BlockDeviceMappings: devices(family.Of(b.class).Devices(b.class)),
+		MetadataOptions:     metadata(spec.MetadataOptions),
+		NetworkInterfaces:   b.interfaces(),
+		Placement:           b.placement(),
+		TagSpecifications:   []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: tagList(b.tags)}},
+	}
+	if len(out.NetworkInterfaces) == 0 {
+		out.SecurityGroupIds = b.groups()
+	}
+	if name := b.class.Status.InstanceProfile; name != "" {
+		out.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: new(name)}
+	}
+	if spec.DetailedMonitoring != nil {
+		out.Monitoring = &ec2types.LaunchTemplatesMonitoringRequest{Enabled: spec.DetailedMonitoring}
+	}
+	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {
+		out.CpuOptions = &ec2types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: ec2types.NestedVirtualizationSpecification(*spec.CPUOptions.NestedVirtualization)}
+	}
+	if b.mold.Spot {
+		out.TagSpecifications = append(out.TagSpecifications,
+			ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeSpotInstancesRequest, Tags: tagList(b.tags)})
+	}
+	if b.mold.Reservation != "" {
+		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: new(b.mold.Reservation)}}
+	}
+	if b.mold.Block {
+		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	}
+	return out, nil
+}
+
+func (b *blueprint) userData() (*string, error) {
+	of := family.Of(b.class)
+	node := family.Node{
+		ClusterName: b.cluster.Name, Endpoint: b.cluster.Endpoint, CABundle: b.cluster.CABundle,
+		ServiceCIDR: b.cluster.ServiceCIDR, ClusterDNS: b.cluster.DNS,
+		MaxPods: b.mold.MaxPods, Kubelet: b.class.Spec.Kubelet, Labels: b.labels, Taints: b.taints,
+		RAID0:     b.class.Spec.InstanceStorePolicy != nil && *b.class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		ImageName: b.mold.ImageName,
+	}
+	if b.class.Spec.UserData != nil {
+		node.UserData = *b.class.Spec.UserData
+	}
+	text, err := of.UserData(node)
+	if err != nil {
+		return nil, fmt.Errorf("writing user data: %w", err)
+	}
+	encoded, err := of.Encode(text)
+	if err != nil {
+		return nil, fmt.Errorf("writing user data: %w", err)
+	}
+	if encoded == "" {
+		return nil, nil
+	}
+	return &encoded, nil
+}
+
+func (b *blueprint) groups() []string {
+	var out []string
+	for _, g := range b.class.Status.SecurityGroups {
+		out = append(out, g.ID)
+	}
+	return out
+}
+
+// interfaces are the network interfaces, if they are anything but one that follows the subnet's settings.
+func (b *blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+	spec := &b.class.Spec
+	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
+	add := func(card, device int32, kind string) {
+		i := ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			NetworkCardIndex: new(card), DeviceIndex: new(device), InterfaceType: new(kind), Groups: b.groups(), DeleteOnTermination: new(true),
+		}
+		if card == 0 && device == 0 {
+			i.AssociatePublicIpAddress, i.Ipv4PrefixCount = spec.AssociatePublicIPAddress, spec.IPPrefixCount
+		}
+		if t := spec.ConnectionTracking; t != nil && kind != string(awsv1.InterfaceTypeEFAOnly) {
+			i.ConnectionTrackingSpecification = &ec2types.ConnectionTrackingSpecificationRequest{
+				TcpEstablishedTimeout: t.TCPEstablishedTimeout, UdpStreamTimeout: t.UDPStreamTimeout, UdpTimeout: t.UDPTimeout}
+		}
+		out = append(out, i)
+	}
+	switch {
+	case len(spec.NetworkInterfaces) > 0:
+		for _, n := range spec.NetworkInterfaces {
+			add(n.NetworkCardIndex, n.DeviceIndex, string(n.InterfaceType))
+		}
+	case b.mold.EFAs > 0:
+		for card := range int32(b.mold.EFAs) {
+			add(card, min(card, 1), "efa")
+		}
+	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil:
+		add(0, 0, string(awsv1.InterfaceTypeInterface))
+	}
+	return out
+}
+
+func (b *blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
+	if b.group == nil && b.mold.Tenancy != string(ec2types.TenancyDedicated) {
+		return nil
+	}
+	out := &ec2types.LaunchTemplatePlacementRequest{}
+	if b.mold.Tenancy == string(ec2types.TenancyDedicated) {
+		out.Tenancy = ec2types.TenancyDedicated
+	}
+	if b.group != nil {
+		out.GroupId = new(b.group.ID)
+		if n, err := strconv.ParseInt(b.mold.Partition, 10, 32); err == nil {
+			out.PartitionNumber = new(int32(n))
+		}
+	}
+	return out
+}
+
+func devices(list []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
+	var out []ec2types.LaunchTemplateBlockDeviceMappingRequest
+	for _, d := range list {
+		m := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: d.DeviceName}
+		if e := d.EBS; e != nil {
+			m.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
+				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID, SnapshotId: e.SnapshotID,
+				Iops: narrower(e.IOPS), Throughput: narrower(e.Throughput), VolumeInitializationRate: e.VolumeInitializationRate,
+			}
+			if e.VolumeType != nil {
+				m.Ebs.VolumeType = ec2types.VolumeType(*e.VolumeType)
+			}
+			if e.VolumeSize != nil {
+				m.Ebs.VolumeSize = new(int32(math.Ceil(e.VolumeSize.AsApproximateFloat64() / (1 << 30)))) // EC2 counts in GiB
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func narrower(n *int64) *int32 {
+	if n == nil {
+		return nil
+	}
+	return new(int32(*n))
+}
+
+// metadata are the options of the instance metadata service; what is not said is what the contract says.
+func metadata(o *awsv1.MetadataOptions) *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
+	out := &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
+		HttpEndpoint:            ec2types.LaunchTemplateInstanceMetadataEndpointStateEnabled,
+		HttpProtocolIpv6:        ec2types.LaunchTemplateInstanceMetadataProtocolIpv6Disabled,
+		HttpPutResponseHopLimit: new(int32(1)),
+		HttpTokens:              ec2types.LaunchTemplateHttpTokensStateRequired,
+		// A tag's key with a slash in it, as ours have, can't be in the metadata: EC2 would refuse the launch.
+		InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled,
+	}
+	if o == nil {
+		return out
+	}
+	if o.HTTPEndpoint != nil {
+		out.HttpEndpoint = ec2types.LaunchTemplateInstanceMetadataEndpointState(*o.HTTPEndpoint)
+	}
+	if o.HTTPProtocolIPv6 != nil {
+		out.HttpProtocolIpv6 = ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(*o.HTTPProtocolIPv6)
+	}
+	if o.HTTPPutResponseHopLimit != nil {
+		out.HttpPutResponseHopLimit = narrower(o.HTTPPutResponseHopLimit)
+	}
+	if o.HTTPTokens != nil {
+		out.HttpTokens = ec2types.LaunchTemplateHttpTokensState(*o.HTTPTokens)
+	}
+	return out
+}
+
+// taintsOf are all taints that the claim's node starts with.
+func taintsOf(claim *v1.NodeClaim) []corev1.Taint {
+	var out []corev1.Taint
+	for _, list := range [][]v1.Taint{claim.Spec.Taints, claim.Spec.StartupTaints} {
+		for _, t := range list {
+			out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+// EC2API is what is asked of EC2.
+type EC2API interface {
+	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+}
+
+// Memory learns how much memory nodes of a type really have; machine.Memory does.
+type Memory interface {
+	Learn(instanceType, imageID string, capacity resource.Quantity)
+}
+
+// Nodes looks at each node once it has registered: it learns from it, and writes the names of node and claim on its
+// instance, where people look for them.
+type Nodes struct {
+	// Client reads Nodes and NodeClaims and annotates NodeClaims.
+	Client client.Client
+	EC2    EC2API
+	Memory Memory
+}
+
+// Setup makes the manager run it.
+func (n *Nodes) Setup(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("nodeclaim.tagging").
+		For(&corev1.Node{}, builder.WithPredicates(justRegistered())).
+		Complete(n)
+	if err != nil {
+		return fmt.Errorf("setting up the naming of instances: %w", err)
+	}
+	return nil
+}
+
+// justRegistered lets nodes pass when they register, and those that are there at the start.
+func justRegistered() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return registered(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return registered(e.ObjectNew) && !registered(e.ObjectOld) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+func registered(node client.Object) bool { return node.GetLabels()[v1.NodeRegisteredLabelKey] == "true" }
+
+// Reconcile implements reconcile.Reconciler.
+func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	node := &corev1.Node{}
+	if err := n.Client.Get(ctx, request.NamespacedName, node); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owner := slices.IndexFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "NodeClaim" })
+	if owner < 0 || !registered(node) {
+		return ctrl.Result{}, nil
+	}
+	claim := &v1.NodeClaim{}
+	if err := n.Client.Get(ctx, types.NamespacedName{Name: node.OwnerReferences[owner].Name}, claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !refersToClass(claim) {
+		return ctrl.Result{}, nil
+	}
+	n.learn(node, claim)
+	if claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, n.tag(ctx, node, claim)
+}
+
+func (n *Nodes) learn(node *corev1.Node, claim *v1.NodeClaim) {
+	memory, ok := node.Status.Capacity[corev1.ResourceMemory]
+	if ok && claim.Status.ImageID != "" {
+		n.Memory.Learn(node.Labels[corev1.LabelInstanceTypeStable], claim.Status.ImageID, memory)
+	}
+}
+
+// tag writes the names on the instance and notes on the claim that it is done.
+func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
+	id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
+	if !strings.HasPrefix(id, "i-") {
+		return nil
+	}
+	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{
+		{Key: new(awsv1.NameTagKey), Value: &node.Name}, {Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name},
+	}})
+	if fault.IsNotFound(err) {
+		return nil // an instance that is gone needs no name
+	}
+	if err != nil {
+		return fault.Explain("naming the instance of node "+node.Name, err)
+	}
+	before := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[awsv1.InstanceTaggedAnnotationKey] = "true"
+	if err := n.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return errors.Join(fmt.Errorf("noting on NodeClaim %s that its instance is named: %w", claim.Name, err))
+	}
+	return nil
+}
+
+func refersToClass(claim *v1.NodeClaim) bool {
+	ref := claim.Spec.NodeClassRef
+	return ref != nil && ref.Group == awsv1.Group && ref.Kind == awsv1.Kind
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// The clouds.
+const (
+	cloudKwok = "kwok"
+	cloudAWS  = "aws"
+)
+
+// cloud is what a cloud brings to the controller besides a provider.
+type cloud struct {
+	// scheme adds its kinds.
+	scheme func(*runtime.Scheme) error
+	// classes are its kinds of NodeClass, without which nothing works.
+	classes []schema.GroupVersionKind
+	// labels are those that its types and offerings decide, and the domains that are its own. They must be known before
+	// any NodeClass is there, because pools are judged by them.
+	labels validate.Labels
+	// build makes the provider and adds what works in its background to the manager.
+	build func(ctx context.Context, on ground) (cloudprovider.Provider, error)
+}
+
+// ground is what a provider is built on.
+type ground struct {
+	config *rest.Config
+	mgr    manager.Manager
+	events *observe.EventWriter
+	o      *options
+}
+
+// newCloud returns the cloud that the settings name.
+func newCloud(o *options) (cloud, error) {
+	if o.cloudProvider == cloudAWS {
+		return newAWS(o)
+	}
+	return newKwok(o)
+}
+
+// newScheme knows Kubernetes, our kinds and those of the cloud.
+func newScheme(c cloud) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, c.scheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// requiredKinds are those that the API server must serve.
+func (c cloud) requiredKinds() []schema.GroupVersionKind {
+	return append([]schema.GroupVersionKind{v1.GroupVersion().WithKind("NodePool"), v1.GroupVersion().WithKind("NodeClaim")}, c.classes...)
+}

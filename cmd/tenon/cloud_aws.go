@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// newAWS is Amazon EC2.
+func newAWS(*options) (cloud, error) {
+	return cloud{
+		scheme:  awsv1.AddToScheme,
+		classes: []schema.GroupVersionKind{awsv1.GroupVersion().WithKind(awsv1.Kind)},
+		labels:  validate.Labels{WellKnown: awsLabels(), RestrictedDomains: []string{awsv1.Group}},
+		build:   buildAWS,
+	}, nil
+}
+
+// awsLabels are the labels that instance types and offerings of EC2 decide, whether or not a type has them.
+func awsLabels() map[string]bool {
+	out := map[string]bool{}
+	for _, key := range []string{
+		awsv1.InstanceCategoryLabelKey, awsv1.InstanceFamilyLabelKey, awsv1.InstanceGenerationLabelKey, awsv1.InstanceSizeLabelKey,
+		awsv1.InstanceCapabilityFlexLabelKey, awsv1.InstanceCPULabelKey, awsv1.InstanceCPUManufacturerLabelKey,
+		awsv1.InstanceCPUSustainedClockSpeedMhzLabelKey, awsv1.InstanceMemoryLabelKey, awsv1.InstanceEBSBandwidthLabelKey,
+		awsv1.InstanceNetworkBandwidthLabelKey, awsv1.InstanceHypervisorLabelKey, awsv1.InstanceEncryptionInTransitSupportedLabelKey,
+		awsv1.InstanceLocalNVMELabelKey, awsv1.InstanceGPUNameLabelKey, awsv1.InstanceGPUManufacturerLabelKey, awsv1.InstanceGPUCountLabelKey,
+		awsv1.InstanceGPUMemoryLabelKey, awsv1.InstanceAcceleratorNameLabelKey, awsv1.InstanceAcceleratorManufacturerLabelKey,
+		awsv1.InstanceAcceleratorCountLabelKey, awsv1.NitroSandboxLabelKey, awsv1.InstanceTenancyLabelKey,
+		awsv1.CapacityReservationIDLabelKey, awsv1.CapacityReservationTypeLabelKey, awsv1.CapacityReservationInterruptibleLabelKey,
+		awsv1.PlacementGroupIDLabelKey, awsv1.PlacementGroupPartitionLabelKey, awsv1.ZoneIDLabelKey, awsv1.NodeClassLabelKey,
+		corev1.LabelWindowsBuild,
+	} {
+		out[key] = true
+	}
+	return out
+}
+
+// awsFacts are the parts that find out what is there.
+type awsFacts struct {
+	config  sdk.Config
+	ec2     *ec2.Client
+	cluster *cluster.Finder
+	network *network.Finder
+	images  *image.Finder
+	prices  *price.Book
+	memory  *machine.Memory
+	shifts  *upkeep.Shifts // nil if zonal shifts are not looked at
+}
+
+// buildAWS makes the provider and what works behind it: the keeper of EC2NodeClasses, the prices, the names of instances.
+func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
+	conf, err := awsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := newAWSFacts(conf, on)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := aws.New(facts.providerOptions(on))
+	if err != nil {
+		return nil, err
+	}
+	if err := facts.addUpkeep(on); err != nil {
+		return nil, err
+	}
+	return provider, nodeclass.Setup(on.mgr, facts.nodeClassOptions(on, provider))
+}
+
+// awsConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL, …), files,
+// the roles of a pod or of a machine.
+func awsConfig(ctx context.Context) (sdk.Config, error) {
+	conf, err := config.LoadDefaultConfig(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = awsAttempts })
+	}), config.WithHTTPClient(&http.Client{Transport: awsTransport()}))
+	if err != nil {
+		return sdk.Config{}, fmt.Errorf("reading the configuration of AWS: %w", err)
+	}
+	if conf.Region == "" {
+		limited, cancel := context.WithTimeout(ctx, regionPatience)
+		defer cancel()
+		if conf.Region, err = regionOfMachine(limited, conf); err != nil {
+			return sdk.Config{}, fmt.Errorf("finding the region: AWS_REGION is not set and the machine does not say; set AWS_REGION: %w", err)
+		}
+	}
+	return conf, nil
+}
+
+func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
+	o := &on.o.aws
+	f := &awsFacts{config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now)}
+	var err error
+	if f.prices, err = price.NewBook(conf.Region, time.Now); err != nil {
+		return nil, err
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(on.config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to ask for the version of the API server: %w", err)
+	}
+	ca, err := ownCA(on.config)
+	if err != nil {
+		return nil, err
+	}
+	f.cluster = cluster.New(cluster.Options{
+		EKS: eks.NewFromConfig(conf), Name: o.clusterName, Endpoint: o.clusterEndpoint, CABundle: o.clusterCABundle, OwnCA: ca,
+		FromEKS: o.eksControlPlane, Discovery: versions, Services: on.mgr.GetAPIReader(), Now: time.Now,
+	})
+	f.network = network.New(network.Options{API: f.ec2, SubnetRefresh: o.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
+	f.images = image.New(image.Options{
+		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Now: time.Now,
+	})
+	if o.zonalShift {
+		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN}
+	}
+	return f, nil
+}
+
+// ownCA is the certificate authority that the controller trusts.
+func ownCA(config *rest.Config) ([]byte, error) {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the certificate authority of the cluster: %w", err)
+	}
+	return config.CAData, nil
+}
+
+func (f *awsFacts) providerOptions(on ground) aws.Options {
+	o := &on.o.aws
+	shapes := machine.NewShapes(machine.Settings{
+		Region: f.config.Region, VMMemoryOverheadPercent: o.memoryOverheadPercent, ReservedENIs: o.reservedENIs,
+	}, f.memory)
+	out := aws.Options{
+		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
+		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Now: time.Now,
+	}
+	if f.shifts != nil {
+		out.Shifted = f.shifts.Away
+	}
+	return out
+}
+
+func (f *awsFacts) nodeClassOptions(on ground, provider *aws.Provider) nodeclass.Options {
+	o := &on.o.aws
+	out := nodeclass.Options{
+		Client: on.mgr.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: on.events, CABundle: f.cluster.CABundle,
+		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Now: time.Now}),
+		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Now: time.Now,
+	}
+	if !o.disableDryRun {
+		out.Rehearser = provider
+	}
+	return out
+}
+
+// addUpkeep adds what goes on in the background.
+func (f *awsFacts) addUpkeep(on ground) error {
+	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2}
+	if !on.o.aws.isolatedVPC {
+		// The Pricing API is in a few regions only, which sell the prices of all.
+		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) { o.Region = price.EndpointRegion(f.config.Region) })
+	}
+	if err := errors.Join(on.mgr.Add(prices), tellPriceAge(f.prices)); err != nil {
+		return fmt.Errorf("adding the refresh of prices: %w", err)
+	}
+	if f.shifts != nil {
+		if err := on.mgr.Add(f.shifts); err != nil {
+			return fmt.Errorf("adding the look at zonal shifts: %w", err)
+		}
+	}
+	nodes := &upkeep.Nodes{Client: tolerantClient{on.mgr.GetClient()}, EC2: f.ec2, Memory: f.memory}
+	return nodes.Setup(on.mgr)
+}

@@ -1,0 +1,133 @@
+// Package labaws gives a lab a cloud: a simulated AWS account on this machine, whose instances join the lab's API server as
+// nodes that kwok plays. EC2NodeClasses then work without any account at AWS.
+//
+// It stands beside the floors, as the lab does: commands, the demo and tests use it, the autoscaler never does. It listens
+// on 127.0.0.1 and touches the lab's API server and files in the lab's directory.
+package labaws
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/join"
+)
+
+// Options say what the account is like. The zero value but for Kubeconfig is a fine one.
+type Options struct {
+	// Kubeconfig leads to the lab's API server. Required.
+	Kubeconfig string
+	// Cluster is the cluster's name; lab if it is empty. The network is tagged karpenter.sh/discovery with it.
+	Cluster string
+	// Region is us-west-2 if it is empty.
+	Region string
+	// Boot is how long a machine takes to run, Join how long from there until its node registers, Shutdown how long it takes
+	// to end. Zero means at once.
+	Boot, Join, Shutdown time.Duration
+	// Warning is how long before its end a spot instance is warned; two minutes if zero, as at AWS.
+	Warning time.Duration
+	// Log hears of machines that do not join; nobody does if it is nil.
+	Log func(format string, args ...any)
+}
+
+// Cloud is a running account.
+type Cloud struct {
+	*account.Account
+	// URL is the endpoint of all services.
+	URL string
+
+	stop   context.CancelFunc
+	joined sync.WaitGroup
+	served chan error
+}
+
+// serviceCIDR is the range of service addresses in a lab.
+const serviceCIDR = "10.0.0.0/24"
+
+// Start makes the account and serves it until Close.
+func Start(o Options) (*Cloud, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the lab's kubeconfig: %w", err)
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	api, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting the simulated machines to the lab: %w", err)
+	}
+	server, err := serverVersion(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the lab's certificates: %w", err)
+	}
+	made, err := account.New(account.Options{
+		Cluster: o.Cluster, Region: o.Region, Kubernetes: server.Major + "." + strings.TrimRight(server.Minor, "+"), Endpoint: config.Host,
+		CABundle: base64.StdEncoding.EncodeToString(config.CAData), ServiceCIDR: serviceCIDR, ZonalShift: true,
+		Timing: cloud.Timing{Boot: o.Boot, Shutdown: o.Shutdown, Warning: o.Warning},
+		// The lab outlives its cloud: a machine must not get the id of one from an earlier day.
+		Seed: rand.Uint64(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the simulated AWS account: %w", err)
+	}
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("finding a port for the simulated AWS account: %w", err)
+	}
+	joiner := join.New(join.Options{World: made.World, API: api, Cluster: made.Cluster, Start: o.Join, Kubelet: server.GitVersion, Log: o.Log})
+	made.Panel.Problems = joiner.Problems
+	return begin(made, joiner, at), nil
+}
+
+func begin(made *account.Account, joiner *join.Joiner, at net.Listener) *Cloud {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Cloud{Account: made, URL: "http://" + at.Addr().String(), stop: stop, served: make(chan error, 1)}
+	c.joined.Go(func() { _ = joiner.Run(ctx) }) // it ends with its context and has nothing to say then
+	go func() { c.served <- made.Serve(ctx, at) }()
+	return c
+}
+
+// Close ends the account. Its machines are gone with it; their nodes stay until an account finds that it does not know them.
+func (c *Cloud) Close() error {
+	c.stop()
+	c.joined.Wait()
+	if err := <-c.served; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Environment are the variables that a controller needs to use the account as its AWS.
+func (c *Cloud) Environment() []string {
+	return append(c.Env(c.URL), "CLUSTER_NAME="+c.Cluster, "INTERRUPTION_QUEUE="+c.Cluster)
+}
+
+func serverVersion(config *rest.Config) (*version.Info, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to ask the lab for its version: %w", err)
+	}
+	info, err := d.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking the lab for its version: %w", err)
+	}
+	return info, nil
+}
