@@ -17,6 +17,10 @@ help: ## list the tasks
 demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1 leaves it running)
 	@$(BIN) demo $(if $(KEEP),--keep)
 
+.PHONY: demo-aws
+demo-aws: build ## the same with a simulated AWS account: an EC2NodeClass, and a spot interruption in between
+	@$(BIN) demo --cloud aws --dir .demo-aws $(if $(KEEP),--keep)
+
 .PHONY: test
 test: lint verify lab ## lint, check generated files, and run every test
 	go test -timeout 30m ./...
@@ -28,7 +32,7 @@ test-aws: ## judge the AWS provider by the conformance suite, against AWS_ENDPOI
 
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance ./cloudprovider/aws ./cloudprovider/aws/batch
+	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance ./cloudprovider/aws/...
 
 .PHONY: soak
 soak: ## play seeds of the simulation until it is told to stop (FROM=1 for the first seed)

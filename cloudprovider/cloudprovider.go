@@ -126,6 +126,9 @@ type Instance struct {
 	CreatedAt   time.Time
 	// Terminating is set from the first Delete until the instance is gone.
 	Terminating bool
+	// Refused are offerings that the cloud could not sell on the way to this one. Create may fill it in, so that the next
+	// plan does not count on them.
+	Refused []OfferingRef
 }
 
 // DriftReason is a CamelCase word for the Drifted condition, such as "AMIDrift". Empty means no drift.

@@ -19,11 +19,15 @@ type NoCapacityError struct {
 
 func (e *NoCapacityError) Error() string { return "no capacity: " + e.Message }
 
-// OfferingRef names an offering: where and how an instance type is sold.
+// OfferingRef names an offering: where and how an instance type is sold. In NoCapacityError.Exhausted and
+// Instance.Refused an empty Type or Zone stands for all.
 type OfferingRef struct {
 	Type         string
 	Zone         string
 	CapacityType string
+	// Within narrows it down to offerings whose labels have this value, such as the id of a reservation or of a placement
+	// group, because there is capacity elsewhere; empty for all.
+	Within string
 }
 
 // NotReadyError says that the NodeClass can't be used yet.

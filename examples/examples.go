@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed kwok/*.yaml
+//go:embed kwok/*.yaml aws/*.yaml
 var manifests embed.FS
 
 // FS returns the manifests, under the paths that they have in this folder.

@@ -2,12 +2,14 @@ package aws
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
 
@@ -16,6 +18,7 @@ type EC2API interface {
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
@@ -28,6 +31,8 @@ type EC2API interface {
 type Shapes interface {
 	// Shape returns the type without offerings; nil if the class can't use it.
 	Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error)
+	// Kept is what the class keeps for the kubelet and the system on such a machine, if that has to be computed.
+	Kept(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (machine.Kept, error)
 	// Revision changes when Shape would answer otherwise than before, because real nodes were seen.
 	Revision() uint64
 }
@@ -63,4 +68,13 @@ type Cluster struct {
 	Endpoint, CABundle string
 	// ServiceCIDR and DNS are the services' range and the address of the cluster's DNS.
 	ServiceCIDR, DNS string
+}
+
+// ipv6 tells whether nodes of the cluster need an IPv6 address of their own.
+func (c Cluster) ipv6() bool {
+	if prefix, err := netip.ParsePrefix(c.ServiceCIDR); err == nil {
+		return prefix.Addr().Is6()
+	}
+	addr, err := netip.ParseAddr(c.DNS)
+	return err == nil && addr.Is6()
 }

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,19 +11,25 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 )
 
 const (
 	// stockLasts is how long what EC2 sells in the region is remembered. AWS adds types now and then.
 	stockLasts = 12 * time.Hour
-	// stockRetry is how soon it is asked for again if it could not say. What was known stands.
+	// stockRetry is how soon it is asked for again if it could not say, and what was known stands; stockAnew is how soon if
+	// nothing was known, and nothing can be launched.
 	stockRetry = 5 * time.Minute
+	stockAnew  = 5 * time.Second
+	// shelfLasts is how long a class's list is kept that nobody asks for.
+	shelfLasts = time.Hour
 )
 
 // InstanceTypes implements cloudprovider.Provider.
@@ -48,11 +55,16 @@ func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name s
 	if err != nil {
 		return nil, err
 	}
+	return s.find(name), nil
+}
+
+// find finds one of the types; nil if it is not there.
+func (s *shelf) find(name string) *cloudprovider.InstanceType {
 	at, found := slices.BinarySearchFunc(s.types, name, func(t *cloudprovider.InstanceType, name string) int { return strings.Compare(t.Name, name) })
 	if !found {
-		return nil, nil
+		return nil
 	}
-	return s.types[at], nil
+	return s.types[at]
 }
 
 // catalog is what can be bought, for every class. It is put together again only when something that it is made from has
@@ -67,12 +79,21 @@ type catalog struct {
 	reserved bool
 	shifted  func(zoneID string) bool
 
-	// reading lets one caller at a time ask EC2 what it sells; the others take what is known if there is something.
-	reading sync.Mutex
+	// reading lets one caller at a time ask EC2 what it sells. The others take what is known; if that is nothing they wait.
+	reading chan struct{}
 	mu      sync.Mutex
 	stock   *stock
+	// due is when to ask; trouble is what came of it the last time.
 	due     time.Time
+	trouble error
 	shelves map[string]*shelf
+}
+
+func newCatalog(o *Options) *catalog {
+	return &catalog{
+		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, reserved: o.ReservedCapacity, shifted: o.Shifted,
+		reading: make(chan struct{}, 1), shelves: map[string]*shelf{},
+	}
 }
 
 // stock is what EC2 sells in the region.
@@ -90,6 +111,10 @@ type shelf struct {
 	// shapes are the types without offerings, which depend on less.
 	shaped string
 	shapes []*cloudprovider.InstanceType
+	// unpriced is how many of them have no price on demand, such as example.
+	unpriced int
+	example  string
+	used     time.Time
 }
 
 // of returns what the class can buy.
@@ -104,65 +129,141 @@ func (c *catalog) of(ctx context.Context, class *awsv1.EC2NodeClass) (*shelf, er
 	}
 	shaped := fmt.Sprint(class.UID, class.Generation, have.revision, c.shapes.Revision(), imageKey(class))
 	from := fmt.Sprint(shaped, c.prices.Revision(), terms)
+	s, before, err := c.stack(class, have, terms, from, shaped)
+	if err == nil && before != s.unpriced && s.unpriced > 0 {
+		log.FromContext(ctx).Info("instance types without a known price are not bought on demand; allow pricing:GetProducts, and leave out --isolated-vpc, to learn more prices",
+			"EC2NodeClass", class.Name, "types", s.unpriced, "such as", s.example)
+	}
+	return s, err
+}
+
+// stack puts the class's list together, unless it is there. before is how many types had no price the last time.
+func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, from, shaped string) (s *shelf, before int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.shelves[class.Name]
-	if s != nil && s.from == from {
-		return s, nil
+	if s = c.shelves[class.Name]; s != nil {
+		s.used, before = c.now(), s.unpriced
 	}
-	next := &shelf{from: from, shaped: shaped}
+	if s != nil && s.from == from {
+		return s, before, nil
+	}
+	next := &shelf{from: from, shaped: shaped, used: c.now()}
 	if s != nil && s.shaped == shaped {
 		next.shapes = s.shapes
 	} else if next.shapes, err = c.shapesOf(class, have); err != nil {
-		return nil, err
+		return nil, before, err
 	}
 	for _, t := range next.shapes {
 		if full := c.withOfferings(t, have.zones[t.Name], terms); full != nil {
 			next.types = append(next.types, full)
 		}
 	}
+	next.unpriced, next.example = c.countUnpriced(next.shapes, have, terms)
+	maps.DeleteFunc(c.shelves, func(_ string, old *shelf) bool { return c.now().Sub(old.used) > shelfLasts })
 	c.shelves[class.Name] = next
-	return next, nil
+	return next, before, nil
+}
+
+// countUnpriced counts the types that can't be bought on demand because nobody knows their price. The built-in table is
+// older than the newest types, and where the Pricing API can't be reached it is all there is.
+func (c *catalog) countUnpriced(shapes []*cloudprovider.InstanceType, have *stock, on *terms) (count int, example string) {
+	for _, t := range shapes {
+		at := slices.IndexFunc(have.zones[t.Name], func(zone string) bool { _, ok := on.ids[zone]; return ok })
+		sold := slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool {
+			return o.Labels[v1.CapacityTypeLabelKey] == v1.CapacityTypeOnDemand
+		})
+		if at < 0 || !sold {
+			continue
+		}
+		if _, known := c.prices.OnDemand(t.Name, have.zones[t.Name][at]); !known {
+			count, example = count+1, t.Name
+		}
+	}
+	return count, example
 }
 
 // imageKey is what of a class's images decides which types it can use.
 func imageKey(class *awsv1.EC2NodeClass) string { return fmt.Sprint(class.Status.AMIs) }
 
-// inStock returns what EC2 sells, by name.
+// inStock returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again: thousands
+// may ask.
 func (c *catalog) inStock(ctx context.Context) (*stock, error) {
-	if have := c.known(); have != nil {
-		return have, nil
+	have, trouble, due := c.known()
+	if !due {
+		return have, trouble
 	}
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	if have := c.known(); have != nil {
-		return have, nil
+	if have != nil {
+		select {
+		case c.reading <- struct{}{}:
+		default:
+			return have, nil // somebody is asking
+		}
+	} else {
+		select {
+		case c.reading <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer func() { <-c.reading }()
+	if have, trouble, due = c.known(); !due {
+		return have, trouble
 	}
 	next, err := c.read(ctx)
+	return c.keep(ctx, next, err)
+}
+
+// keep takes in what EC2 has answered.
+func (c *catalog) keep(ctx context.Context, next *stock, err error) (*stock, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		if c.stock == nil {
-			return nil, err
-		}
+	switch {
+	case err == nil && c.stock != nil:
+		next.revision = c.stock.revision + 1
+	case err != nil && c.stock != nil:
 		c.due = c.now().Add(stockRetry)
 		return c.stock, nil
+	case err != nil:
+		if ctx.Err() == nil { // that somebody has given up is nobody else's trouble
+			c.due, c.trouble = c.now().Add(stockAnew), err
+		}
+		return nil, err
 	}
-	if c.stock != nil {
-		next.revision = c.stock.revision + 1
-	}
-	c.stock, c.due = next, c.now().Add(stockLasts)
+	c.stock, c.trouble, c.due = next, nil, c.now().Add(stockLasts)
 	return next, nil
 }
 
-// known is what EC2 sells, unless it is time to ask again.
-func (c *catalog) known() *stock {
+// all are the types of every class that was asked about.
+func (c *catalog) all() [][]*cloudprovider.InstanceType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stock != nil && c.now().Before(c.due) {
-		return c.stock
+	var out [][]*cloudprovider.InstanceType
+	for _, s := range c.shelves {
+		out = append(out, s.types)
 	}
-	return nil
+	return out
+}
+
+// kept is what the class keeps on nodes of the type, if that has to be computed.
+func (c *catalog) kept(ctx context.Context, class *awsv1.EC2NodeClass, name string) (machine.Kept, error) {
+	have, err := c.inStock(ctx)
+	if err != nil {
+		return machine.Kept{}, err
+	}
+	at, found := slices.BinarySearchFunc(have.infos, name, func(i ec2types.InstanceTypeInfo, name string) int {
+		return strings.Compare(string(i.InstanceType), name)
+	})
+	if !found {
+		return machine.Kept{}, nil
+	}
+	return c.shapes.Kept(&have.infos[at], class)
+}
+
+// known is what EC2 sells as far as we know, or why we don't; due says that it is time to ask.
+func (c *catalog) known() (have *stock, trouble error, due bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stock, c.trouble, !c.now().Before(c.due)
 }
 
 // read asks EC2. Only what Kubernetes runs on is asked for.

@@ -50,6 +50,9 @@ func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (
 	if ready == nil {
 		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it has no Ready condition yet"}
 	}
+	if ready.ObservedGeneration != class.Generation {
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it has changed and is being looked at"}
+	}
 	if ready.Status != metav1.ConditionTrue {
 		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: ready.Message}
 	}

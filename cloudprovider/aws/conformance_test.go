@@ -8,13 +8,21 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/conformance"
 )
 
-// TestConformance runs the suite against the simulator, over HTTP with the real SDK.
+// TestConformance runs the suite against the simulator, over HTTP with the real SDK; once more with an EC2 that shows late
+// what it has done.
 func TestConformance(t *testing.T) {
+	for name, s := range map[string]setup{"at once": {}, "late": {timing: cloud.Timing{}.Lagging()}} {
+		t.Run(name, func(t *testing.T) { conform(t, s) })
+	}
+}
+
+func conform(t *testing.T, s setup) {
 	conformance.Run(t, conformance.Env{New: func(ctx context.Context) (*conformance.Cloud, error) {
-		w, err := newWorld(ctx, setup{})
+		w, err := newWorld(ctx, s)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
@@ -42,6 +43,9 @@ func TestCrashBeforeNames(t *testing.T) {
 	again, errs := launchAll(t, next, list, len(list))
 	distinct(t, list, again, errs)
 	for i, c := range list {
+		if again[i].Annotations[awsv1.HashAnnotationKey] == "" {
+			t.Errorf("%s does not say which version of the class it was launched from", again[i].ProviderID)
+		}
 		if id, ok := recorded[c.UID]; ok && again[i].ProviderID != id {
 			t.Errorf("claim %s was written down with %s and now gets %s", c.Name, id, again[i].ProviderID)
 		}
@@ -161,5 +165,26 @@ func TestCrashDuringLaunch(t *testing.T) {
 	distinct(t, list, got, errs)
 	if n := len(w.alive()); n != 4 {
 		t.Errorf("EC2 runs %d instances, want 4", n)
+	}
+}
+
+// TestListWithoutACatalog takes away the permission to read what EC2 sells: what runs is listed all the same.
+func TestListWithoutACatalog(t *testing.T) {
+	w, p := start(t, setup{})
+	c := claim()
+	if _, err := p.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	next, err := w.provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.faults.Deny("ec2:DescribeInstanceTypes")
+	list, err := next.List(t.Context())
+	if err != nil || len(list) != 1 || list[0].ClaimUID != string(c.UID) {
+		t.Errorf("listed %v (%v)", list, err)
+	}
+	if _, err := next.Create(t.Context(), c); !cloudprovider.IsUnauthorized(err) {
+		t.Errorf("Create describes an instance of which it knows nothing: %v", err)
 	}
 }

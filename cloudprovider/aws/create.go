@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -44,39 +45,42 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 }
 
 func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
-	sure := p.looks.begin(p.now())
-	there, err := p.existing(ctx, claim, sure)
-	if there != nil || err != nil {
-		return there, err
+	for {
+		there, err := p.existing(ctx, claim)
+		if there != nil || err != nil {
+			return there, err
+		}
+		b, err := p.prepare(ctx, claim)
+		if err != nil {
+			return nil, err
+		}
+		got, err := p.launches.Ask(ctx, b.order.Key, b)
+		if !errors.Is(err, errElsewhere) {
+			return got, err
+		}
 	}
-	b, err := p.prepare(ctx, claim)
-	if err != nil {
-		return nil, err
-	}
-	return p.launches.Ask(ctx, b.order.Key, b)
 }
 
-// existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched
-// it, or if an answer was lost.
-func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim, sure bool) (*cloudprovider.Instance, error) {
-	if lost := p.register.missing(claim.UID); lost != nil {
-		if err := p.ask(ctx, lost); err != nil {
-			return nil, err
-		}
+// existing finds the claim's instance if it has one, or waits for it if it is being launched. It asks EC2 only while a
+// process before this one may have launched it, or if an answer was lost.
+func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	if err := p.landed(ctx, claim.UID); err != nil {
+		return nil, err
 	}
 	h := p.register.recall(claim)
-	if h == nil && !sure {
-		if _, err := p.survey(ctx); err != nil {
+	if h == nil {
+		var err error
+		if h, err = p.inherited(ctx, claim); h == nil || err != nil {
 			return nil, err
 		}
-		h = p.register.recall(claim)
-	}
-	if h == nil {
-		return nil, nil
 	}
 	there, err := p.present(ctx, h)
-	if cloudprovider.IsNotFound(err) {
+	switch {
+	case cloudprovider.IsNotFound(err):
 		return nil, nil // it has ended before anybody learnt of it
+	case err == nil && there.Terminating:
+		p.register.leave(h.id, p.now())
+		return nil, nil // it is about to: no good to the claim
 	}
 	return there, err
 }
@@ -97,7 +101,8 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
 		return nil, err
 	}
-	b := &buyer{claim: claim, try: p.register.triesOf(claim.UID)}
+	tellFewTypes(ctx, claim, ranked, candidates)
+	b := &buyer{claim: claim}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
 	made, err := p.templatesFor(ctx, class, claim, candidates, tags, b)
 	if bad, ok := errors.AsType[*unusableError](err); ok {
@@ -112,6 +117,21 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 	return b, p.templates.ensure(ctx, b.order.templates)
 }
 
+// fewTypes is how many types a launch should be able to choose from.
+const fewTypes = 5
+
+// tellFewTypes says so if a claim that spot would do for is launched on demand and leaves EC2 little choice.
+func tellFewTypes(ctx context.Context, claim *v1.NodeClaim, ranked, candidates []choose.Candidate) {
+	kinds := map[string]bool{}
+	for i := range candidates {
+		kinds[candidates[i].Type.Name] = true
+	}
+	if capacityTypeOf(&candidates[0]) == v1.CapacityTypeOnDemand && len(kinds) < fewTypes && len(onlyCapacityType(ranked, v1.CapacityTypeSpot)) > 0 {
+		log.FromContext(ctx).V(1).Info("a claim that spot would do for is launched on demand with few types to choose from; allow five or more",
+			"NodeClaim", claim.Name, "types", len(kinds))
+	}
+}
+
 // unusableError says that no launch template can be made from a class as it is.
 type unusableError struct{ error }
 
@@ -122,6 +142,9 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	cluster, err := p.cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
+	}
+	if b.stamps, err = stamps(class, cluster); err != nil {
+		return nil, err
 	}
 	group, err := p.network.PlacementGroup(ctx, class)
 	if err != nil {
@@ -134,7 +157,10 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	byMold := map[mold]*template{}
 	var out []*template
 	for i := range candidates {
-		m, ok := moldOf(class, claim, &candidates[i])
+		m, ok, err := p.mold(ctx, class, claim, &candidates[i])
+		if err != nil {
+			return nil, err
+		}
 		if !ok {
 			continue
 		}
@@ -143,10 +169,11 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 			continue
 		}
 		if t == nil {
-			t, err = newTemplate(&blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, mold: m})
+			t, err = newTemplate(&blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, mold: m, reserving: p.catalog.reserved})
 			if err != nil {
 				return nil, &unusableError{err}
 			}
+			p.stats.gave(class.Name, t)
 			byMold[m] = t
 		}
 		b.candidates, b.molds, out = append(b.candidates, candidates[i]), append(b.molds, m), append(out, t)
@@ -155,6 +182,19 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		return nil, &unusableError{errors.New("no AMI of it boots on the instance types that the claim allows; add one to spec.amiSelectorTerms")}
 	}
 	return out, nil
+}
+
+// mold is moldOf, with what the class computes for the type.
+func (p *Provider) mold(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (mold, bool, error) {
+	m, ok := moldOf(class, claim, c)
+	if !ok {
+		return m, false, nil
+	}
+	k, err := p.catalog.kept(ctx, class, c.Type.Name)
+	if err != nil {
+		return m, false, err
+	}
+	return m, true, m.keep(k)
 }
 
 // bootLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or the
@@ -188,18 +228,18 @@ func (p *Provider) tags(class *awsv1.EC2NodeClass, pool string) map[string]strin
 	return out
 }
 
-// stamps are the annotations that say from which version of the class an instance was launched.
-func stamps(class *awsv1.EC2NodeClass) map[string]string {
-	out := map[string]string{}
-	for _, key := range []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey} {
-		if value, ok := class.Annotations[key]; ok {
-			out[key] = value
-		}
+// stamps are the annotations that say from which version of the class an instance was launched. The hash is that of the
+// class as it is here: its own annotation may be about to change.
+func stamps(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, error) {
+	hash, err := class.Hash(cluster.CABundle)
+	if err != nil {
+		return nil, err
 	}
+	out := map[string]string{awsv1.HashAnnotationKey: hash, awsv1.HashVersionAnnotationKey: awsv1.HashVersion}
 	if class.Status.InstanceProfile != "" {
 		out[awsv1.InstanceProfileAnnotationKey] = class.Status.InstanceProfile
 	}
-	return out
+	return out, nil
 }
 
 // flights are the Create calls under way, by claim.

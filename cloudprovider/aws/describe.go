@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -23,7 +24,7 @@ const (
 
 type (
 	describer = batch.Gatherer[struct{}, string, *ec2types.Instance]
-	ender     = batch.Gatherer[struct{}, string, struct{}]
+	ender     = batch.Gatherer[string, string, struct{}]
 )
 
 var idPattern = regexp.MustCompile(`^aws:///[^/]*/(i-[0-9a-f]+)$`)
@@ -42,9 +43,11 @@ func instanceID(providerID string) (string, error) {
 
 // newDescriber returns what finds instances by id, many in a call; nil for one that EC2 does not know. They are asked for
 // by a filter: an unknown id then is no error that would hide the others.
-func newDescriber(api EC2API) *describer {
+func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *describer {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostNames}
 	return batch.New(func(struct{}) batch.Window { return window }, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[*ec2types.Instance] {
+		began := time.Now()
+		defer func() { gathered("describe_instances", len(ids), time.Since(began)) }()
 		found := map[string]*ec2types.Instance{}
 		pages := ec2.NewDescribeInstancesPaginator(api, &ec2.DescribeInstancesInput{
 			Filters:    []ec2types.Filter{{Name: new("instance-id"), Values: ids}},
@@ -71,24 +74,63 @@ func newDescriber(api EC2API) *describer {
 	})
 }
 
-// newEnder returns what ends instances, many in a call.
-func newEnder(api EC2API) *ender {
+// newEnder returns what ends instances, many in a call. The key keeps those apart whose zone is in trouble.
+func newEnder(api EC2API, gathered func(string, int, time.Duration)) *ender {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostEnded}
-	return batch.New(func(struct{}) batch.Window { return window }, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[struct{}] {
+	return batch.New(func(string) batch.Window { return window }, callLimit, func(ctx context.Context, _ string, ids []string) []batch.Answer[struct{}] {
+		began := time.Now()
+		defer func() { gathered("terminate_instances", len(ids), time.Since(began)) }()
+		failures := map[string]error{}
+		endAll(ctx, api, ids, failures)
 		out := make([]batch.Answer[struct{}], len(ids))
-		_, err := api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
-		if err == nil {
-			return out
-		}
 		for i, id := range ids {
-			// EC2 ends none of them if it can't end one: then each is asked for alone.
-			if alone := err; len(ids) > 1 && fault.Code(err) != "" && !fault.IsThrottled(err) && !fault.IsUnauthorized(err) {
-				_, alone = api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-				out[i].Err = fault.Explain("terminating instance "+id, alone)
-				continue
-			}
-			out[i].Err = fault.Explain("terminating instance "+id, err)
+			out[i].Err = fault.Explain("terminating instance "+id, failures[id])
 		}
 		return out
 	})
+}
+
+// endAll ends the instances and notes those that it can't. EC2 ends none of a zone if it can't end one: then those that it
+// names are left out, or, if it names none, each half is tried alone, so that one bad apple costs few calls.
+func endAll(ctx context.Context, api EC2API, ids []string, failures map[string]error) {
+	for len(ids) > 0 {
+		_, err := api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+		if err == nil {
+			return
+		}
+		bad, good := ids, []string(nil)
+		if isPicky(err) {
+			bad, good = divide(ids, func(id string) bool { return strings.Contains(err.Error(), id) })
+		}
+		if len(bad) == 0 {
+			half := len(good) / 2
+			endAll(ctx, api, good[:half], failures)
+			ids = good[half:]
+			if half == 0 {
+				failures[good[0]] = err
+				return
+			}
+			continue
+		}
+		for _, id := range bad {
+			failures[id] = err
+		}
+		ids = good
+	}
+}
+
+// isPicky tells whether the error is about some of the instances, so that others can be ended.
+func isPicky(err error) bool {
+	return fault.Code(err) != "" && !fault.Lost(err) && !untouched(err)
+}
+
+func divide(ids []string, is func(string) bool) (those, others []string) {
+	for _, id := range ids {
+		if is(id) {
+			those = append(those, id)
+		} else {
+			others = append(others, id)
+		}
+	}
+	return those, others
 }

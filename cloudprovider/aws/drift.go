@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -78,7 +80,8 @@ func (p *Provider) recently(ctx context.Context, id, providerID string) (*ec2typ
 	if i := v.byID[id]; i != nil {
 		return i, nil
 	}
-	return p.find(ctx, id, providerID)
+	i, _, err := p.find(ctx, id, providerID)
+	return i, err
 }
 
 // staticDrift compares the version of the class that the claim was launched from with the present one.
@@ -121,12 +124,18 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 	return !slices.Equal(slices.Compact(want), slices.Compact(have))
 }
 
-// reservationDrift tells whether the instance was bought from a reservation that the class no longer names.
+// reservationDrift tells whether the instance was bought from a reservation that the class no longer names. One whose
+// reservation has ended runs on, on demand; and a class that has not looked for its reservations says nothing about them.
 func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2types.Instance) bool {
-	if claim.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved {
+	id := text(i.CapacityReservationId)
+	if claim.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved || id == "" {
 		return false
 	}
-	return !slices.ContainsFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return r.ID == text(i.CapacityReservationId) })
+	looked := meta.FindStatusCondition(class.Status.Conditions, awsv1.ConditionTypeCapacityReservationsReady)
+	if looked == nil || looked.Status != metav1.ConditionTrue || looked.ObservedGeneration != class.Generation {
+		return false
+	}
+	return !slices.ContainsFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return r.ID == id })
 }
 
 // placementDrift tells whether the class now asks for another placement group than the one that the instance is in.

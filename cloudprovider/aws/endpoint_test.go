@@ -93,7 +93,7 @@ func newSite(ctx context.Context) (*site, error) {
 	}
 	s.class = &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: uuid.NewUUID(), Generation: 1}}
 	s.class.Spec.AMIFamily = new(awsv1.AMIFamilyCustom)
-	s.class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()}}
+	s.class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: s.class.Generation, LastTransitionTime: metav1.Now()}}
 	s.class.Status.InstanceProfile = os.Getenv("TENON_TEST_INSTANCE_PROFILE")
 	return s, errors.Join(s.findNetwork(ctx), s.findImage(ctx))
 }
@@ -107,7 +107,9 @@ func (s *site) findNetwork(ctx context.Context) error {
 	if len(out.Subnets) == 0 {
 		return &lackError{"a subnet; create one"}
 	}
-	slices.SortFunc(out.Subnets, func(a, b ec2types.Subnet) int { return cmp.Compare(*b.AvailableIpAddressCount, *a.AvailableIpAddressCount) })
+	slices.SortFunc(out.Subnets, func(a, b ec2types.Subnet) int {
+		return cmp.Compare(*b.AvailableIpAddressCount, *a.AvailableIpAddressCount)
+	})
 	vpc, zones := *out.Subnets[0].VpcId, map[string]bool{}
 	for _, n := range out.Subnets {
 		if *n.VpcId != vpc || zones[*n.AvailabilityZone] {

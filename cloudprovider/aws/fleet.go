@@ -1,148 +1,195 @@
 package aws
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-
-	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
 const (
-	// launchLimit bounds one launch, with all its tries.
-	launchLimit = time.Minute
-	// mostTurns bounds how often a launch is asked for again with other subnets or new launch templates.
-	mostTurns = 4
+	// launchLimit bounds one launch, with all its tries. The core gives a claim a minute: what it gathers for and what it
+	// waits for must fit in, so that most callers are still there when the answer comes.
+	launchLimit = 35 * time.Second
+	// mostTurns bounds how often a claim is asked for again with other types, other subnets or new launch templates.
+	mostTurns = 5
+	// EC2 may take a moment to show a launch template that is new: so long is waited before the second turn, twice as long
+	// before the third, and so on.
+	templateWait = 200 * time.Millisecond
 )
 
 type answer = batch.Answer[*cloudprovider.Instance]
 
-// sale is one CreateFleet call and the claims that it is for.
-type sale struct {
-	token  string
-	order  *order
-	buyers []*buyer
-	input  *ec2.CreateFleetInput
-	// picks are the subnets by zone, zones the zones by subnet.
-	picks map[string]pick
-	zones map[string]string
+// errElsewhere says that a claim has got an instance by other means while it waited, or is about to.
+var errElsewhere = errors.New("the claim is aboard of another launch")
 
-	// mu lets one caller at a time find out what became of a call whose answer was lost.
-	mu sync.Mutex
+// errand is the way of some claims through EC2.
+type errand struct {
+	p       *Provider
+	answers map[*buyer]answer
+	refused refusals
+	// tried are the lines that were asked for and not sold.
+	tried map[offered]bool
+	// calls counts those made so far. The first has been let through the turnstile already.
+	calls int
+	// pause is to be made before the next turn.
+	pause time.Duration
 }
 
-// sellTogether launches instances for claims with the same order, in one call if all goes well. Whoever gets none learns
-// at once which offerings were refused.
-func (p *Provider) sellTogether(ctx context.Context, order string, buyers []*buyer) []answer {
-	defer p.pace.called(order)
-	answers := make(map[*buyer]answer, len(buyers))
-	// Who gets an instance if there are too few does not depend on chance.
-	sorted := slices.SortedFunc(slices.Values(buyers), func(a, b *buyer) int { return strings.Compare(string(a.claim.UID), string(b.claim.UID)) })
-	// A user with very many tags leaves little room for ours, the launch's name among them.
-	for some := range slices.Chunk(sorted, roomForMarks(len(buyers[0].order.Tags)+1)) {
-		p.sellAll(ctx, some, answers)
-	}
+// sellTogether launches instances for claims with the same order key, in one call if all goes well. Whoever gets none
+// learns at once which offerings were refused.
+func (p *Provider) sellTogether(ctx context.Context, key string, buyers []*buyer) []answer {
+	began := time.Now()
+	defer func() {
+		p.pace.called(key)
+		p.gathered("create_fleet", len(buyers), time.Since(began))
+	}()
+	e := &errand{p: p, answers: make(map[*buyer]answer, len(buyers)), tried: map[offered]bool{}}
+	e.run(ctx, slices.SortedFunc(slices.Values(buyers), byMark))
 	out := make([]answer, 0, len(buyers))
 	for _, b := range buyers {
-		out = append(out, answers[b])
+		out = append(out, e.answers[b])
 	}
 	return out
 }
 
-// sellAll launches instances for as many of the claims as there is capacity for.
-func (p *Provider) sellAll(ctx context.Context, left []*buyer, answers map[*buyer]answer) {
-	var refused refusals
+// run goes to EC2 until everybody has an answer.
+func (e *errand) run(ctx context.Context, left []*buyer) {
 	for turn := 1; len(left) > 0; turn++ {
-		given, again, err := p.sell(ctx, left, &refused)
-		for i, h := range given {
-			answers[left[i]] = answer{Value: copyInstance(h.answer)}
+		all, done := parties(left, e.tried)
+		e.refuse(done, nil)
+		left = nil
+		for _, of := range all {
+			left = append(left, e.serve(ctx, of, turn)...)
 		}
-		left = left[len(given):]
-		if again && turn < mostTurns {
-			left = p.stillWanting(ctx, left, answers)
-			continue
+		if len(left) > 0 && e.pause > 0 {
+			e.p.pause(ctx, e.pause<<(turn-1))
+			e.pause = 0
 		}
-		if err == nil {
-			err = refused.err()
-		}
-		for _, b := range left {
-			answers[b] = answer{Err: err}
-		}
-		return
 	}
 }
 
-// stillWanting prepares the next turn: who has turned out to have an instance is answered.
-func (p *Provider) stillWanting(ctx context.Context, left []*buyer, answers map[*buyer]answer) []*buyer {
-	var out []*buyer
+// refuse answers claims that get nothing.
+func (e *errand) refuse(left []*buyer, err error) {
 	for _, b := range left {
-		if h := p.register.recall(b.claim); h != nil {
-			there, err := p.present(ctx, h)
-			answers[b] = answer{Value: there, Err: err}
-			continue
+		if err == nil {
+			err = e.refused.err()
 		}
-		b.try = p.register.triesOf(b.claim.UID)
-		out = append(out, b)
+		e.answers[b] = answer{Err: err}
 	}
-	return out
 }
 
-// sell makes one call. It returns what the first of the buyers got. again says that the others may get something if they
-// are asked for once more, because what stood in the way has been seen to.
-func (p *Provider) sell(ctx context.Context, buyers []*buyer, refused *refusals) (given []*holding, again bool, err error) {
-	s, err := p.newSale(ctx, buyers)
-	if err != nil {
-		return nil, false, err
+// serve makes the calls for a party and returns who has to be asked for again.
+func (e *errand) serve(ctx context.Context, of *party, turn int) (left []*buyer) {
+	// A user with very many tags leaves little room for ours.
+	for some := range slices.Chunk(of.buyers, max(1, of.order.room())) {
+		rest, again, err := e.call(ctx, &party{order: of.order, buyers: some})
+		switch {
+		case turn == mostTurns || err != nil && !again:
+			e.refuse(rest, err)
+		case again:
+			left = append(left, rest...)
+		case len(rest) > 0:
+			// What all had in common is sold out; who could have more is asked for with that.
+			for i := range of.order.Lines {
+				e.tried[of.order.Lines[i].offer()] = true
+			}
+			left = append(left, rest...)
+		}
 	}
-	p.register.takeOff(s.token)
-	out, err := p.ec2.CreateFleet(ctx, s.input)
-	if err != nil {
-		p.subnets.done(s.order, s.picks, int64(len(buyers)), nil)
-		again, err = p.failed(ctx, s, err)
-		return nil, again, err
+	return left
+}
+
+// call makes one call. It returns who has got nothing. again says that they may get something if they are asked for once
+// more, because what stood in the way has been seen to.
+func (e *errand) call(ctx context.Context, of *party) (rest []*buyer, again bool, err error) {
+	p := e.p
+	if e.calls++; e.calls > 1 {
+		if err := p.turnstile.pass(ctx, func() int { return len(of.buyers) }); err != nil {
+			return of.buyers, false, &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: waiting for a turn: %w", err)}
+		}
 	}
-	given, went := p.handOut(s, out)
-	p.subnets.done(s.order, s.picks, int64(len(buyers)), went)
-	more := p.learn(ctx, s, out.Errors, refused)
-	return given, more && len(given) < len(buyers), nil
+	s, elsewhere, err := p.newSale(ctx, of)
+	for _, b := range elsewhere {
+		e.answers[b] = answer{Err: errElsewhere}
+	}
+	if err != nil || s == nil {
+		return slices.DeleteFunc(slices.Clone(of.buyers), func(b *buyer) bool { return e.answers[b].Err != nil }), false, err
+	}
+	out, lost, err := p.createFleet(ctx, s.input)
+	if err != nil {
+		p.subnets.done(s.order, s.picks, int64(len(of.buyers)), nil)
+		p.stats.refused(s.order, nil, err)
+		again, err = e.failed(ctx, s, lost, err)
+		return s.buyers, again, err
+	}
+	went := p.handOut(s, out)
+	p.subnets.done(s.order, s.picks, int64(len(of.buyers)), went)
+	p.stats.refused(s.order, out.Errors, nil)
+	again = e.learn(ctx, s, out.Errors)
+	rest = e.deliver(s)
+	return rest, again, nil
+}
+
+// deliver answers those who have got something and returns the others.
+func (e *errand) deliver(s *sale) (rest []*buyer) {
+	passed := e.refused.refs()
+	for _, b := range s.buyers {
+		h := e.p.register.holder(b.claim.UID)
+		switch {
+		case h == nil:
+			rest = append(rest, b)
+		case h.answer == nil:
+			e.answers[b] = answer{Err: errElsewhere}
+		default:
+			got := copyInstance(h.answer)
+			got.Refused = passed
+			e.answers[b] = answer{Value: got}
+		}
+	}
+	return rest
 }
 
 // failed settles what the error of a whole call means for the claims and puts it into words. It reports whether to try
 // again, because what stood in the way has been seen to.
-func (p *Provider) failed(ctx context.Context, s *sale, err error) (again bool, told error) {
-	doing := fmt.Sprintf("launching instances for NodePool %s (%d at once)", s.order.Pool, len(s.buyers))
-	if fault.Lost(err) {
-		p.register.lose(s)
-		return false, fault.Explain(doing, err)
+func (e *errand) failed(ctx context.Context, s *sale, lost bool, err error) (again bool, told error) {
+	p := e.p
+	told = fault.Explain(fmt.Sprintf("launching instances for NodePool %s (%d at once)", s.order.Pool, len(s.buyers)), err)
+	code, none := fault.Code(err), noCapacity(s, err)
+	switch {
+	case lost:
+		p.register.lose(s, told, p.now(), p.now())
+		return false, told
+	case none == nil && untouched(err):
+		p.register.ground(s)
+		return false, told
+	case code == "IdempotentParameterMismatch" && !p.looks.isSure():
+		// A process before this one has asked for the same claims with other words. Its instances come to be seen in a moment.
+		p.register.ground(s)
+		return false, told
 	}
-	p.register.land(s.token, nil, s.buyers)
-	switch code := fault.Code(err); {
+	p.register.land(s, nil, nil, p.now())
+	switch {
 	case isTemplateGone(code):
 		again = p.renewTemplates(ctx, s) == nil
+		e.pause = templateWait
 	case isSubnetGone(code):
 		again = p.avoidNamed(s, err)
 	case code == "IdempotentParameterMismatch":
-		// A process before this one has asked for the same claims with other words. Its instances are there, or come to be
-		// seen in a moment.
 		again = p.looked(ctx)
 	}
-	if none := noCapacity(s, err); none != nil {
+	if none != nil {
 		return again, none
 	}
-	return again, p.classFault(ctx, s.order.class, fault.Explain(doing, err))
+	return again, p.classFault(ctx, s.order.class, told)
 }
 
 // avoidNamed leaves out the subnet that the error names, and reports whether it names one.
@@ -156,193 +203,33 @@ func (p *Provider) avoidNamed(s *sale, err error) bool {
 	return false
 }
 
-// newSale chooses a subnet in each zone and writes the call.
-func (p *Provider) newSale(ctx context.Context, buyers []*buyer) (*sale, error) {
-	o := buyers[0].order
-	picks, err := p.subnets.choose(ctx, o, int64(len(buyers)))
-	if err != nil {
-		return nil, err
-	}
-	s := &sale{token: launchToken(p.name, buyers), order: o, buyers: buyers, picks: picks, zones: map[string]string{}}
-	for zone, p := range picks {
-		s.zones[p.subnet] = zone
-	}
-	if len(picks) == 0 {
-		return nil, noSubnet(o)
-	}
-	s.input = &ec2.CreateFleetInput{
-		Type:                        ec2types.FleetTypeInstant,
-		ClientToken:                 new(s.token),
-		LaunchTemplateConfigs:       o.configs(picks),
-		TargetCapacitySpecification: o.target(len(buyers)),
-		TagSpecifications:           s.tagged(),
-	}
-	if o.Context != "" {
-		s.input.Context = new(o.Context)
-	}
-	o.strategy(s.input)
-	return s, nil
-}
-
-func (o *order) target(count int) *ec2types.TargetCapacitySpecificationRequest {
-	out := &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(int32(count)), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
-	switch {
-	case o.Block:
-		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeCapacityBlock
-	case o.CapacityType == v1.CapacityTypeSpot:
-		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
-	}
-	return out
-}
-
-// strategy tells EC2 which of the lines to prefer: spot where it is cheap and likely to last, the rest by price, and
-// both by our order if the prices are the user's own.
-func (o *order) strategy(in *ec2.CreateFleetInput) {
-	switch {
-	case o.Block:
-	case o.CapacityType == v1.CapacityTypeSpot:
-		in.SpotOptions = &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized}
-		if o.Prioritized {
-			in.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
-		}
-	default:
-		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice}
-		if o.Prioritized {
-			in.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
-		}
-	}
-}
-
-// configs are the order's lines in the zones that have a subnet, by launch template.
-func (o *order) configs(picks map[string]pick) []ec2types.FleetLaunchTemplateConfigRequest {
-	var out []ec2types.FleetLaunchTemplateConfigRequest
-	last := ""
-	for _, l := range o.Lines {
-		at, ok := picks[l.Zone]
-		if !ok {
-			continue
-		}
-		if l.Template != last || len(out) == 0 {
-			last = l.Template
-			out = append(out, ec2types.FleetLaunchTemplateConfigRequest{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
-				LaunchTemplateName: new(l.Template), Version: new("$Latest")}})
-		}
-		c := &out[len(out)-1]
-		c.Overrides = append(c.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
-			InstanceType: ec2types.InstanceType(l.Type), SubnetId: new(at.subnet), AvailabilityZone: new(l.Zone), Priority: new(l.Price)})
-	}
-	return out
-}
-
-// tagged are the tags of what the call launches. A claim that is alone is named at once.
-func (s *sale) tagged() []ec2types.TagSpecification {
-	instance := maps.Clone(s.order.Tags)
-	instance[LaunchTagKey] = s.token
-	maps.Copy(instance, marks(uidsOf(s.buyers)))
-	if len(s.buyers) == 1 {
-		instance[awsv1.NodeClaimTagKey] = s.buyers[0].claim.Name
-	}
-	plain := tagList(s.order.Tags)
-	return []ec2types.TagSpecification{
-		{ResourceType: ec2types.ResourceTypeFleet, Tags: plain},
-		{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(instance)},
-		{ResourceType: ec2types.ResourceTypeVolume, Tags: plain},
-	}
-}
-
-// launched is one instance of a fleet's answer.
-type launched struct{ id, kind, zone, subnet string }
-
-func (s *sale) launched(out *ec2.CreateFleetOutput) []launched {
-	var list []launched
-	for _, group := range out.Instances {
-		subnet := text(group.SubnetId)
-		if o := group.LaunchTemplateAndOverrides; subnet == "" && o != nil && o.Overrides != nil {
-			subnet = text(o.Overrides.SubnetId)
-		}
-		zone := s.zones[subnet]
-		if zone == "" {
-			zone = text(group.AvailabilityZone)
-		}
-		for _, id := range group.InstanceIds {
-			list = append(list, launched{id: id, kind: string(group.InstanceType), zone: zone, subnet: subnet})
-		}
-	}
-	slices.SortFunc(list, func(a, b launched) int { return cmp.Compare(a.id, b.id) })
-	return list
-}
-
-// handOut gives the instances of the answer to the first of the buyers, in order, and notes it before anybody else can
-// see the instances. went counts them by subnet.
-func (p *Provider) handOut(s *sale, out *ec2.CreateFleetOutput) (given []*holding, went map[string]int64) {
-	list := s.launched(out)
-	now, went := p.now(), map[string]int64{}
-	for i, l := range list[:min(len(list), len(s.buyers))] {
-		b := s.buyers[i]
+// handOut gives the instances of the answer to the claims, before anybody else can see the instances. went counts them by
+// subnet.
+func (p *Provider) handOut(s *sale, out *ec2.CreateFleetOutput) (went map[string]int64) {
+	now, list := p.now(), s.launched(out)
+	went = map[string]int64{}
+	for _, l := range list {
 		went[l.subnet]++
-		given = append(given, &holding{
-			owner: owner{claim: b.claim.Name, uid: b.claim.UID}, id: l.id, since: now, named: len(s.buyers) == 1,
-			answer: p.bought(b, l, now),
-		})
 	}
-	p.register.land(s.token, given, s.buyers[len(given):])
+	given := p.register.land(s, list, func(b *buyer, l launched) *holding {
+		return &holding{
+			owner: owner{claim: b.claim.Name, uid: b.claim.UID}, id: l.id, since: now, named: len(s.buyers) == 1, answer: p.bought(b, l, now),
+		}
+	}, now)
 	for _, h := range given {
 		if !h.named {
 			p.names.add(h.id, h.claim)
 		}
 	}
-	return given, went
+	return went
 }
 
-// bought describes the instance that a claim got.
-func (p *Provider) bought(b *buyer, l launched, now time.Time) *cloudprovider.Instance {
-	c, m := b.candidate(l.kind, l.zone)
-	if c == nil {
-		// EC2 has launched what was not asked for. It is the claim's all the same: the core sees what it is.
-		return &cloudprovider.Instance{ProviderID: providerID(l.zone, l.id), ClaimName: b.claim.Name, ClaimUID: string(b.claim.UID), Type: l.kind, CreatedAt: now}
-	}
-	out := c.Instance(b.claim)
-	out.ProviderID, out.ImageID, out.CreatedAt = providerID(l.zone, l.id), m.ImageID, now
-	if m.Partition != "" {
-		out.Labels[awsv1.PlacementGroupPartitionLabelKey] = m.Partition
-	}
-	out.Labels[awsv1.NodeClassLabelKey] = b.order.Class
-	out.Annotations = stamps(b.order.class)
-	return out
-}
-
-// ask repeats a call whose answer was lost. EC2 knows it by its token: it answers as it did the first time, or does now
-// what it did not do then.
-func (p *Provider) ask(ctx context.Context, s *sale) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.ContainsFunc(s.buyers, func(b *buyer) bool { return p.register.missing(b.claim.UID) == s }) {
-		return nil // somebody else has found out
-	}
-	p.register.takeOff(s.token)
-	out, err := p.ec2.CreateFleet(ctx, s.input)
-	switch {
-	case err == nil:
-		_, went := p.handOut(s, out)
-		p.subnets.done(s.order, nil, 0, went)
-		return nil
-	case fault.Lost(err):
-		p.register.lose(s)
-		return fault.Explain("asking again for a launch whose answer was lost", err)
-	case fault.IsThrottled(err) || fault.IsUnauthorized(err):
-		p.register.lose(s) // this says nothing about the first time
-		return fault.Explain("asking again for a launch whose answer was lost", err)
-	}
-	// EC2 refuses it now. Should it have launched something then, the tags tell.
-	p.register.land(s.token, nil, s.buyers)
-	_, looked := p.survey(ctx)
-	return looked
-}
-
-func noSubnet(o *order) error {
-	return &cloudprovider.NoCapacityError{
-		Exhausted: o.refs(everything),
-		Message: fmt.Sprintf("no subnet of EC2NodeClass %s has room in %s; fix: let spec.subnetSelectorTerms select one that has, or free addresses",
-			o.Class, strings.Join(o.zones(), ", ")),
+// pause lets time pass unless the context ends first.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }

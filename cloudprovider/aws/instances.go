@@ -8,9 +8,14 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
+
+// endTries is how often an instance is asked to end that one part of EC2 knows and another does not yet, or no longer. That
+// it is gone is only believed if it is not described any more.
+const endTries = 5
 
 // Get implements cloudprovider.Provider.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.Instance, error) {
@@ -21,12 +26,12 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	if err != nil {
 		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	i, err := p.find(ctx, id, providerID)
+	i, unseen, err := p.find(ctx, id, providerID)
 	if err != nil {
 		return nil, err
 	}
 	if i == nil {
-		return p.answered(id), nil
+		return unseen.told(), nil
 	}
 	if h := p.register.machine(id); h == nil || h.uid == "" {
 		// Whose it is may only show in the company of those that it was launched with.
@@ -37,30 +42,27 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	return p.portrait(ctx, i)
 }
 
-// find asks EC2 for an instance. It is nil if EC2 does not show it yet although this process has just launched it; it is
-// NotFound if it is gone for good.
-func (p *Provider) find(ctx context.Context, id, providerID string) (*ec2types.Instance, error) {
-	i, err := p.describer.Ask(ctx, struct{}{}, id)
+// find asks EC2 for an instance. If EC2 does not show it yet although this process has just launched it, unseen is what is
+// known of it; it is NotFound if it is gone for good.
+func (p *Provider) find(ctx context.Context, id, providerID string) (i *ec2types.Instance, unseen *holding, err error) {
+	i, err = p.describer.Ask(ctx, struct{}{}, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if i == nil {
 		if h := p.register.machine(id); h != nil && h.answer != nil && h.since.After(p.now().Add(-showsIn)) {
-			return nil, nil
+			return nil, h, nil
 		}
-		p.register.forget(id)
-		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	if i.State == nil || i.State.Name == ec2types.InstanceStateNameTerminated {
-		p.register.forget(id)
-		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
+	if i == nil || i.State == nil || i.State.Name == ec2types.InstanceStateNameTerminated {
+		p.register.forget(id, p.now())
+		return nil, nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	return i, nil
+	return i, nil, nil
 }
 
-// answered is what Create has said of the instance.
-func (p *Provider) answered(id string) *cloudprovider.Instance {
-	h := p.register.machine(id)
+// told is what Create has said of the instance.
+func (h *holding) told() *cloudprovider.Instance {
 	out := copyInstance(h.answer)
 	out.Terminating = !h.ending.IsZero()
 	return out
@@ -74,14 +76,16 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 	}
 	shown := make(map[string]bool, len(v.instances))
 	out := make([]*cloudprovider.Instance, 0, len(v.instances))
+	painter := p.painter()
 	for k := range v.instances {
 		i := &v.instances[k]
 		shown[*i.InstanceId] = true
 		if p.register.isFlying(i) {
 			continue // its launch has not been answered yet: nobody's so far
 		}
-		instance, err := p.portrait(ctx, i)
-		if err != nil {
+		// That the catalog can't be read now is no reason to lose sight of what runs.
+		instance, err := painter.portrait(ctx, i)
+		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		out = append(out, instance)
@@ -99,7 +103,7 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 
 // isGone tells whether an instance that was launched a moment ago and is not listed has ended, or is merely not shown yet.
 func (p *Provider) isGone(ctx context.Context, h *holding) (bool, error) {
-	_, err := p.find(ctx, h.id, h.answer.ProviderID)
+	_, _, err := p.find(ctx, h.id, h.answer.ProviderID)
 	if cloudprovider.IsNotFound(err) {
 		return true, nil
 	}
@@ -115,39 +119,67 @@ func (p *Provider) Delete(ctx context.Context, providerID string) error {
 	if err != nil {
 		return &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	i, err := p.find(ctx, id, providerID)
+	i, _, err := p.find(ctx, id, providerID)
 	if err != nil {
 		return err
 	}
 	if i != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown {
 		return nil
 	}
-	if _, err := p.ender.Ask(ctx, struct{}{}, id); err != nil {
-		if fault.IsNotFound(err) && i != nil {
-			return &cloudprovider.NotFoundError{ProviderID: providerID}
+	for try := 1; ; try++ {
+		_, err := p.ender.Ask(ctx, p.shiftedZone(i), id)
+		switch {
+		case err == nil:
+			p.register.ends(id, p.now())
+			return nil
+		case fault.IsNotFound(err) && try < endTries && ctx.Err() == nil:
+			p.pause(ctx, lookAgain) // it is so new that EC2 does not know it everywhere
+			continue
 		}
+		p.stats.stays(i)
 		return err
 	}
-	p.register.ends(id, p.now())
-	return nil
+}
+
+// shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone may
+// hang or fail, and must not take those about others with them.
+func (p *Provider) shiftedZone(i *ec2types.Instance) string {
+	if i == nil || i.Placement == nil || p.catalog.shifted == nil || !p.catalog.shifted(text(i.Placement.AvailabilityZoneId)) {
+		return ""
+	}
+	return zoneOf(i)
 }
 
 // present returns the instance that a claim has.
 func (p *Provider) present(ctx context.Context, h *holding) (*cloudprovider.Instance, error) {
-	i, err := p.find(ctx, h.id, providerID("", h.id))
+	i, unseen, err := p.find(ctx, h.id, providerID("", h.id))
 	if err != nil {
 		return nil, fmt.Errorf("looking for the instance of NodeClaim %s: %w", h.claim, err)
 	}
 	if i == nil {
-		return p.answered(h.id), nil
+		return unseen.told(), nil
 	}
-	return p.portrait(ctx, i)
+	out, err := p.portrait(ctx, i)
+	if err != nil || len(out.Annotations) > 0 {
+		return out, err
+	}
+	// A process before this one has launched it, a moment ago: the class is most likely what it was.
+	class, err := p.anyClass(ctx, tagOf(i, awsv1.NodeClassTagKey))
+	if err != nil || class == nil {
+		return out, err
+	}
+	cluster, err := p.cluster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
+	}
+	out.Annotations, err = stamps(class, cluster)
+	return out, err
 }
 
 // copyInstance returns a copy that the caller may change.
 func copyInstance(i *cloudprovider.Instance) *cloudprovider.Instance {
 	out := *i
-	out.Labels, out.Annotations = copyMap(i.Labels), copyMap(i.Annotations)
+	out.Labels, out.Annotations, out.Refused = copyMap(i.Labels), copyMap(i.Annotations), slices.Clone(i.Refused)
 	out.Capacity, out.Allocatable = i.Capacity.DeepCopy(), i.Allocatable.DeepCopy()
 	return &out
 }

@@ -91,6 +91,9 @@ func TestAThousandNodes(t *testing.T) {
 	if n := calls["ec2:DescribeInstances"]; n > 100 {
 		t.Errorf("%d DescribeInstances calls", n)
 	}
+	if n := throttled(w); n > 0 {
+		t.Errorf("%d CreateFleet calls were throttled", n)
+	}
 }
 
 // TestEachClaimKnowsItsInstance looks whether instances that were launched together get the names of their claims.
@@ -246,4 +249,71 @@ func TestTemplateDeletedByHand(t *testing.T) {
 	if _, err := p.Create(t.Context(), claim()); err != nil {
 		t.Errorf("after its launch templates were deleted: %v", err)
 	}
+}
+
+// TestSweep deletes launch templates that have not been used for long, and no others.
+func TestSweep(t *testing.T) {
+	var mu sync.Mutex
+	ahead := time.Duration(0)
+	w, p := start(t, setup{}, func(o *aws.Options) {
+		o.Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(ahead)
+		}
+	})
+	spot, steady := in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)
+	for _, terms := range []v1.NodeSelectorRequirementWithMinValues{spot, steady} {
+		if _, err := p.Create(t.Context(), claim(terms)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := len(w.sim.World.Templates())
+	mu.Lock()
+	ahead = 2 * time.Hour
+	mu.Unlock()
+	if _, err := p.Create(t.Context(), claim(spot)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := len(w.sim.World.Templates()); left == 0 || left >= all {
+		t.Errorf("of %d launch templates %d are left, want those that were used", all, left)
+	}
+	if _, err := p.Create(t.Context(), claim(steady)); err != nil {
+		t.Errorf("after the sweep: %v", err)
+	}
+}
+
+// TestOldNews has EC2 tell of an instance for a while what it was before. What we have done ourselves we know better.
+func TestOldNews(t *testing.T) {
+	w, p := start(t, setup{timing: cloud.Timing{StateLag: 500 * time.Millisecond}})
+	made, err := p.Create(t.Context(), claim())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the instance is shown", func() bool {
+		_, err := p.Get(t.Context(), made.ProviderID)
+		return err == nil
+	})
+	if err := p.Delete(t.Context(), made.ProviderID); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(w.alive()); n != 0 {
+		t.Fatalf("EC2 runs %d instances after Delete", n)
+	}
+	if got, err := p.Get(t.Context(), made.ProviderID); err == nil && !got.Terminating {
+		t.Error("an instance that was ended a moment ago is not Terminating")
+	}
+	list, err := p.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list {
+		if !i.Terminating {
+			t.Errorf("%s is listed as if it went on", i.ProviderID)
+		}
+	}
+	eventually(t, "Delete says that it is gone", func() bool { return cloudprovider.IsNotFound(p.Delete(t.Context(), made.ProviderID)) })
 }

@@ -90,9 +90,10 @@ func readMarks(tags map[string]string) []string {
 	}
 }
 
-// roomForMarks is how many claims a launch can be for if its instances carry that many other tags.
+// roomForMarks is how many claims a launch can be for if its instances carry that many other tags. If it is none, a launch
+// is for one claim, which has its name on it from the start and needs no mark.
 func roomForMarks(otherTags int) int {
-	return max(1, (mostTags-laterTags-otherTags)*marksPerTag)
+	return max(0, mostTags-laterTags-otherTags) * marksPerTag
 }
 
 // launchToken names a launch for the claims: the same for the same claims, whatever their order, so that asking EC2 again

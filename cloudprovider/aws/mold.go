@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -8,6 +10,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -17,6 +20,8 @@ type mold struct {
 	ImageID, ImageName string
 	// MaxPods is how many pods the kubelet is told to run.
 	MaxPods int64
+	// KubeReserved and SystemReserved are what the kubelet is told to keep, as JSON, where that differs from type to type.
+	KubeReserved, SystemReserved string
 	// EFAs is how many interfaces with the Elastic Fabric Adapter are attached.
 	EFAs int64
 	Spot bool
@@ -62,4 +67,34 @@ func partitionOf(claim *v1.NodeClaim, c *choose.Candidate, labels map[string]str
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(claim.UID))
 	return all[int(h.Sum32()%uint32(len(all)))]
+}
+
+// keep writes down what was computed for the type of the mold.
+func (m *mold) keep(k machine.Kept) error {
+	for _, part := range []struct {
+		to   *string
+		from map[string]string
+	}{{&m.KubeReserved, k.KubeReserved}, {&m.SystemReserved, k.SystemReserved}} {
+		if part.from == nil {
+			continue
+		}
+		text, err := json.Marshal(part.from) // with sorted keys
+		if err != nil {
+			return fmt.Errorf("writing what is kept for the kubelet: %w", err)
+		}
+		*part.to = string(text)
+	}
+	return nil
+}
+
+// kept reads what keep wrote; nil if that is nothing.
+func kept(text string) (map[string]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	out := map[string]string{}
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		return nil, fmt.Errorf("reading what is kept for the kubelet: %w", err)
+	}
+	return out, nil
 }

@@ -14,7 +14,8 @@ const (
 	// mostTypes is how many instance types one launch offers to EC2: enough for it to find capacity, few enough for its
 	// limit on the size of a request.
 	mostTypes = 60
-	// mostLines is EC2's own limit on how many combinations of type and subnet a fleet may name.
+	// mostLines is how many combinations of type and subnet a launch names. EC2 takes no more in a fleet that it maintains; in
+	// one of type instant it would, but a longer list would find no more capacity.
 	mostLines = 300
 	// mostTemplates is its limit on how many launch templates it may name.
 	mostTemplates = 50
@@ -25,7 +26,7 @@ const (
 func narrow(ranked []choose.Candidate) []choose.Candidate {
 	kept := slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) })
 	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
-		return fewest(oneReservation(reserved))
+		return fewest(ordinary(oneReservation(reserved)))
 	}
 	kept = ordinary(kept)
 	kept = worthwhileSpot(kept)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ type terms struct {
 func (t *terms) String() string {
 	text := fmt.Sprint(t.ids, t.shifted)
 	for _, r := range t.reservations {
-		text += fmt.Sprint(r.ID, r.Zone, r.InstanceType, r.Type, r.Interruptible, r.Available)
+		text += fmt.Sprint(r.ID, r.Zone, r.InstanceType, r.Type, r.Interruptible, r.Platform, r.Tenancy, r.Available)
 	}
 	if t.group != nil {
 		text += fmt.Sprint(*t.group)
@@ -120,7 +121,7 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: place(zone, id, terms), Price: price, Available: !on.shifted[zone]})
 			}
 		}
-		t.Offerings = append(t.Offerings, c.reservedIn(t.Name, zone, id, on)...)
+		t.Offerings = append(t.Offerings, c.reservedIn(&t, zone, id, on)...)
 	}
 	if len(t.Offerings) == 0 {
 		return nil
@@ -143,12 +144,13 @@ func place(zone, id, capacityType string) map[string]string {
 	return out
 }
 
-// reservedIn are the offerings of the class's reservations of the type in the zone.
-func (c *catalog) reservedIn(kind, zone, id string, on *terms) []cloudprovider.Offering {
+// reservedIn are the offerings of the class's reservations of the type in the zone. A reservation serves only the platform
+// and the tenancy that it was made for.
+func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on *terms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
-	price, known := c.prices.OnDemand(kind, zone)
+	price, known := c.prices.OnDemand(t.Name, zone)
 	for _, r := range on.reservations {
-		if r.InstanceType != kind || r.Zone != zone {
+		if r.InstanceType != t.Name || r.Zone != zone || !serves(&r, t) {
 			continue
 		}
 		if !known {
@@ -158,10 +160,21 @@ func (c *catalog) reservedIn(kind, zone, id string, on *terms) []cloudprovider.O
 		labels[awsv1.CapacityReservationIDLabelKey] = r.ID
 		labels[awsv1.CapacityReservationTypeLabelKey] = string(r.Type)
 		labels[awsv1.CapacityReservationInterruptibleLabelKey] = strconv.FormatBool(r.Interruptible)
+		if r.Tenancy != "" && len(t.Labels[awsv1.InstanceTenancyLabelKey]) > 0 {
+			labels[awsv1.InstanceTenancyLabelKey] = r.Tenancy
+		}
 		out = append(out, cloudprovider.Offering{
 			Labels: labels, Price: price / paidAlready, Available: r.Available > 0 && !on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
 		})
 	}
 	slices.SortFunc(out, func(a, b cloudprovider.Offering) int { return b.ReservationCapacity - a.ReservationCapacity })
 	return out
+}
+
+// serves tells whether nodes of the type can run in the reservation.
+func serves(r *network.Reservation, t *cloudprovider.InstanceType) bool {
+	windows := slices.Contains(t.Labels[corev1.LabelOSStable], "windows")
+	tenancies := t.Labels[awsv1.InstanceTenancyLabelKey]
+	return (r.Platform == "" || strings.HasPrefix(r.Platform, "Windows") == windows) &&
+		(r.Tenancy == "" || len(tenancies) == 0 || slices.Contains(tenancies, r.Tenancy))
 }

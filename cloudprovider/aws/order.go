@@ -15,9 +15,11 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
-// order is what a claim asks of EC2, without saying how many. Claims with equal orders are launched together.
+// order is what a claim asks of EC2, without saying how many. Claims whose orders have enough in common are launched
+// together (party.go).
 type order struct {
-	// Key is equal for equal orders.
+	// Key is equal for orders that may be launched together: they differ in nothing but in which lines they have, and the
+	// same type is the cheapest for all.
 	Key string `json:"-"`
 	// Class and Pool are tagged on what is launched.
 	Class, Pool  string
@@ -28,7 +30,7 @@ type order struct {
 	Prioritized bool
 	Context     string
 	Tags        map[string]string
-	Lines       []line
+	Lines       []line `json:"-"`
 
 	class *awsv1.EC2NodeClass
 	// templates are those that the lines name, so that one that somebody has deleted can be made again.
@@ -40,6 +42,8 @@ type line struct {
 	Template, Type, Zone string
 	Price                float64
 
+	// within is the reservation or the placement group that the line is for: what is short there need not be elsewhere.
+	within string
 	// pods is how many addresses an instance of the type may need in its subnet.
 	pods int64
 }
@@ -52,7 +56,9 @@ type buyer struct {
 	candidates []choose.Candidate
 	// molds say what each candidate is launched from, in the same order.
 	molds []mold
-	// try counts the launches that gave the claim nothing.
+	// stamps are the annotations that say from which version of the class the instance is launched.
+	stamps map[string]string
+	// try counts the launches that gave the claim nothing. It is read when the claim goes aboard of one.
 	try int
 }
 
@@ -83,18 +89,39 @@ func newOrder(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choos
 		o.templates[templates[i].name] = templates[i]
 		o.Lines = append(o.Lines, line{
 			Template: templates[i].name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price, pods: c.Type.Capacity.Pods().Value(),
+			within: within(c),
 		})
 	}
 	slices.SortFunc(o.Lines, func(a, b line) int {
 		return cmp.Or(strings.Compare(a.Template, b.Template), cmp.Compare(a.Price, b.Price), strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone))
 	})
-	text, err := json.Marshal(o)
+	first := &o.Lines[o.cheapest()]
+	text, err := json.Marshal([]any{o, first.Template, first.Type})
 	if err != nil {
 		return nil, fmt.Errorf("writing down the order of NodeClaim %s: %w", claim.Name, err)
 	}
 	sum := sha256.Sum256(text)
 	o.Key = hex.EncodeToString(sum[:])
 	return o, nil
+}
+
+// within is the capacity that an offering is cut from, if it is not the whole zone's.
+func within(c *choose.Candidate) string {
+	if groups := c.Type.Labels[awsv1.PlacementGroupIDLabelKey]; c.Offering.ReservationID == "" && len(groups) > 0 {
+		return groups[0]
+	}
+	return c.Offering.ReservationID
+}
+
+// cheapest is the index of the cheapest line.
+func (o *order) cheapest() int {
+	best := 0
+	for i := range o.Lines {
+		if a, b := &o.Lines[i], &o.Lines[best]; a.Price < b.Price || a.Price == b.Price && strings.Compare(a.Type, b.Type) < 0 {
+			best = i
+		}
+	}
+	return best
 }
 
 // zones are those in which the order may be filled, sorted.

@@ -8,14 +8,17 @@ import (
 )
 
 const (
-	// Launches with the same order are gathered until none has come for launchIdle, for launchMax at the longest.
+	// Launches that may go together are gathered until none has come for launchIdle, for launchMax at the longest.
 	launchIdle = 35 * time.Millisecond
 	launchMax  = time.Second
 	// In a rush, when one launch follows the other, claims come in as hands get free and not all at once. Then it pays to
-	// wait a little longer each time, rushIdle at the most: a call for each handful would soon be too many for EC2. What
-	// comes more than rushGap after the last is no rush.
+	// wait a little longer each time, rushIdle and rushMax at the most: a call for each handful would soon be too many for
+	// EC2. What comes more than rushGap after the last is no rush.
 	rushIdle = 500 * time.Millisecond
+	rushMax  = 2 * time.Second
 	rushGap  = 2 * time.Second
+	// strangers is how many launches of others count as much as one of the same kind.
+	strangers = 4
 	// mostTogether is how many instances one call launches at the most. More would not save much, and each instance carries
 	// the list of the claims that it may be for.
 	mostTogether = 100
@@ -27,37 +30,48 @@ type pace struct {
 
 	mu    sync.Mutex
 	calls map[string]rush
+	all   rush
 }
 
-// rush counts the launches of an order that followed each other.
+// rush counts launches that followed each other.
 type rush struct {
 	last time.Time
 	run  int
 }
 
-// window is how launches with the order are gathered now.
-func (p *pace) window(order string) batch.Window {
+// length is how many launches the rush has had; none if it is over.
+func (r rush) length(now time.Time) int {
+	if now.Sub(r.last) >= rushGap {
+		return 0
+	}
+	return r.run
+}
+
+// window is how launches of the kind are gathered now.
+func (p *pace) window(kind string) batch.Window {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := batch.Window{Idle: launchIdle, Max: launchMax, Items: mostTogether}
-	if r, ok := p.calls[order]; ok && p.now().Sub(r.last) < rushGap {
-		out.Idle = min(launchIdle<<min(r.run, 10), rushIdle)
+	run := max(p.calls[kind].length(p.now()), p.all.length(p.now())/strangers)
+	out := batch.Window{Idle: min(launchIdle<<min(run, 10), rushIdle), Max: launchMax, Items: mostTogether}
+	if out.Idle == rushIdle {
+		out.Max = rushMax
 	}
 	return out
 }
 
-// called notes a launch of the order that is done.
-func (p *pace) called(order string) {
+// called notes a launch of the kind that is done.
+func (p *pace) called(kind string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	for key, r := range p.calls {
-		if now.Sub(r.last) >= rushGap {
+		if r.length(now) == 0 {
 			delete(p.calls, key)
 		}
 	}
 	if p.calls == nil {
 		p.calls = map[string]rush{}
 	}
-	p.calls[order] = rush{last: now, run: p.calls[order].run + 1}
+	p.calls[kind] = rush{last: now, run: p.calls[kind].run + 1}
+	p.all = rush{last: now, run: p.all.length(now) + 1}
 }

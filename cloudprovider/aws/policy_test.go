@@ -84,8 +84,17 @@ func TestPolicyMatchesTheCalls(t *testing.T) {
 		t.Fatalf("only %d calls were found: %v", len(called), called)
 	}
 	allowed := map[string]bool{}
+	grants := map[string]string{}
 	for _, s := range readPolicy(t) {
+		what, err := json.Marshal([]any{s.Resource, s.Condition})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, action := range s.Action {
+			if other, twice := grants[action+string(what)]; twice {
+				t.Errorf("%s and %s both allow %s on the same terms", other, s.Sid, action)
+			}
+			grants[action+string(what)] = s.Sid
 			allowed[action] = true
 			if _, ok := implied()[action]; !called[action] && !ok {
 				t.Errorf("the policy allows %s, which nothing calls", action)
@@ -134,11 +143,11 @@ func TestPolicyIsNarrow(t *testing.T) {
 	}
 }
 
-// calls collects, from the source of every package of the provider, the calls of the SDK that its interfaces have: methods
-// whose arguments have a type like *ec2.CreateFleetInput.
+// calls collects, from the source of every package of the provider, the calls of the SDK that its interfaces have, methods
+// whose arguments have a type like *ec2.CreateFleetInput, and that are made.
 func calls(t *testing.T) map[string]bool {
 	t.Helper()
-	out := map[string]bool{}
+	out, used := map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -154,11 +163,32 @@ func calls(t *testing.T) map[string]bool {
 			return err
 		}
 		maps.Copy(out, callsOf(file))
+		maps.Copy(used, methodsOf(file))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for call := range out {
+		if _, method, _ := strings.Cut(call, ":"); !used[method] && !used["New"+method+"Paginator"] {
+			t.Errorf("%s is declared and never called", call)
+			delete(out, call)
+		}
+	}
+	return out
+}
+
+// methodsOf are the names of everything that the file calls on something.
+func methodsOf(file *ast.File) map[string]bool {
+	out := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+				out[sel.Sel.Name] = true
+			}
+		}
+		return true
+	})
 	return out
 }
 

@@ -13,9 +13,42 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// portrait describes an instance in cloudprovider's words: what EC2 shows of it, what the register knows of its claim, and
-// what the catalog says of its type and price.
+// painter describes instances. It asks for a class and its types once, however many instances are of it.
+type painter struct {
+	p       *Provider
+	classes map[string]*sitter
+}
+
+// sitter is a class with its types, or why they are not known.
+type sitter struct {
+	class *awsv1.EC2NodeClass
+	shelf *shelf
+	err   error
+}
+
+func (p *Provider) painter() *painter { return &painter{p: p, classes: map[string]*sitter{}} }
+
+// portrait is that of one instance.
 func (p *Provider) portrait(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
+	return p.painter().portrait(ctx, i)
+}
+
+// sitter finds the class; its class is nil if there is none of the name.
+func (a *painter) sitter(ctx context.Context, name string) *sitter {
+	if s := a.classes[name]; s != nil {
+		return s
+	}
+	s := &sitter{}
+	if s.class, s.err = a.p.anyClass(ctx, name); s.err == nil && s.class != nil {
+		s.shelf, s.err = a.p.catalog.of(ctx, s.class)
+	}
+	a.classes[name] = s
+	return s
+}
+
+// portrait describes an instance in cloudprovider's words: what EC2 shows of it, what the register knows of its claim, and
+// what the catalog says of its type and price. If that can't be said, what is known comes with the error.
+func (a *painter) portrait(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
 	out := &cloudprovider.Instance{
 		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType), ImageID: text(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
@@ -23,7 +56,7 @@ func (p *Provider) portrait(ctx context.Context, i *ec2types.Instance) (*cloudpr
 	if i.LaunchTime != nil {
 		out.CreatedAt = *i.LaunchTime
 	}
-	h := p.register.machine(*i.InstanceId)
+	h := a.p.register.machine(*i.InstanceId)
 	if h != nil {
 		out.Terminating = out.Terminating || !h.ending.IsZero()
 		if h.uid != "" {
@@ -36,23 +69,25 @@ func (p *Provider) portrait(ctx context.Context, i *ec2types.Instance) (*cloudpr
 		out.Capacity, out.Allocatable, out.Price = known.Capacity, known.Allocatable, known.Price
 		return out, nil
 	}
-	return out, p.describeByCatalog(ctx, i, out)
+	return out, a.describeByCatalog(ctx, i, out)
 }
 
 // describeByCatalog fills in what follows from the instance's type and from how it was bought. What the class no longer
 // offers stays without it: the instance is there all the same.
-func (p *Provider) describeByCatalog(ctx context.Context, i *ec2types.Instance, out *cloudprovider.Instance) error {
+func (a *painter) describeByCatalog(ctx context.Context, i *ec2types.Instance, out *cloudprovider.Instance) error {
 	out.Labels = map[string]string{
 		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: zoneOf(i), v1.CapacityTypeLabelKey: boughtAs(i),
 	}
-	class, err := p.anyClass(ctx, tagOf(i, awsv1.NodeClassTagKey))
-	if err != nil || class == nil {
-		return err
+	of := a.sitter(ctx, tagOf(i, awsv1.NodeClassTagKey))
+	if of.class != nil {
+		out.Labels[awsv1.NodeClassLabelKey] = of.class.Name
 	}
-	out.Labels[awsv1.NodeClassLabelKey] = class.Name
-	kind, err := p.typeOf(ctx, class, out.Type)
-	if err != nil || kind == nil {
-		return err
+	if of.err != nil || of.shelf == nil {
+		return of.err
+	}
+	kind := of.shelf.find(out.Type)
+	if kind == nil {
+		return nil
 	}
 	for key, values := range kind.Labels {
 		if len(values) == 1 {

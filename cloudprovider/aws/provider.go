@@ -47,8 +47,15 @@ type Options struct {
 	ReservedCapacity bool
 	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
 	Shifted func(zoneID string) bool
+	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it took.
+	// May be nil.
+	Gathered func(what string, size int, took time.Duration)
+	// Stats counts what EC2 refuses; may be nil.
+	Stats *Stats
 	// Now tells the time; time.Now if it is nil.
 	Now func() time.Time
+	// Wait lets time pass before something is tried again, unless the context ends first; nil for the real clock.
+	Wait func(ctx context.Context, d time.Duration)
 }
 
 // Provider is Amazon EC2.
@@ -61,6 +68,10 @@ type Provider struct {
 	cluster func(context.Context) (Cluster, error)
 	name    string
 	now     func() time.Time
+	pause   func(ctx context.Context, d time.Duration)
+	// gathered is Options.Gathered, and never nil.
+	gathered func(what string, size int, took time.Duration)
+	stats    *Stats
 
 	catalog   *catalog
 	templates *templates
@@ -68,7 +79,9 @@ type Provider struct {
 	register  *register
 	names     *names
 	pace      pace
+	turnstile *turnstile
 	looks     looks
+	estate    *estate
 	flights   flights
 
 	launches  *batch.Gatherer[string, *buyer, *cloudprovider.Instance]
@@ -79,7 +92,7 @@ type Provider struct {
 
 var _ cloudprovider.Provider = (*Provider)(nil)
 
-// New returns a provider.
+// New returns a provider. Its Start method, which a manager runs on the leader, takes over from the one before and tidies up.
 func New(o Options) (*Provider, error) {
 	for name, missing := range map[string]bool{
 		"EC2": o.EC2 == nil, "Classes": o.Classes == nil, "Shapes": o.Shapes == nil, "Prices": o.Prices == nil,
@@ -92,19 +105,32 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Gathered == nil {
+		o.Gathered = o.Stats.Gathered
+	}
+	if o.Wait == nil {
+		o.Wait = pause
+	}
 	p := &Provider{
-		ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
-		templates: newTemplates(o.EC2), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
-		describer: newDescriber(o.EC2), ender: newEnder(o.EC2), pace: pace{now: o.Now},
+		pause: o.Wait, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
+		templates: newTemplates(o.EC2, o.Now), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
+		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats,
 	}
-	p.catalog = &catalog{
-		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, shelves: map[string]*shelf{},
-		reserved: o.ReservedCapacity, shifted: o.Shifted,
-	}
+	p.catalog = newCatalog(&o)
 	p.names = newNames(o.EC2, o.Now, p.register.named)
 	p.surveys = p.newSurveys()
-	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether)
+	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit)
 	return p, nil
+}
+
+// admit waits until EC2 may be asked for the launches that are being gathered.
+func (p *Provider) admit(ctx context.Context, _ string, size func() int) error {
+	ctx, cancel := context.WithTimeout(ctx, admitLimit)
+	defer cancel()
+	if err := p.turnstile.pass(ctx, size); err != nil {
+		return &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
+	}
+	return nil
 }
 
 // Name implements cloudprovider.Provider.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,9 @@ import (
 
 // refusals is what EC2 did not sell, and why.
 type refusals struct {
-	// exhausted were sold out; odd were refused for a reason that has nothing to do with capacity.
-	exhausted, odd map[cloudprovider.OfferingRef]bool
+	// exhausted were sold out. passing were, too, but what stood in the way has been seen to: they count only if nobody asks
+	// again.
+	exhausted, passing map[cloudprovider.OfferingRef]bool
 	// reasons are AWS's codes and messages, each once.
 	reasons []string
 	// other is the last error that was not about capacity.
@@ -38,37 +40,39 @@ func (r *refusals) add(to *map[cloudprovider.OfferingRef]bool, reason string, re
 	}
 }
 
+// refs are the offerings that were sold out, sorted.
+func (r *refusals) refs() []cloudprovider.OfferingRef {
+	return slices.SortedFunc(maps.Keys(r.exhausted), compareRefs)
+}
+
 // mostReasons is how many different reasons a message names.
 const mostReasons = 3
 
-// err is what a claim without an instance gets. If something was merely sold out, the claim is planned anew without what
-// was refused; otherwise it would meet the same error again.
+// err is what a claim without an instance gets. If something was sold out, the claim is planned anew without that; but that
+// we were told to slow down, or may not do it, is told before all: it is not what is sold that has to change.
 func (r *refusals) err() error {
-	if len(r.exhausted) == 0 && r.other != nil {
+	if len(r.passing) > 0 {
+		both := maps.Clone(r.passing)
+		maps.Copy(both, r.exhausted)
+		r.exhausted, r.passing = both, nil
+	}
+	if r.other != nil && (len(r.exhausted) == 0 || cloudprovider.IsUnauthorized(r.other) || cloudprovider.IsThrottled(r.other)) {
 		return r.other
 	}
 	if len(r.exhausted) == 0 {
 		return errors.New("launching instances: EC2 has launched fewer than it was asked for and does not say why")
 	}
-	var refs []cloudprovider.OfferingRef
-	for _, set := range []map[cloudprovider.OfferingRef]bool{r.exhausted, r.odd} {
-		for ref := range set {
-			refs = append(refs, ref)
-		}
-	}
-	slices.SortFunc(refs, compareRefs)
-	refs = slices.Compact(refs)
 	reasons, more := r.reasons, ""
 	if len(reasons) > mostReasons {
 		more = fmt.Sprintf(" (and %d other reasons)", len(reasons)-mostReasons)
 		reasons = reasons[:mostReasons]
 	}
-	return &cloudprovider.NoCapacityError{Exhausted: refs,
-		Message: fmt.Sprintf("EC2 refused %d offerings: %s%s", len(refs), strings.Join(reasons, "; "), more)}
+	return &cloudprovider.NoCapacityError{Exhausted: r.refs(),
+		Message: fmt.Sprintf("EC2 refused %d offerings: %s%s", len(r.exhausted), strings.Join(reasons, "; "), more)}
 }
 
 func compareRefs(a, b cloudprovider.OfferingRef) int {
-	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType))
+	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType), strings.Compare(a.Within, b.Within))
 }
 
 // isSoldOut tells whether the code means that this offering can't be had now, while others may.
@@ -93,7 +97,8 @@ func isQuota(code string) bool {
 }
 
 func isSubnetFull(code string) bool {
-	return code == "InsufficientFreeAddressesInSubnet" || code == "InsufficientFreeAddresses"
+	// The last is the answer if a subnet has addresses left, but none of the whole blocks that spec.ipPrefixCount asks for.
+	return code == "InsufficientFreeAddressesInSubnet" || code == "InsufficientFreeAddresses" || code == "InsufficientCidrBlocks"
 }
 
 func isSubnetGone(code string) bool {
@@ -110,7 +115,7 @@ func (o *order) refs(keep func(line) bool) []cloudprovider.OfferingRef {
 	var out []cloudprovider.OfferingRef
 	for _, l := range o.Lines {
 		if keep(l) {
-			out = append(out, cloudprovider.OfferingRef{Type: l.Type, Zone: l.Zone, CapacityType: o.CapacityType})
+			out = append(out, cloudprovider.OfferingRef{Type: l.Type, Zone: l.Zone, CapacityType: o.CapacityType, Within: l.within})
 		}
 	}
 	slices.SortFunc(out, compareRefs)
@@ -119,47 +124,76 @@ func (o *order) refs(keep func(line) bool) []cloudprovider.OfferingRef {
 
 func everything(line) bool { return true }
 
+// whole stands for everything that is sold on the order's terms, whatever the type and the zone.
+func (o *order) whole() cloudprovider.OfferingRef {
+	return cloudprovider.OfferingRef{CapacityType: o.CapacityType}
+}
+
 // noCapacity is the meaning of a call's own error if it is about capacity; nil if it is not.
 func noCapacity(s *sale, err error) error {
-	code := fault.Code(err)
-	if !isSoldOut(code) && !isQuota(code) && !isSubnetFull(code) && code != noSpotRole {
+	out := &cloudprovider.NoCapacityError{Message: fault.Explain("launching instances", err).Error()}
+	switch code := fault.Code(err); {
+	case code == noSpotRole || isQuota(code):
+		out.Exhausted = []cloudprovider.OfferingRef{s.order.whole()}
+	case code == "InvalidFleetConfiguration":
+		return nil // of a whole call it is our mistake
+	case isSoldOut(code) || isSubnetFull(code):
+		out.Exhausted = s.order.refs(everything)
+	default:
 		return nil
 	}
-	return &cloudprovider.NoCapacityError{Exhausted: s.order.refs(everything), Message: fault.Explain("launching instances", err).Error()}
+	return out
 }
 
 // learn takes in the errors that came with an answer. It reports whether another call may fill what is left, because
 // what stood in the way has been seen to.
-func (p *Provider) learn(ctx context.Context, s *sale, errs []ec2types.CreateFleetError, refused *refusals) (again bool) {
+func (e *errand) learn(ctx context.Context, s *sale, errs []ec2types.CreateFleetError) (again bool) {
+	refused := &e.refused
+	refused.passing = nil
 	renewed := false
 	for i := range errs {
-		e := &errs[i]
-		code := text(e.ErrorCode)
-		kind, zone, subnet := s.refusedLine(e)
-		ref := cloudprovider.OfferingRef{Type: kind, Zone: zone, CapacityType: s.order.CapacityType}
-		err := fault.Explain("launching instances", fleetError(e))
+		code := text(errs[i].ErrorCode)
+		kind, zone, subnet := s.refusedLine(&errs[i])
+		err := fault.Explain("launching instances", fleetError(&errs[i]))
+		tellFullGroup(s, err)
 		switch {
 		case isSubnetFull(code) || isSubnetGone(code):
-			p.subnets.avoid(subnet)
-			again = again || s.picks[zone].spare
-			refused.add(&refused.exhausted, err.Error(), s.order.refs(func(l line) bool { return l.Zone == zone })...)
+			e.p.subnets.avoid(subnet)
+			again = e.fullSubnet(s, zone, err) || again
 		case isTemplateGone(code):
 			if !renewed {
-				renewed = true
-				again = p.renewTemplates(ctx, s) == nil || again
+				renewed, e.pause = true, templateWait
+				again = e.p.renewTemplates(ctx, s) == nil || again
 			}
 			refused.other = err
 		case code == noSpotRole || isQuota(code) && kind == "":
-			refused.add(&refused.exhausted, err.Error(), s.order.refs(everything)...)
+			refused.add(&refused.exhausted, err.Error(), s.order.whole())
 		case isSoldOut(code) && kind != "" || isQuota(code):
-			p.forgetReservation(s, kind, zone)
-			refused.add(&refused.exhausted, err.Error(), ref)
+			e.p.forgetReservation(s, kind, zone)
+			refused.add(&refused.exhausted, err.Error(), s.order.refs(func(l line) bool { return l.Type == kind && l.Zone == zone })...)
 		default:
-			refused.add(&refused.odd, err.Error(), ref)
-			refused.other = p.classFault(ctx, s.order.class, err)
+			refused.other = e.p.classFault(ctx, s.order.class, err)
 		}
 	}
 	return again
+}
+
+// tellFullGroup corrects the advice where not the account's quota is used up but that of a placement group.
+func tellFullGroup(s *sale, err error) {
+	told, ok := errors.AsType[*fault.Error](err)
+	if ok && isQuota(told.Code) && s.order.class.Spec.PlacementGroupSelector != nil && strings.Contains(strings.ToLower(told.Message), "placement group") {
+		told.Fix = "the placement group takes no more in this zone (a spread group takes seven instances); let the pool use more zones, or another group"
+	}
+}
+
+// fullSubnet notes that a zone has no room where we asked for it, and reports whether it has another subnet.
+func (e *errand) fullSubnet(s *sale, zone string, err error) bool {
+	to := &e.refused.exhausted
+	if s.picks[zone].spare {
+		to = &e.refused.passing
+	}
+	e.refused.add(to, err.Error(), s.order.refs(func(l line) bool { return l.Zone == zone })...)
+	return s.picks[zone].spare
 }
 
 // forgetReservation has the reservation read again in which EC2 finds no room.

@@ -25,15 +25,26 @@ type register struct {
 	// claim is in machines only.
 	machines map[string]*holding
 	claims   map[types.UID]*holding
-	// flying are the launches whose answer is being waited for.
-	flying map[string]bool
-	// lost are launches whose answer was lost, by claim.
-	lost map[types.UID]*sale
-	// tries is how often a claim was refused an instance by EC2.
-	tries map[types.UID]int
+	// aboard are launches that are under way or whose answer was lost, by claim: no claim is in two. flying are those that
+	// are under way, by token.
+	aboard map[types.UID]*sale
+	flying map[string]*sale
+	// tries is how often a claim was refused an instance by EC2, and when last.
+	tries map[types.UID]tried
 	// open are instances whose owner could not be told at the last look.
 	open map[string]*ec2types.Instance
+	// gone are instances that EC2 has called gone, and when: an older look may still show them.
+	gone map[string]time.Time
 }
+
+// tried counts launches for a claim that gave it nothing.
+type tried struct {
+	times int
+	last  time.Time
+}
+
+// keepTries is how long they are remembered: longer than any claim waits.
+const keepTries = time.Hour
 
 // holding is an instance and the claim that it was given to.
 type holding struct {
@@ -43,37 +54,57 @@ type holding struct {
 	answer *cloudprovider.Instance
 	// since is when this process launched it; zero if it was found by its tags.
 	since time.Time
-	// ending is when it was asked to end.
-	ending time.Time
+	// ending is when it was asked to end; seen when EC2 was last seen to list it.
+	ending, seen time.Time
 	// named says that the instance carries its claim's name.
 	named bool
 }
 
 func newRegister() *register {
 	return &register{
-		machines: map[string]*holding{}, claims: map[types.UID]*holding{}, flying: map[string]bool{},
-		lost: map[types.UID]*sale{}, tries: map[types.UID]int{}, open: map[string]*ec2types.Instance{},
+		machines: map[string]*holding{}, claims: map[types.UID]*holding{}, aboard: map[types.UID]*sale{}, flying: map[string]*sale{},
+		tries: map[types.UID]tried{}, open: map[string]*ec2types.Instance{}, gone: map[string]time.Time{},
 	}
 }
 
-// hold notes that the instance is the claim's. The lock is held.
+// hold notes that the instance is the claim's, unless it is another's: what was given away is never given to somebody
+// else. The lock is held.
 func (r *register) hold(h *holding) {
 	if before := r.machines[h.id]; before != nil {
+		if before.uid != "" && before.uid != h.uid {
+			return
+		}
 		h.ending = before.ending
 	}
 	r.machines[h.id] = h
-	if first := r.claims[h.uid]; first == nil {
+	if first := r.claims[h.uid]; first == nil || first.id == h.id {
 		r.claims[h.uid] = h
 	}
 	delete(r.open, h.id)
-	delete(r.lost, h.uid)
+	if s := r.aboard[h.uid]; s != nil && s.landed == nil {
+		delete(r.aboard, h.uid) // what was lost is found
+	}
 }
 
-// of returns a copy of what is known of the claim's instance; nil if nothing is.
-func (r *register) of(uid types.UID) *holding {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return copyOf(r.claims[uid])
+// deal is the one way in which instances of a launch get owners: in the order of their ids, to those of its claims that
+// have none, in the order of their marks. It returns the ids that are left. The lock is held.
+func (r *register) deal(ids []string, wanting []owner, give func(id string, to owner)) (left []string) {
+	slices.Sort(ids)
+	next := 0
+	for _, id := range ids {
+		if h := r.machines[id]; h != nil && (h.uid != "" || !h.ending.IsZero()) {
+			continue
+		}
+		for next < len(wanting) && r.claims[wanting[next].uid] != nil {
+			next++
+		}
+		if next == len(wanting) {
+			left = append(left, id)
+			continue
+		}
+		give(id, wanting[next])
+	}
+	return left
 }
 
 // machine returns a copy of what is known of the instance; nil if nothing is.
@@ -113,65 +144,41 @@ func (r *register) ends(id string, at time.Time) {
 
 // forget drops an instance that is gone for good. Should its claim want another, EC2 must not take the request for the
 // first one.
-func (r *register) forget(id string) {
+func (r *register) forget(id string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone[id] = now
+	if h := r.machines[id]; h != nil {
+		r.drop(h, now)
+	}
+}
+
+// drop is forget with the lock held.
+func (r *register) drop(h *holding, now time.Time) {
+	delete(r.machines, h.id)
+	r.part(h, now)
+}
+
+// part takes the instance from its claim, which may want another. The lock is held.
+func (r *register) part(h *holding, now time.Time) {
+	if r.claims[h.uid] == h {
+		delete(r.claims, h.uid)
+		r.tries[h.uid] = tried{r.tries[h.uid].times + 1, now}
+	}
+}
+
+// leave takes an instance that is ending from its claim. Whose it was stays known until it is gone.
+func (r *register) leave(id string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.machines[id]
 	if h == nil {
 		return
 	}
-	delete(r.machines, id)
-	if r.claims[h.uid] == h {
-		delete(r.claims, h.uid)
-		r.tries[h.uid]++
+	if h.ending.IsZero() {
+		h.ending = now
 	}
-}
-
-// takeOff notes that a launch is under way: instances of it that EC2 shows already are nobody's loss.
-func (r *register) takeOff(token string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.flying[token] = true
-}
-
-// land notes how a launch ended: who got what, and who got nothing.
-func (r *register) land(token string, given []*holding, refused []*buyer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, h := range given {
-		r.hold(h)
-	}
-	for _, b := range refused {
-		r.tries[b.claim.UID]++
-		delete(r.lost, b.claim.UID)
-	}
-	delete(r.flying, token)
-}
-
-// lose notes that the answer to a launch was lost.
-func (r *register) lose(s *sale) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, b := range s.buyers {
-		if r.claims[b.claim.UID] == nil {
-			r.lost[b.claim.UID] = s
-		}
-	}
-	delete(r.flying, s.token)
-}
-
-// missing is the launch for the claim whose answer was lost; nil if there is none.
-func (r *register) missing(uid types.UID) *sale {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lost[uid]
-}
-
-// triesOf is how often the claim was refused.
-func (r *register) triesOf(uid types.UID) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tries[uid]
+	r.part(h, now)
 }
 
 // unseen lists, by id, the instances that were launched after the time and that the list lacks: EC2 shows an instance
@@ -189,20 +196,35 @@ func (r *register) unseen(shown map[string]bool, after time.Time) []*holding {
 	return out
 }
 
-// prune drops what is gone: instances that a complete list lacks and that are too old to be merely not shown yet.
-func (r *register) prune(shown map[string]bool, before time.Time) {
+// prune drops what is gone: instances that a complete list of that time lacks and that are too old to be merely not shown
+// yet.
+func (r *register) prune(shown map[string]bool, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := at.Add(-showsIn)
+	for uid, t := range r.tries {
+		if t.last.Before(before.Add(-keepTries)) {
+			delete(r.tries, uid)
+		}
+	}
+	for id, since := range r.gone {
+		if since.Before(before) {
+			delete(r.gone, id)
+		}
+	}
+	for uid, s := range r.aboard {
+		if s.landed == nil && s.lostAt.Before(before.Add(-keepTries)) {
+			delete(r.aboard, uid)
+		}
+	}
 	for id, h := range r.machines {
-		recent := h.since.After(before) || h.ending.After(before)
-		if shown[id] || recent {
+		if shown[id] {
+			h.seen = at
 			continue
 		}
-		delete(r.machines, id)
-		if r.claims[h.uid] == h {
-			delete(r.claims, h.uid)
+		if !h.since.After(before) && !h.ending.After(before) && !h.seen.After(before) {
+			r.drop(h, at)
 		}
-		delete(r.tries, h.uid)
 	}
 }
 
@@ -210,7 +232,7 @@ func (r *register) prune(shown map[string]bool, before time.Time) {
 func (r *register) isFlying(i *ec2types.Instance) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machines[*i.InstanceId] == nil && r.flying[tagOf(i, LaunchTagKey)]
+	return r.machines[*i.InstanceId] == nil && r.flying[tagOf(i, LaunchTagKey)] != nil
 }
 
 func tagOf(i *ec2types.Instance, key string) string {

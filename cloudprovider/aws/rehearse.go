@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -15,7 +19,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
-// rehearsalPool stands for a pool's name in rehearsals: permissions are often bound to the tag.
+// rehearsalPool stands for a pool's name where a class has none: permissions are often bound to the tag.
 const rehearsalPool = "rehearsal"
 
 var _ nodeclass.Rehearser = (*Provider)(nil)
@@ -23,23 +27,16 @@ var _ nodeclass.Rehearser = (*Provider)(nil)
 // Rehearse implements nodeclass.Rehearser: the calls with which an instance of the class is launched, as dry runs. The
 // class need not be ready; what it has found so far is used.
 func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
-	claim := &v1.NodeClaim{}
-	claim.Name, claim.UID = "rehearsal", class.UID
-	claim.Labels = map[string]string{v1.NodePoolLabelKey: rehearsalPool}
-	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
-	list, err := p.typesOf(ctx, class)
+	if _, err := p.cluster(ctx); err != nil {
+		return nil, &nodeclass.PassingError{Cause: err}
+	}
+	claim, candidate, err := p.rehearsalClaim(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	candidates := narrow(slices.DeleteFunc(choose.Ranked(list, claim), func(c choose.Candidate) bool {
-		return capacityTypeOf(&c) != v1.CapacityTypeOnDemand
-	}))
-	if len(candidates) == 0 {
-		return nil, fmt.Errorf("no instance type has an AMI of EC2NodeClass %s and is sold in the zones of its subnets; check spec.amiSelectorTerms and spec.subnetSelectorTerms", class.Name)
-	}
-	tags := p.tags(class, rehearsalPool)
+	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
 	b := &buyer{claim: claim}
-	made, err := p.templatesFor(ctx, class, claim, candidates[:1], tags, b)
+	made, err := p.templatesFor(ctx, class, claim, []choose.Candidate{candidate}, tags, b)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +46,76 @@ func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]n
 	return p.dryRuns(class, b, made[0])
 }
 
+// rehearsalClaim is a claim as one of the class's pools would make it, and what it would be launched on. Policies often
+// deny what no pool uses, so types are taken from the pools; from all that the class can use only if there is no pool, or
+// none that could launch anything.
+func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass) (*v1.NodeClaim, choose.Candidate, error) {
+	list, err := p.typesOf(ctx, class)
+	if err != nil {
+		return nil, choose.Candidate{}, err
+	}
+	pools, err := p.poolsOf(ctx, class.Name)
+	if err != nil {
+		return nil, choose.Candidate{}, err
+	}
+	for _, pool := range append(pools, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: rehearsalPool}}) {
+		claim := &v1.NodeClaim{}
+		claim.Name, claim.UID = "rehearsal", class.UID
+		claim.Labels = map[string]string{v1.NodePoolLabelKey: pool.Name}
+		claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
+		// What is rehearsed is a launch on demand, whichever way the pool buys.
+		claim.Spec.Requirements = slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements), func(r v1.NodeSelectorRequirementWithMinValues) bool {
+			return r.Key == v1.CapacityTypeLabelKey
+		})
+		ranked := narrow(slices.DeleteFunc(choose.Ranked(list, claim), func(c choose.Candidate) bool {
+			return capacityTypeOf(&c) != v1.CapacityTypeOnDemand
+		}))
+		if len(ranked) > 0 {
+			return claim, plainest(ranked), nil
+		}
+	}
+	return nil, choose.Candidate{}, fmt.Errorf("no instance type has an AMI of EC2NodeClass %s and is sold in the zones of its subnets; check spec.amiSelectorTerms and spec.subnetSelectorTerms", class.Name)
+}
+
+// plainest is the cheapest without accelerators, which quotas seldom allow; the cheapest of all if each has some.
+func plainest(ranked []choose.Candidate) choose.Candidate {
+	at := slices.IndexFunc(ranked, func(c choose.Candidate) bool {
+		return len(c.Type.Labels[awsv1.InstanceGPUCountLabelKey])+len(c.Type.Labels[awsv1.InstanceAcceleratorCountLabelKey]) == 0
+	})
+	return ranked[max(at, 0)]
+}
+
+// poolsOf lists the pools that refer to the class, by name. They are read as plain trees from the API server, seldom: a
+// watch of their own would keep them twice, and one that can't be read must not hide the others.
+func (p *Provider) poolsOf(ctx context.Context, class string) ([]*v1.NodePool, error) {
+	if p.live == nil {
+		return nil, nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePoolList"))
+	if err := p.live.List(ctx, list); err != nil {
+		return nil, &nodeclass.PassingError{Cause: fmt.Errorf("listing the NodePools of EC2NodeClass %s: %w", class, err)}
+	}
+	var out []*v1.NodePool
+	for i := range list.Items {
+		pool := &v1.NodePool{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, pool); err != nil {
+			continue
+		}
+		if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Group == awsv1.Group && ref.Kind == awsv1.Kind && ref.Name == class {
+			out = append(out, pool)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1.NodePool) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
 func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, b *buyer, t *template) ([]nodeclass.Call, error) {
 	zone := b.order.Lines[0].Zone
 	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.Zone == zone })
 	subnet := class.Status.Subnets[at].ID
-	make := t.input()
-	make.DryRun = new(true)
+	create := t.input()
+	create.DryRun = new(true)
 	s := &sale{token: launchToken(p.name, []*buyer{b}), order: b.order, buyers: []*buyer{b}}
 	fleet := &ec2.CreateFleetInput{
 		DryRun: new(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: b.order.configs(map[string]pick{zone: {subnet: subnet}}),
@@ -63,7 +124,7 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, b *buyer, t *template) ([]
 	b.order.strategy(fleet)
 	run := runInput(t, b.order.Lines[0].Type, subnet, s.tagged())
 	return []nodeclass.Call{
-		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, make); return err }},
+		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, create); return err }},
 		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error { _, err := p.ec2.CreateFleet(ctx, fleet); return err }},
 		{Action: "ec2:RunInstances", Run: func(ctx context.Context) error { _, err := p.ec2.RunInstances(ctx, run); return err }},
 	}, nil
@@ -77,6 +138,7 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 		MetadataOptions: &ec2types.InstanceMetadataOptionsRequest{
 			HttpEndpoint: ec2types.InstanceMetadataEndpointState(d.MetadataOptions.HttpEndpoint), HttpTokens: ec2types.HttpTokensState(d.MetadataOptions.HttpTokens),
 			HttpProtocolIpv6: ec2types.InstanceMetadataProtocolState(d.MetadataOptions.HttpProtocolIpv6), HttpPutResponseHopLimit: d.MetadataOptions.HttpPutResponseHopLimit,
+			InstanceMetadataTags: ec2types.InstanceMetadataTagsState(d.MetadataOptions.InstanceMetadataTags),
 		},
 	}
 	if d.IamInstanceProfile != nil {
@@ -100,7 +162,7 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 		out.NetworkInterfaces = append(out.NetworkInterfaces, ec2types.InstanceNetworkInterfaceSpecification{
 			SubnetId: new(subnet), Groups: n.Groups, DeviceIndex: n.DeviceIndex, NetworkCardIndex: n.NetworkCardIndex, InterfaceType: n.InterfaceType,
 			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination, Ipv4PrefixCount: n.Ipv4PrefixCount,
-			ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
+			Ipv6AddressCount: n.Ipv6AddressCount, PrimaryIpv6: n.PrimaryIpv6, ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
 		})
 	}
 	return out

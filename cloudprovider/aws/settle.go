@@ -3,8 +3,8 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +36,9 @@ func (r *register) settle(ctx context.Context, found []ec2types.Instance, claims
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	open = slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
-		return r.machines[*i.InstanceId] != nil || r.flying[tagOf(i, LaunchTagKey)]
+		h := r.machines[*i.InstanceId]
+		_, gone := r.gone[*i.InstanceId]
+		return gone || h != nil && h.uid != "" || r.flying[tagOf(i, LaunchTagKey)] != nil
 	})
 	open = r.settleByClaims(open, book)
 	open = r.dealOut(open, book)
@@ -54,15 +56,20 @@ func (r *register) settleByTags(found []ec2types.Instance) []*ec2types.Instance 
 	var open []*ec2types.Instance
 	for k := range found {
 		i := &found[k]
+		if _, gone := r.gone[*i.InstanceId]; gone {
+			continue
+		}
 		if h := r.machines[*i.InstanceId]; h != nil {
-			h.named = h.named || claimName(i) != ""
+			if name := claimName(i); name != "" {
+				h.named = name == h.claim || h.claim == ""
+			}
 			if h.uid != "" {
 				continue
 			}
 		}
 		tags := tagsOf(i)
 		list := readMarks(tags)
-		if r.flying[tags[LaunchTagKey]] {
+		if r.flying[tags[LaunchTagKey]] != nil {
 			continue
 		}
 		uid, ok := "", false
@@ -132,20 +139,28 @@ func (r *register) settleByClaims(open []*ec2types.Instance, book *claimBook) []
 
 // dealOut does step 5 and returns what is open after it. The lock is held.
 func (r *register) dealOut(open []*ec2types.Instance, book *claimBook) []*ec2types.Instance {
-	slices.SortFunc(open, func(a, b *ec2types.Instance) int { return strings.Compare(*a.InstanceId, *b.InstanceId) })
-	return slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
-		if claimName(i) != "" || !isAlive(i) {
-			return false
+	launches := map[string][]*ec2types.Instance{}
+	for _, i := range open {
+		if claimName(i) == "" && isAlive(i) && tagOf(i, LaunchTagKey) != "" {
+			launches[tagOf(i, LaunchTagKey)] = append(launches[tagOf(i, LaunchTagKey)], i)
 		}
-		for _, m := range readMarks(tagsOf(i)) {
-			o, ok := waiting(m, book)
-			if !ok || r.claims[o.uid] != nil {
-				continue
+	}
+	for _, launch := range slices.Sorted(maps.Keys(launches)) {
+		var ids []string
+		for _, i := range launches[launch] {
+			ids = append(ids, *i.InstanceId)
+		}
+		var wanting []owner
+		for _, m := range readMarks(tagsOf(launches[launch][0])) {
+			if o, ok := waiting(m, book); ok {
+				wanting = append(wanting, o)
 			}
-			r.hold(&holding{owner: o, id: *i.InstanceId})
-			return true
 		}
-		return false
+		r.deal(ids, wanting, func(id string, to owner) { r.hold(&holding{owner: to, id: id}) })
+	}
+	return slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
+		h := r.machines[*i.InstanceId]
+		return h != nil && h.uid != ""
 	})
 }
 

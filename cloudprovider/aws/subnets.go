@@ -3,15 +3,19 @@ package aws
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
 
-// settlesIn is how long EC2's count of free addresses may lag behind a launch.
-const settlesIn = 5 * time.Second
+const (
+	// settlesIn is how long EC2's count of free addresses may lag behind a launch.
+	settlesIn = 5 * time.Second
+	// avoidedFor is how long a subnet is passed over that EC2 has called full or unknown, if there is another. What its count
+	// says meanwhile is not believed: it may lag, and addresses that are left may be of no use.
+	avoidedFor = time.Minute
+)
 
 // subnets chooses where instances stand. EC2's count of free addresses is read now and then; what was launched since is
 // taken off here, so that launches at the same time don't all go to the same subnet.
@@ -55,18 +59,18 @@ func (s *subnets) choose(ctx context.Context, o *order, instances int64) (map[st
 	for _, zone := range o.zones() {
 		wanted[zone] = true
 	}
-	picks, best := map[string]pick{}, map[string]int64{}
+	picks, best := map[string]pick{}, map[string]rank{}
 	for _, n := range list {
-		if !wanted[n.Zone] || s.isAvoided(&n) {
+		if !wanted[n.Zone] || s.isRefused(&n) {
 			continue
 		}
-		free := int64(n.FreeIPs) - s.inFlight(&n)
 		have, some := picks[n.Zone]
-		better := !some || free > best[n.Zone] || free == best[n.Zone] && strings.Compare(n.ID, have.subnet) < 0
-		if better {
-			have.subnet, best[n.Zone] = n.ID, free
+		this := rank{s.isAvoided(n.ID), int64(n.FreeIPs) - s.inFlight(&n), n.ID}
+		spare := some && !this.avoided && !best[n.Zone].avoided
+		if !some || this.before(best[n.Zone]) {
+			have.subnet, best[n.Zone] = n.ID, this
 		}
-		picks[n.Zone] = pick{subnet: have.subnet, spare: some}
+		picks[n.Zone] = pick{subnet: have.subnet, spare: have.spare || spare}
 	}
 	for _, p := range picks {
 		s.pending[p.subnet] += instances * o.addresses()
@@ -74,14 +78,36 @@ func (s *subnets) choose(ctx context.Context, o *order, instances int64) (map[st
 	return picks, nil
 }
 
-// isAvoided tells whether EC2 has called the subnet full or unknown since it was last read. The lock is held.
-func (s *subnets) isAvoided(n *network.Subnet) bool {
-	at, ok := s.avoided[n.ID]
-	if ok && n.ReadAt.After(at) {
-		delete(s.avoided, n.ID)
+// rank is what a subnet is chosen by.
+type rank struct {
+	avoided bool
+	free    int64
+	id      string
+}
+
+// before tells whether the subnet is to be preferred.
+func (r rank) before(other rank) bool {
+	if r.avoided != other.avoided {
+		return other.avoided
+	}
+	return r.free > other.free || r.free == other.free && r.id < other.id
+}
+
+// isAvoided tells whether EC2 has called the subnet full or unknown a while ago. The lock is held.
+func (s *subnets) isAvoided(id string) bool {
+	at, ok := s.avoided[id]
+	if ok && s.now().Sub(at) >= avoidedFor {
+		delete(s.avoided, id)
 		return false
 	}
 	return ok
+}
+
+// isRefused tells whether EC2 has called the subnet full or unknown since it was last read: then it is not even a last
+// resort. The lock is held.
+func (s *subnets) isRefused(n *network.Subnet) bool {
+	at, ok := s.avoided[n.ID]
+	return ok && !n.ReadAt.After(at)
 }
 
 // inFlight is how many addresses launches take that the count does not show. The lock is held.
@@ -116,7 +142,7 @@ func (s *subnets) done(o *order, picks map[string]pick, instances int64, went ma
 	}
 }
 
-// avoid notes that EC2 has called the subnet full or unknown: until it has been read again it is left alone.
+// avoid notes that EC2 has called the subnet full or unknown.
 func (s *subnets) avoid(subnet string) {
 	if subnet == "" {
 		return

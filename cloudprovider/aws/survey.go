@@ -74,8 +74,8 @@ func (l *looks) isSure() bool {
 func (l *looks) recent(now time.Time) *view {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || now.Sub(l.last.began) > fresh {
-		return nil
+	if l.last != nil && now.Sub(l.last.began) > fresh {
+		l.last = nil
 	}
 	return l.last
 }
@@ -122,7 +122,7 @@ func (p *Provider) look(ctx context.Context) (*view, error) {
 		for _, r := range page.Reservations {
 			for i := range r.Instances {
 				if r.Instances[i].InstanceId != nil {
-					v.instances = append(v.instances, r.Instances[i])
+					v.instances = append(v.instances, slim(r.Instances[i]))
 				}
 			}
 		}
@@ -135,17 +135,24 @@ func (p *Provider) look(ctx context.Context) (*view, error) {
 	if err := p.register.settle(ctx, v.instances, p.live); err != nil {
 		return nil, err
 	}
-	p.register.prune(shown, v.began.Add(-showsIn))
+	p.register.prune(shown, v.began)
 	p.nameAll(v)
 	p.looks.note(v)
 	return v, nil
 }
 
-// nameAll has those instances named that lack the name of the claim that they were given to.
+// slim leaves out what nobody reads: thousands of instances are kept until the next look.
+func slim(i ec2types.Instance) ec2types.Instance {
+	i.BlockDeviceMappings, i.NetworkInterfaces, i.Licenses, i.ProductCodes = nil, nil, nil, nil
+	return i
+}
+
+// nameAll has those instances named that lack the name of the claim that they were given to. Where AWS has moved traffic
+// away from a zone that can wait.
 func (p *Provider) nameAll(v *view) {
 	for i := range v.instances {
 		h := p.register.machine(*v.instances[i].InstanceId)
-		if h != nil && !h.named && h.claim != "" && isAlive(&v.instances[i]) {
+		if h != nil && !h.named && h.claim != "" && isAlive(&v.instances[i]) && p.shiftedZone(&v.instances[i]) == "" {
 			p.names.add(h.id, h.claim)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -47,10 +48,13 @@ func newTemplate(b *blueprint) (*template, error) {
 
 // input is the call that creates the template.
 func (t *template) input() *ec2.CreateLaunchTemplateInput {
+	// By this tag Karpenter finds the templates of its cluster, should it run again.
+	tags := maps.Clone(t.tags)
+	tags[awsv1.Group+"/cluster"] = t.tags[awsv1.EKSClusterNameTagKey]
 	return &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: new(t.name),
 		LaunchTemplateData: t.data,
-		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(t.tags)}},
+		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
 	}
 }
 
@@ -62,10 +66,20 @@ type templates struct {
 	mu     sync.Mutex
 	exist  map[string]bool
 	making map[string]chan struct{}
+	// used is when each was last asked for.
+	used map[string]time.Time
+	now  func() time.Time
 }
 
-func newTemplates(api EC2API) *templates {
-	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}}
+func newTemplates(api EC2API, now func() time.Time) *templates {
+	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now}
+}
+
+// usedSince tells whether the template was asked for after the time.
+func (t *templates) usedSince(name string, at time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used[name].After(at)
 }
 
 // ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one.
@@ -98,6 +112,7 @@ func (t *templates) take(wanted map[string]*template) (mine []*template, others 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		t.used[name] = t.now()
 		if t.exist[name] {
 			continue
 		}
@@ -129,6 +144,7 @@ func (t *templates) forget(names ...string) {
 	defer t.mu.Unlock()
 	for _, name := range names {
 		delete(t.exist, name)
+		delete(t.used, name)
 	}
 }
 

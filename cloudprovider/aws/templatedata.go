@@ -24,6 +24,8 @@ type blueprint struct {
 	taints  []corev1.Taint
 	tags    map[string]string
 	mold    mold
+	// reserving says that capacity reservations are used at all.
+	reserving bool
 }
 
 // data is the template's content.
@@ -58,9 +60,15 @@ func (b *blueprint) data() (*ec2types.RequestLaunchTemplateData, error) {
 		out.TagSpecifications = append(out.TagSpecifications,
 			ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeSpotInstancesRequest, Tags: tagList(b.tags)})
 	}
-	if b.mold.Reservation != "" {
+	switch {
+	case b.mold.Reservation != "":
 		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
-			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: new(b.mold.Reservation)}}
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
+			CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: new(b.mold.Reservation)}}
+	case b.reserving:
+		// EC2 would put it into any open reservation that it fits, and the instance that was planned there would find no room.
+		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone}
 	}
 	if b.mold.Block {
 		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
@@ -76,6 +84,13 @@ func (b *blueprint) userData() (*string, error) {
 		MaxPods: b.mold.MaxPods, Kubelet: b.class.Spec.Kubelet, Labels: b.labels, Taints: b.taints,
 		RAID0:     b.class.Spec.InstanceStorePolicy != nil && *b.class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ImageName: b.mold.ImageName,
+	}
+	var err error
+	if node.KubeReserved, err = kept(b.mold.KubeReserved); err != nil {
+		return nil, err
+	}
+	if node.SystemReserved, err = kept(b.mold.SystemReserved); err != nil {
+		return nil, err
 	}
 	if b.class.Spec.UserData != nil {
 		node.UserData = *b.class.Spec.UserData
@@ -105,13 +120,20 @@ func (b *blueprint) groups() []string {
 // interfaces are the network interfaces, if they are anything but one that follows the subnet's settings.
 func (b *blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	spec := &b.class.Spec
+	several := len(spec.NetworkInterfaces) > 1 || len(spec.NetworkInterfaces) == 0 && b.mold.EFAs > 1
 	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
 	add := func(card, device int32, kind string) {
 		i := ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
 			NetworkCardIndex: new(card), DeviceIndex: new(device), InterfaceType: new(kind), Groups: b.groups(), DeleteOnTermination: new(true),
 		}
 		if card == 0 && device == 0 {
-			i.AssociatePublicIpAddress, i.Ipv4PrefixCount = spec.AssociatePublicIPAddress, spec.IPPrefixCount
+			i.Ipv4PrefixCount = spec.IPPrefixCount
+			if !several { // EC2 gives an instance with several interfaces no public address, and refuses to be asked
+				i.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
+			}
+			if b.cluster.ipv6() {
+				i.Ipv6AddressCount, i.PrimaryIpv6 = new(int32(1)), new(true)
+			}
 		}
 		if t := spec.ConnectionTracking; t != nil && kind != string(awsv1.InterfaceTypeEFAOnly) {
 			i.ConnectionTrackingSpecification = &ec2types.ConnectionTrackingSpecificationRequest{
@@ -128,7 +150,7 @@ func (b *blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfa
 		for card := range int32(b.mold.EFAs) {
 			add(card, min(card, 1), "efa")
 		}
-	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil:
+	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil || b.cluster.ipv6():
 		add(0, 0, string(awsv1.InterfaceTypeInterface))
 	}
 	return out

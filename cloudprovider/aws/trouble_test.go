@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -37,9 +38,18 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 		{"throttled", func(w *world) {
 			w.faults.Throttle(faults.Limit{Service: "ec2", Action: "CreateFleet"})
 		}, clear, cloudprovider.IsThrottled, []string{"RequestLimitExceeded"}},
-		{"unknown AMI", func(w *world) { w.sim.World.RemoveImage(w.images[v1.ArchitectureAmd64]) }, nil, cloudprovider.IsNotReady,
+		{"unknown AMI", func(w *world) { w.sim.World.RemoveImage(w.images[v1.ArchitectureAmd64]) }, func(w *world) {
+			next := w.sim.World.AddImage(ec2types.Image{Name: new("node-next"), Architecture: ec2types.ArchitectureValuesX8664})
+			w.edit(func(c *awsv1.EC2NodeClass) { c.Status.AMIs[0].ID = next })
+		}, cloudprovider.IsNotReady,
 			[]string{"InvalidAMIID.NotFound", "spec.amiSelectorTerms"}},
-		{"security group deleted", func(w *world) { w.sim.World.RemoveSecurityGroup(w.net.SecurityGroup) }, nil, cloudprovider.IsNotReady,
+		{"security group deleted", func(w *world) { w.sim.World.RemoveSecurityGroup(w.net.SecurityGroup) }, func(w *world) {
+			next, err := w.sim.World.AddSecurityGroup(w.net.VPC, "next", nil)
+			if err != nil {
+				panic(err)
+			}
+			w.edit(func(c *awsv1.EC2NodeClass) { c.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: next}} })
+		}, cloudprovider.IsNotReady,
 			[]string{"spec.securityGroupSelectorTerms"}},
 		{"full subnets", func(w *world) {
 			for _, id := range w.net.Private {
@@ -79,9 +89,6 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q has more than one line", err)
-			}
-			if tc.end == nil {
-				return
 			}
 			tc.end(w)
 			if err := ask(); err != nil {

@@ -39,6 +39,8 @@ import (
 const (
 	region  = "us-west-2"
 	cluster = "lab"
+	// caBundle is the certificate that nodes are told to trust; it goes into the class's hash.
+	caBundle = "Y2E="
 )
 
 // world is a simulated EC2 with a network, two images and a class, seen through the SDK over HTTP, and an API server in
@@ -61,6 +63,7 @@ type setup struct {
 	timing   cloud.Timing
 	limits   simec2.Limits
 	tries    int
+	clock    wire.Clock
 }
 
 func newWorld(ctx context.Context, s setup) (*world, error) {
@@ -81,7 +84,7 @@ func newWorld(ctx context.Context, s setup) (*world, error) {
 	}
 	w := &world{faults: faults.New(faults.Options{Clock: wire.RealClock{}}), images: map[string]string{}}
 	w.sim, err = ec2sim.New(ec2sim.Options{
-		Config: cloud.Config{Region: region, Types: kinds, TypeZones: zones, Prices: list, Timing: s.timing},
+		Config: cloud.Config{Region: region, Types: kinds, TypeZones: zones, Prices: list, Timing: s.timing, Clock: s.clock},
 		Limits: &s.limits, Gates: []wire.Gate{w.faults},
 	})
 	if err != nil {
@@ -128,7 +131,7 @@ func (w *world) close() { w.http.Close() }
 func (w *world) class() *awsv1.EC2NodeClass {
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{
 		Name: "default", UID: "6f6c3b7e-2b5f-4d2a-9c3b-0d6a6f1f2a11", Generation: 1,
-		Annotations: map[string]string{awsv1.HashAnnotationKey: "1234", awsv1.HashVersionAnnotationKey: awsv1.HashVersion},
+		Annotations: map[string]string{awsv1.HashVersionAnnotationKey: awsv1.HashVersion},
 	}}
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2)
 	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: "node-*"}}
@@ -144,23 +147,30 @@ func (w *world) class() *awsv1.EC2NodeClass {
 		class.Status.AMIs = append(class.Status.AMIs, awsv1.AMI{ID: w.images[arch], Name: "node-" + arch,
 			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}}})
 	}
-	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()}}
+	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: class.Generation, LastTransitionTime: metav1.Now()}}
+	if hash, err := class.Hash(caBundle); err == nil {
+		class.Annotations[awsv1.HashAnnotationKey] = hash
+	}
 	return class
 }
 
-// provider returns a new one, as a controller that has just been started has it.
+// provider returns a new one, as a controller has it that has just been started and leads.
 func (w *world) provider(change ...func(*aws.Options)) (*aws.Provider, error) {
 	o := aws.Options{
 		EC2: w.ec2, Classes: w.kube, Claims: w.kube, ClusterName: cluster, ReservedCapacity: true, Network: w.network, Prices: w.prices,
 		Shapes: machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075}, machine.NewMemory(time.Now)),
 		Cluster: func(context.Context) (aws.Cluster, error) {
-			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: "Y2E=", ServiceCIDR: "10.100.0.0/16"}, nil
+			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle, ServiceCIDR: "10.100.0.0/16"}, nil
 		},
 	}
 	for _, c := range change {
 		c(&o)
 	}
-	return aws.New(o)
+	p, err := aws.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Lead(context.Background())
 }
 
 // start makes a world and a provider for a test.
@@ -222,6 +232,13 @@ func (w *world) changeClass(ctx context.Context, change func(*awsv1.EC2NodeClass
 	}
 	fresh.Status = class.Status
 	return w.kube.Status().Update(ctx, fresh)
+}
+
+// edit is changeClass where nothing can go wrong.
+func (w *world) edit(change func(*awsv1.EC2NodeClass)) {
+	if err := w.changeClass(context.Background(), change); err != nil {
+		panic(err)
+	}
 }
 
 // record writes on the claim what the core writes there after a launch.

@@ -41,6 +41,34 @@ type ground struct {
 	mgr    manager.Manager
 	events *observe.EventWriter
 	o      *options
+	// restock is rung when prices, or what the cloud sells, have changed.
+	restock bell
+}
+
+// bell wakes one listener, once however often it is rung meanwhile.
+type bell chan struct{}
+
+func newBell() bell { return make(bell, 1) }
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
+// answer calls do whenever the bell was rung, until the context ends.
+func (b bell) answer(do func()) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-b:
+				do()
+			}
+		}
+	}
 }
 
 // newCloud returns the cloud that the settings name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -15,23 +14,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
+	"github.com/tenon-sh/tenon/internal/observe"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -55,7 +58,7 @@ func awsLabels() map[string]bool {
 		awsv1.InstanceNetworkBandwidthLabelKey, awsv1.InstanceHypervisorLabelKey, awsv1.InstanceEncryptionInTransitSupportedLabelKey,
 		awsv1.InstanceLocalNVMELabelKey, awsv1.InstanceGPUNameLabelKey, awsv1.InstanceGPUManufacturerLabelKey, awsv1.InstanceGPUCountLabelKey,
 		awsv1.InstanceGPUMemoryLabelKey, awsv1.InstanceAcceleratorNameLabelKey, awsv1.InstanceAcceleratorManufacturerLabelKey,
-		awsv1.InstanceAcceleratorCountLabelKey, awsv1.NitroSandboxLabelKey, awsv1.InstanceTenancyLabelKey,
+		awsv1.InstanceAcceleratorCountLabelKey, awsv1.InstanceTenancyLabelKey,
 		awsv1.CapacityReservationIDLabelKey, awsv1.CapacityReservationTypeLabelKey, awsv1.CapacityReservationInterruptibleLabelKey,
 		awsv1.PlacementGroupIDLabelKey, awsv1.PlacementGroupPartitionLabelKey, awsv1.ZoneIDLabelKey, awsv1.NodeClassLabelKey,
 		corev1.LabelWindowsBuild,
@@ -87,14 +90,17 @@ func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, err := aws.New(facts.providerOptions(on))
+	provider, err := facts.newProvider(on)
 	if err != nil {
 		return nil, err
+	}
+	if err := on.mgr.Add(provider); err != nil {
+		return nil, fmt.Errorf("adding the provider: %w", err)
 	}
 	if err := facts.addUpkeep(on); err != nil {
 		return nil, err
 	}
-	return provider, nodeclass.Setup(on.mgr, facts.nodeClassOptions(on, provider))
+	return provider, facts.addNodeClasses(on, provider)
 }
 
 // awsConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL, …), files,
@@ -102,7 +108,7 @@ func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
 func awsConfig(ctx context.Context) (sdk.Config, error) {
 	conf, err := config.LoadDefaultConfig(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = awsAttempts })
-	}), config.WithHTTPClient(&http.Client{Transport: awsTransport()}))
+	}), config.WithHTTPClient(awsClient()))
 	if err != nil {
 		return sdk.Config{}, fmt.Errorf("reading the configuration of AWS: %w", err)
 	}
@@ -113,6 +119,8 @@ func awsConfig(ctx context.Context) (sdk.Config, error) {
 			return sdk.Config{}, fmt.Errorf("finding the region: AWS_REGION is not set and the machine does not say; set AWS_REGION: %w", err)
 		}
 	}
+	conf.HTTPClient = plainBodies{conf.HTTPClient}
+	conf.APIOptions = append(conf.APIOptions, observe.SDK(metrics.Registry, time.Now))
 	return conf, nil
 }
 
@@ -140,7 +148,7 @@ func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Now: time.Now,
 	})
 	if o.zonalShift {
-		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN}
+		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring}
 	}
 	return f, nil
 }
@@ -154,42 +162,61 @@ func ownCA(config *rest.Config) ([]byte, error) {
 	return config.CAData, nil
 }
 
-func (f *awsFacts) providerOptions(on ground) aws.Options {
+// newProvider makes the provider and shows what it counts.
+func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 	o := &on.o.aws
+	stats, err := aws.NewStats(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
 	shapes := machine.NewShapes(machine.Settings{
 		Region: f.config.Region, VMMemoryOverheadPercent: o.memoryOverheadPercent, ReservedENIs: o.reservedENIs,
+		Expressions: o.gates[gateNodeClassCEL],
 	}, f.memory)
-	out := aws.Options{
+	options := aws.Options{
 		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
-		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Now: time.Now,
+		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity],
+		Stats: stats, Now: time.Now,
 	}
 	if f.shifts != nil {
-		out.Shifted = f.shifts.Away
+		options.Shifted = f.shifts.Away
 	}
-	return out
+	provider, err := aws.New(options)
+	if err != nil || on.o.disableObserve {
+		return provider, err
+	}
+	if err := metrics.Registry.Register(provider.TypeStats()); err != nil {
+		return nil, fmt.Errorf("showing what EC2 sells: %w", err)
+	}
+	return provider, nil
 }
 
-func (f *awsFacts) nodeClassOptions(on ground, provider *aws.Provider) nodeclass.Options {
+// addNodeClasses adds the keeper of EC2NodeClasses.
+func (f *awsFacts) addNodeClasses(on ground, provider *aws.Provider) error {
 	o := &on.o.aws
-	out := nodeclass.Options{
+	shown, err := nodeclass.NewMetrics(metrics.Registry, on.mgr.GetClient(), time.Now)
+	if err != nil {
+		return err
+	}
+	options := nodeclass.Options{
 		Client: on.mgr.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: on.events, CABundle: f.cluster.CABundle,
 		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Now: time.Now}),
-		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Now: time.Now,
+		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Expressions: o.gates[gateNodeClassCEL], Metrics: shown, Now: time.Now,
 	}
 	if !o.disableDryRun {
-		out.Rehearser = provider
+		options.Rehearser = provider
 	}
-	return out
+	return nodeclass.Setup(on.mgr, options)
 }
 
 // addUpkeep adds what goes on in the background.
 func (f *awsFacts) addUpkeep(on ground) error {
-	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2}
+	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2, Changed: on.restock.ring}
 	if !on.o.aws.isolatedVPC {
 		// The Pricing API is in a few regions only, which sell the prices of all.
 		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) { o.Region = price.EndpointRegion(f.config.Region) })
 	}
-	if err := errors.Join(on.mgr.Add(prices), tellPriceAge(f.prices)); err != nil {
+	if err := errors.Join(on.mgr.Add(prices), upkeep.TellAges(metrics.Registry, f.prices)); err != nil {
 		return fmt.Errorf("adding the refresh of prices: %w", err)
 	}
 	if f.shifts != nil {
@@ -197,6 +224,30 @@ func (f *awsFacts) addUpkeep(on ground) error {
 			return fmt.Errorf("adding the look at zonal shifts: %w", err)
 		}
 	}
-	nodes := &upkeep.Nodes{Client: tolerantClient{on.mgr.GetClient()}, EC2: f.ec2, Memory: f.memory}
+	if on.o.gates[gateReservedCapacity] {
+		if err := on.mgr.Add(&upkeep.Reserved{Client: on.mgr.GetClient(), EC2: f.ec2}); err != nil {
+			return fmt.Errorf("adding the look at reserved nodes: %w", err)
+		}
+	}
+	if err := f.addInterruptions(on); err != nil {
+		return err
+	}
+	nodes := &upkeep.Nodes{Client: tolerantClient{on.mgr.GetClient()}, EC2: f.ec2, Memory: f.memory, Cluster: on.o.aws.clusterName}
 	return nodes.Setup(on.mgr)
+}
+
+// addInterruptions adds what hears that instances are taken away.
+func (f *awsFacts) addInterruptions(on ground) error {
+	o := &on.o.aws
+	watcher, err := interrupt.New(interrupt.Options{
+		Client: on.mgr.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: o.interruptionQueue, EC2: f.ec2, Events: on.events,
+		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	if err := on.mgr.Add(watcher); err != nil {
+		return fmt.Errorf("adding the watch for interruptions: %w", err)
+	}
+	return nil
 }

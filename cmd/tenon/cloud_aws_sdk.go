@@ -3,16 +3,12 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
 const (
@@ -26,28 +22,25 @@ const (
 	awsConnections = 64
 )
 
-// awsTransport keeps enough connections for the bursts that a controller makes.
-func awsTransport() http.RoundTripper {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
-	return plainBodies{&http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-		MaxIdleConns: 4 * awsConnections, MaxIdleConnsPerHost: awsConnections, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: awsTimeout,
-	}}
+// awsClient keeps enough connections for the bursts that a controller makes.
+func awsClient() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = 4*awsConnections, awsConnections, awsTimeout
+	})
 }
 
 // plainBodies hides the WriteTo of the SDK's request bodies. If an answer begins before all of the body was sent, which a
 // near endpoint may do, the SDK closes the body; its WriteTo then reports an end that the HTTP client takes for a failure, and
 // cuts the connection that the answer is read from.
-type plainBodies struct{ next http.RoundTripper }
+type plainBodies struct{ next sdk.HTTPClient }
 
-func (p plainBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p plainBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.Body != http.NoBody {
 		plain := *r
 		plain.Body = struct{ io.ReadCloser }{r.Body}
 		r = &plain
 	}
-	return p.next.RoundTrip(r)
+	return p.next.Do(r)
 }
 
 // regionOfMachine asks the machine that we run on.
@@ -57,18 +50,4 @@ func regionOfMachine(ctx context.Context, conf sdk.Config) (string, error) {
 		return "", err
 	}
 	return out.Region, nil
-}
-
-// tellPriceAge shows how old the prices are that nodes are bought by.
-func tellPriceAge(book *price.Book) error {
-	for _, kind := range []price.Kind{price.OnDemand, price.Spot} {
-		err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "tenon_aws_price_age_seconds", Help: "How old the prices are that nodes are bought by.",
-			ConstLabels: prometheus.Labels{"kind": string(kind)},
-		}, func() float64 { return book.Age(kind).Seconds() }))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

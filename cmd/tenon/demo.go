@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,18 +13,26 @@ import (
 func newDemoCommand() *cobra.Command {
 	o := demo.Options{}
 	var down bool
+	cloud := cloudKwok
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the main job on a lab of its own: pods come, nodes come; pods go, nodes go",
 		Long: `Start a lab, install the CustomResourceDefinitions, run the controller, apply the files of examples/kwok, scale
 deployment inflate, show the nodes that come, delete the deployment and show the nodes go. Then everything ends and the
-directory is removed. After a failure the directory stays, with the logs.`,
+directory is removed. After a failure the directory stays, with the logs.
+
+With --cloud aws the nodes are instances of a simulated AWS account, made from the EC2NodeClass of examples/aws, and AWS
+takes one of them back in between.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A terminal that is closed ends the demo as Ctrl-C does.
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 			defer stop()
 			o.Out = cmd.OutOrStdout()
+			if cloud != cloudKwok && cloud != cloudAWS {
+				return fmt.Errorf("--cloud: %q is not one of %s, %s", cloud, cloudKwok, cloudAWS)
+			}
+			o.AWS = cloud == cloudAWS
 			if down {
 				return demo.Down(ctx, o.Dir, o.Out)
 			}
@@ -38,6 +44,7 @@ directory is removed. After a failure the directory stays, with the logs.`,
 			return demo.Run(ctx, o)
 		},
 	}
+	cmd.Flags().StringVar(&cloud, "cloud", cloudKwok, "kwok: the controller's own simulated cloud; aws: a simulated AWS account")
 	cmd.Flags().StringVar(&o.Dir, "dir", ".demo", "directory of the demo: its lab and the controller's log")
 	cmd.Flags().IntVar(&o.Pods, "pods", 50, fmt.Sprintf("how many pods of 1 CPU, 1 to %d", demo.MaxPods))
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running and say how to use it")
@@ -54,12 +61,8 @@ func newHeldController() *cobra.Command {
 	cmd.Hidden = true
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithCancel(cmd.Context())
+		ctx, cancel := untilStdinCloses(cmd.Context())
 		defer cancel()
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			cancel()
-		}()
 		cmd.SetContext(ctx)
 		return run(cmd, args)
 	}

@@ -29,6 +29,7 @@ type disruptionOptions struct {
 	spotRisk           string
 	replacementTimeout time.Duration
 	driftWatch         time.Duration
+	interruptionDrain  time.Duration
 
 	// What validate has read of the texts above.
 	minShare, riskShare float64
@@ -44,6 +45,7 @@ func (d *disruptionOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&d.spotRisk, "spot-risk", "10%", "surcharge of --spot-to-spot=risk for each halving of the types below --spot-to-spot-min-types")
 	f.DurationVar(&d.replacementTimeout, "replacement-timeout", 10*time.Minute, "how long nodes that are to be replaced wait for their replacements before it is given up")
 	f.DurationVar(&d.driftWatch, "drift-watch", 10*time.Minute, "with the annotation tenon.sh/drift-strategy: canary, how long the first replacement must be healthy before others follow")
+	f.DurationVar(&d.interruptionDrain, "interruption-drain", 45*time.Second, "how long before the cloud takes an instance away the pods of its node are told to leave, even if their new places are not ready")
 }
 
 // validate names the flag and the fix for what makes no sense.
@@ -79,6 +81,9 @@ func (d *disruptionOptions) validate() error {
 	if d.driftWatch <= 0 {
 		return fmt.Errorf("--drift-watch: %s must be more than 0", d.driftWatch)
 	}
+	if d.interruptionDrain <= 0 {
+		return fmt.Errorf("--interruption-drain: %s must be more than 0; use for instance 45s", d.interruptionDrain)
+	}
 	return nil
 }
 
@@ -87,6 +92,7 @@ func (d *disruptionOptions) settings(spot bool) disrupt.Settings {
 	set := disrupt.Settings{
 		MinSaving: d.minShare, MinSavingPerPod: d.minSavingPerPod, EvictionsPerHour: d.evictionsPerHour, BalancedK: d.balancedK,
 		SpotToSpot: spot, SpotTypes: d.spotMinTypes, ReplacementTimeout: d.replacementTimeout, DriftWatch: d.driftWatch,
+		InterruptionDrain: d.interruptionDrain,
 	}
 	if d.spotToSpot == spotByRisk {
 		set.SpotRisk = d.riskShare

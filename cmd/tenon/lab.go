@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tenon-sh/tenon/internal/lab"
+	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
 // newLabCommand makes "tenon lab". Its subcommands find or build the lab's own
@@ -18,7 +19,8 @@ func newLabCommand() *cobra.Command {
 		Use:   "lab",
 		Short: "Run a real Kubernetes control plane on this machine, with simulated kubelets",
 		Long: `Run etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok on
-this machine. The executable is built from source the first time.`,
+this machine, and a simulated AWS account if it is asked for (up --cloud aws).
+The executable is built from source the first time.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -29,14 +31,34 @@ this machine. The executable is built from source the first time.`,
 
 func newLabUp() *cobra.Command {
 	var detach bool
+	var sky labCloud
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the lab and keep it until Ctrl-C",
 		Long: `Start the lab and keep it until Ctrl-C. It listens on 127.0.0.1 only, on free
 ports; two labs run side by side in two directories. A directory that held a
-lab before keeps its objects.`,
+lab before keeps its objects.
+
+With --cloud aws a simulated AWS account runs beside it: EC2, SSM, IAM, EKS, SQS,
+STS, Pricing, with a network of three zones tagged karpenter.sh/discovery=CLUSTER,
+the role KarpenterNodeRole-CLUSTER, images of every family and a queue. Its
+instances join the lab as nodes. DIR/aws.env sets what a controller needs:
+
+  tenon lab up --cloud aws --detach
+  . .lab/aws.env
+  tenon lab kubectl -- apply -f charts/karpenter-crd/templates
+  tenon controller --bind-address 127.0.0.1 --disable-leader-election
+
+The account is gone when the lab ends, and its instances with it. See also:
+tenon ec2sim.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := sky.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			if sky.name == cloudAWS {
+				return labUpAWS(cmd, sky, detach)
+			}
 			if detach {
 				return execLab(cmd, "--detach")
 			}
@@ -44,6 +66,7 @@ lab before keeps its objects.`,
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "return when the lab is ready and leave it running")
+	sky.register(cmd.Flags())
 	return cmd
 }
 
@@ -54,6 +77,13 @@ func newLabDown() *cobra.Command {
 		Short: "End the lab and wait until it is gone",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := cmd.Flags().GetString("dir")
+			if err != nil {
+				return err
+			}
+			if err := labaws.Down(cmd.Context(), dir); err != nil {
+				return err
+			}
 			if remove {
 				return execLab(cmd, "--delete")
 			}
@@ -69,7 +99,16 @@ func newLabStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show the parts of the lab; fails if it does not run",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return execLab(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := cmd.Flags().GetString("dir")
+			if err != nil {
+				return err
+			}
+			if account, ok, err := labaws.Running(dir); err == nil && ok {
+				fmt.Fprintf(cmd.OutOrStdout(), "a simulated AWS account (pid %d) answers at %s\n\n", account.PID, account.URL)
+			}
+			return execLab(cmd)
+		},
 	}
 }
 

@@ -34,6 +34,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand())
+	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand())
 	return root
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 )
 
 // awsOptions are the settings of the AWS provider, by the contract's names.
@@ -22,6 +24,7 @@ type awsOptions struct {
 	eksControlPlane       bool
 	memoryOverheadPercent float64
 	interruptionQueue     string
+	rebalance             string
 	reservedENIs          int
 	disableDryRun         bool
 	zonalShift            bool
@@ -33,7 +36,7 @@ type awsOptions struct {
 	gates map[string]bool
 }
 
-// gateNodeClassCEL would let settings of an EC2NodeClass's kubelet be expressions.
+// gateNodeClassCEL lets settings of an EC2NodeClass's kubelet be expressions.
 const gateNodeClassCEL = "NodeClassCEL"
 
 // shortestRefresh keeps the API of EC2 from being asked all the time.
@@ -47,6 +50,7 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.eksControlPlane, "eks-control-plane", false, "the control plane is EKS: ask it for the version of Kubernetes instead of the API server")
 	f.Float64Var(&a.memoryOverheadPercent, "vm-memory-overhead-percent", 0.075, "share of a machine's memory that its hypervisor and kernel keep, until a node of the kind has been seen: 0.075 is 7.5%")
 	f.StringVar(&a.interruptionQueue, "interruption-queue", "", "name of the SQS queue that hears of spot interruptions and other ends of instances; empty for none")
+	f.StringVar(&a.rebalance, "rebalance", string(interrupt.Ignore), "what to do when AWS recommends to rebalance a spot instance: ignore, or replace it as if it were interrupted")
 	f.IntVar(&a.reservedENIs, "reserved-enis", 0, "network interfaces of each node that are not for pods")
 	f.BoolVar(&a.disableDryRun, "disable-dry-run", false, "do not try launches as dry runs before an EC2NodeClass is ready")
 	f.BoolVar(&a.zonalShift, "enable-zonal-shift", false, "launch nothing in zones that a zonal shift of the cluster has left")
@@ -74,6 +78,9 @@ func (a *awsOptions) validate() error {
 	}
 	if a.reservedENIs < 0 {
 		return fmt.Errorf("--reserved-enis: %d is less than 0", a.reservedENIs)
+	}
+	if known := []interrupt.Rebalance{interrupt.Ignore, interrupt.Replace}; !slices.Contains(known, interrupt.Rebalance(a.rebalance)) {
+		return fmt.Errorf("--rebalance: %q is not one of %s, %s", a.rebalance, interrupt.Ignore, interrupt.Replace)
 	}
 	if strings.ContainsAny(a.interruptionQueue, "/:") {
 		return fmt.Errorf("--interruption-queue: %q is not a name; use the queue's name without URL or ARN", a.interruptionQueue)
@@ -105,12 +112,9 @@ func parseAWSGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// withoutEffect lists the settings that were changed and that nothing reads: all of them if another cloud is used.
+// withoutEffect lists the settings that were changed although another cloud is used, which reads none of them.
 func (a *awsOptions) withoutEffect(f *pflag.FlagSet, cloud string) []string {
 	if cloud == cloudAWS {
-		if a.gates[gateNodeClassCEL] {
-			return []string{"--aws-feature-gates " + gateNodeClassCEL + "=true"}
-		}
 		return nil
 	}
 	mine := pflag.NewFlagSet("aws", pflag.ContinueOnError)

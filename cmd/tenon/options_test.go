@@ -81,6 +81,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--spot-to-spot-min-types", "0"}, "--spot-to-spot-min-types: 0 is less than 1"},
 		{[]string{"--replacement-timeout", "0s"}, "--replacement-timeout: 0s must be more than 0"},
 		{[]string{"--drift-watch", "-1m"}, "--drift-watch"},
+		{[]string{"--interruption-drain", "0s"}, "--interruption-drain"},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
 	} {
 		if _, err := parse(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -155,7 +156,7 @@ func TestDisruptionSettings(t *testing.T) {
 	}
 	want := disrupt.Settings{
 		MinSaving: 0.05, MinSavingPerPod: 0.0001, EvictionsPerHour: 2, BalancedK: 2, SpotTypes: 15,
-		ReplacementTimeout: 10 * time.Minute, DriftWatch: 10 * time.Minute,
+		ReplacementTimeout: 10 * time.Minute, DriftWatch: 10 * time.Minute, InterruptionDrain: 45 * time.Second,
 	}
 	if got := o.disruption.settings(o.gates[gateSpotToSpot]); !reflect.DeepEqual(got, want) {
 		t.Errorf("by default %+v, want %+v", got, want)

@@ -61,7 +61,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		if err := book.Watch(ctx, mgr.GetCache(), provider.NodeClasses(), pods); err != nil {
 			return err
 		}
-		return runAll(ctx, main.Run,
+		return runAll(ctx, main.Run, on.restock.answer(book.Restock),
 			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
 			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
 			func(ctx context.Context) error {

@@ -138,6 +138,28 @@ func TestLaunchWritesDownWhatItGot(t *testing.T) {
 	}
 }
 
+// stamping is a cloud that wants to find something on the claim later.
+type stamping struct{ cloudprovider.Instances }
+
+func (s stamping) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	i, err := s.Instances.Create(ctx, claim)
+	if err == nil {
+		i.Annotations = map[string]string{"example.com/version": "7"}
+	}
+	return i, err
+}
+
+func TestLaunchKeepsTheProvidersAnnotations(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	s.actor.Cloud = stamping{s.actor.Cloud}
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if got := s.claim("a").Annotations["example.com/version"]; got != "7" {
+		t.Errorf("the claim's annotation is %q", got)
+	}
+}
+
 // TestLaunchWhoseAnswerIsLost fails every status write after the instance was started: the next try finds the instance.
 func TestLaunchWhoseAnswerIsLost(t *testing.T) {
 	lost := true
@@ -177,6 +199,27 @@ func TestRefusedLaunchIsACondition(t *testing.T) {
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.InsufficientCapacity) {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// passing is a cloud that could not sell everything on the way to an instance.
+type passing struct{ cloudprovider.Instances }
+
+func (p passing) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	i, err := p.Instances.Create(ctx, claim)
+	if err == nil {
+		i.Refused = []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}}
+	}
+	return i, err
+}
+
+func TestRefusalsOnTheWayAreTold(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	s.actor.Cloud = passing{s.actor.Cloud}
+	out := s.do(command.LaunchInstance{Claim: "a"})
+	want := []command.Exhausted{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}}
+	if out.Err != nil || out.Refused || !slices.Equal(out.Exhausted, want) {
+		t.Errorf("outcome %+v", out)
 	}
 }
 

@@ -39,7 +39,16 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID, c.Claim, err)
 		}
 	}
-	return result{writes: writes}, nil
+	return result{writes: writes, exhausted: exhausted(instance.Refused)}, nil
+}
+
+// exhausted says which offerings could not be bought, in the core's words.
+func exhausted(list []cloudprovider.OfferingRef) []command.Exhausted {
+	var out []command.Exhausted
+	for _, o := range list {
+		out = append(out, command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within})
+	}
+	return out
 }
 
 // writeDown puts the instance's labels and state on its claim, both at the same time: until they are there the node can't
@@ -100,9 +109,7 @@ func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error
 	case cloudprovider.IsNoCapacity(err):
 		cond.Reason = string(command.InsufficientCapacity)
 		if e, ok := errors.AsType[*cloudprovider.NoCapacityError](err); ok {
-			for _, o := range e.Exhausted {
-				r.exhausted = append(r.exhausted, command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType})
-			}
+			r.exhausted = exhausted(e.Exhausted)
 		}
 	case cloudprovider.IsNotReady(err):
 		cond.Reason = string(command.ClassNotReady)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -57,7 +58,7 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	for key, value := range claim.Annotations {
 		switch key {
-		case cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
+		case cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cloudprovider.InterruptionAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
 		default:
 			node.Annotations[key] = value
 		}

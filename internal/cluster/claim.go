@@ -57,6 +57,8 @@ type Claim struct {
 	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
 	RestUntil time.Time
 	Rests     int
+	// Interruption is the end of the instance that the cloud has announced, if it has.
+	Interruption Interruption
 	// Expected marks a claim that we have asked for and the API server has not shown yet.
 	Expected bool
 }
@@ -67,9 +69,19 @@ func (c *Claim) Standalone() bool { return c.Pool == "" }
 // staleAfter is by how much a deadline may lie before the deletion that it is for.
 const staleAfter = time.Minute
 
-// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. A deadline
-// from long before the deletion was written for another one, which did not come about.
+// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. Whatever else
+// holds, it must be before the cloud takes the instance away.
 func (c *Claim) End() (at time.Time, has bool) {
+	at, has = c.end()
+	if cut, hurried := c.Interruption.end(c.Deleting); hurried && !c.Deleting.IsZero() && (!has || cut.Before(at)) {
+		return cut, true
+	}
+	return at, has
+}
+
+// end is End without interruptions. A deadline from long before the deletion was written for another one, which did not come
+// about.
+func (c *Claim) end() (at time.Time, has bool) {
 	switch {
 	case !c.Deadline.IsZero() && !c.Deadline.Before(c.Deleting.Add(-staleAfter)):
 		return c.Deadline, true

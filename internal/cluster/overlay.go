@@ -262,6 +262,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			h.Closed = h.Closed || o.spoken(c)
 		}
 		h.Reserved = o.kept(c)
+		h.Closed = h.Closed || c.Interrupted()
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {

@@ -226,6 +226,8 @@ const (
 	Underutilized         Reason = "Underutilized"
 	Drifted               Reason = "Drifted"
 	Unhealthy             Reason = "Unhealthy"
+	// Interrupted: the cloud takes the instance away, or it has failed.
+	Interrupted Reason = "Interrupted"
 	// LaunchesRefused: other launches of the pool have failed, and this one would too.
 	LaunchesRefused Reason = "LaunchesRefused"
 	// ScaledDown: a static pool wants fewer nodes.
@@ -242,7 +244,8 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Refused says that the cloud won't launch the instance; Exhausted are the offerings that it named.
+	// Refused says that the cloud won't launch the instance; Exhausted are the offerings that it named, which it may also do
+	// when it has launched the instance after all.
 	Refused   bool
 	Exhausted []Exhausted
 	// Gone says that the cloud no longer knows the instance that a Terminate was about.
@@ -272,5 +275,6 @@ const (
 	KindPod   = "Pod"
 )
 
-// Exhausted names an offering that could not be bought.
-type Exhausted struct{ Type, Zone, CapacityType string }
+// Exhausted names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
+// value that the offering's labels have.
+type Exhausted struct{ Type, Zone, CapacityType, Within string }

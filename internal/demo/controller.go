@@ -19,7 +19,8 @@ type controller struct {
 // controllerGrace is how long the controller may take to end before it is killed.
 const controllerGrace = 15 * time.Second
 
-func startController(o Options, d *directory, kubeconfig string) (*controller, error) {
+// startController starts it with more variables than this process has.
+func startController(o Options, d *directory, kubeconfig string, env []string) (*controller, error) {
 	log, err := os.OpenFile(d.controllerLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the controller's log: %w", err)
@@ -31,7 +32,7 @@ func startController(o Options, d *directory, kubeconfig string) (*controller, e
 		args = append([]string{"demo"}, args...) // the same, but ends with its standard input
 	}
 	cmd := exec.Command(o.Executable, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), env...)
 	if o.Keep {
 		// It outlives this process, in a session of its own, and holds the directory's lock from here on.
 		cmd.ExtraFiles = []*os.File{d.lock}

@@ -1,8 +1,9 @@
 // Package demo is the main job of Tenon as a show: it starts a lab and the controller, makes pods appear, shows the nodes
-// that come for them and, once the pods are gone, shows the nodes go.
+// that come for them and, once the pods are gone, shows the nodes go. With a simulated AWS account (sky_aws.go) the cloud
+// takes a node back in between.
 //
-// It stands beside the floors: only the command line uses it. It touches one directory, the lab and the controller that
-// it starts, and the terminal. What it runs is the real program and what it applies are the files of examples/kwok.
+// It stands beside the floors: only the command line uses it. It touches one directory, the lab, the account and the
+// controller that it starts, and the terminal. What it runs is the real program and what it applies are the files of examples.
 package demo
 
 import (
@@ -17,6 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
 // MaxPods is how many pods the limit of the example's NodePool has room for, whatever types are chosen.
@@ -26,6 +29,8 @@ const MaxPods = 500
 type Options struct {
 	// Dir is the demo's own directory: the lab, and the controller's log.
 	Dir string
+	// AWS shows the controller with a simulated AWS account instead of its own simulated cloud.
+	AWS bool
 	// Pods is how many pods inflate is scaled to.
 	Pods int
 	// Keep leaves everything running.
@@ -61,7 +66,10 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s := &show{Options: o, dir: dir, screen: newScreen(o.Out)}
+	s := &show{Options: o, dir: dir, screen: newScreen(o.Out), sky: kwokSky{}}
+	if o.AWS {
+		s.sky = &awsSky{executable: o.Executable, dir: dir.lab(), keep: o.Keep}
+	}
 	err = s.run(ctx)
 	if err == nil && o.Keep {
 		return dir.letGo()
@@ -71,14 +79,14 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	err = errors.Join(err, s.end())
 	if ctx.Err() != nil {
-		fmt.Fprintln(o.Out, "\ndemo: interrupted; everything that it started has ended")
+		fmt.Fprintf(o.Out, "\n%s: interrupted; everything that it started has ended\n", s.sky.name())
 		return errors.Join(context.Cause(ctx), dir.remove(end, o.Out))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("demo: %w", err), dir.letGo())
+		return errors.Join(fmt.Errorf("%s: %w", s.sky.name(), err), dir.letGo())
 	}
 	if err := dir.remove(end, o.Out); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return fmt.Errorf("%s: %w", s.sky.name(), err)
 	}
 	fmt.Fprintln(o.Out, s.verdict)
 	return nil
@@ -89,6 +97,7 @@ type show struct {
 	Options
 	dir        *directory
 	screen     *screen
+	sky        sky
 	plane      plane
 	controller *controller
 	world      *world
@@ -115,6 +124,13 @@ func (s *show) run(ctx context.Context) error {
 		s.explain(peak, took)
 		return nil
 	}
+	suffix := fmt.Sprintf(" in %.1f s", took.Seconds())
+	if account, ok := s.sky.(*awsSky); ok {
+		if err := s.interruption(ctx, account, peak); err != nil {
+			return err
+		}
+		suffix = "; 1 spot interruption survived"
+	}
 	s.screen.title("deleting deployment inflate")
 	begin = time.Now()
 	if err := s.world.deleteInflate(ctx); err != nil {
@@ -127,8 +143,7 @@ func (s *show) run(ctx context.Context) error {
 	if err := s.countLeft(ctx); err != nil {
 		return err
 	}
-	s.verdict = fmt.Sprintf("demo: %d pods ran on %d nodes ($%.4f/h) in %.1f s; 0 nodes left",
-		peak.Running, peak.Nodes(), peak.Price(), took.Seconds())
+	s.verdict = fmt.Sprintf("%s: %d pods ran on %d nodes ($%.4f/h)%s; 0 nodes left", s.sky.name(), peak.Running, peak.Nodes(), peak.Price(), suffix)
 	return nil
 }
 
@@ -138,17 +153,24 @@ func (s *show) prepare(ctx context.Context) (err error) {
 	if s.plane, err = startPlane(ctx, s.dir, s.Keep, s.screen.indented()); err != nil {
 		return err
 	}
-	if s.world, err = newWorld(s.plane.kubeconfig()); err != nil {
+	if s.world, err = newWorld(s.plane.kubeconfig(), s.sky); err != nil {
+		return err
+	}
+	if s.AWS {
+		s.screen.title("starting a simulated AWS account")
+	}
+	if err := s.sky.begin(ctx); err != nil {
 		return err
 	}
 	s.screen.title("installing the CustomResourceDefinitions and starting the controller (log: %s)", relative(s.dir.controllerLog()))
 	if err := s.world.install(ctx); err != nil {
 		return err
 	}
-	if s.controller, err = startController(s.Options, s.dir, s.plane.kubeconfig()); err != nil {
+	if s.controller, err = startController(s.Options, s.dir, s.plane.kubeconfig(), s.sky.environment()); err != nil {
 		return err
 	}
-	s.screen.title("applying examples/kwok: a NodePool of simulated nodes, and deployment inflate")
+	_, words := s.sky.examples()
+	s.screen.title("applying %s", words)
 	if err := s.applyExamples(ctx); err != nil {
 		return err
 	}
@@ -217,7 +239,7 @@ func (s *show) trouble() error {
 	case <-s.plane.done():
 		return fmt.Errorf("the lab ended; see %s", filepath.Join(s.dir.lab(), "logs"))
 	default:
-		return nil
+		return s.sky.ended()
 	}
 }
 
@@ -243,6 +265,7 @@ func (s *show) end() error {
 	if s.controller != nil {
 		errs = append(errs, s.controller.end())
 	}
+	errs = append(errs, s.sky.end())
 	if s.plane != nil {
 		errs = append(errs, s.plane.end())
 	}
@@ -253,15 +276,18 @@ func (s *show) end() error {
 func (s *show) explain(peak view, took time.Duration) {
 	lab := relative(s.dir.lab())
 	fmt.Fprintf(s.Out, `
-demo: %d pods run on %d nodes ($%.4f/h) after %.1f s; all of it is left running
+%[10]s: %[1]d pods run on %[2]d nodes ($%.4[3]f/h) after %.1[4]f s; all of it is left running
 
-  Look at it      export KUBECONFIG=%s
+  Look at it      export KUBECONFIG=%[5]s
                   %[6]s lab kubectl --dir %[7]s -- get nodepools,nodeclaims,nodes
   Change it       %[6]s lab kubectl --dir %[7]s -- scale deployment inflate --replicas 10
   The controller  tail -f %[8]s
   End it          %[6]s demo --down --dir %[9]s
 `, peak.Running, peak.Nodes(), peak.Price(), took.Seconds(), s.plane.kubeconfig(),
-		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path))
+		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path), s.sky.name())
+	if s.AWS {
+		fmt.Fprintf(s.Out, "  The cloud       . %s; %s ec2sim interrupt --spot --dir %s\n", relative(labaws.EnvPath(s.dir.lab())), relative(s.Executable), lab)
+	}
 }
 
 // silenceLibraries keeps the client libraries' own logs out of the show; the controller logs to its file.

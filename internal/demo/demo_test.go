@@ -35,6 +35,7 @@ func gone(t *testing.T, dir string) {
 func TestDemo(t *testing.T) {
 	binary := build(t)
 	t.Run("from start to end", func(t *testing.T) { wholeDemo(t, binary) })
+	t.Run("with AWS", func(t *testing.T) { wholeAWSDemo(t, binary) })
 	t.Run("interrupted", func(t *testing.T) { interruptedDemo(t, binary) })
 	t.Run("kept", func(t *testing.T) { keptDemo(t, binary) })
 }
@@ -44,6 +45,17 @@ func wholeDemo(t *testing.T, binary string) {
 	out, err := exec.CommandContext(t.Context(), binary, "demo", "--dir", dir, "--pods", "20").CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	verdict := regexp.MustCompile(`^demo: 20 pods ran on [1-9]\d* nodes \(\$\d+\.\d{4}/h\) in \d+\.\d s; 0 nodes left$`)
+	if err != nil || !verdict.MatchString(lines[len(lines)-1]) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	gone(t, dir)
+}
+
+func wholeAWSDemo(t *testing.T, binary string) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	out, err := exec.CommandContext(t.Context(), binary, "demo", "--cloud", "aws", "--dir", dir, "--pods", "10").CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	verdict := regexp.MustCompile(`^demo-aws: 10 pods ran on [1-9]\d* nodes \(\$0\.\d{4}/h\); 1 spot interruption survived; 0 nodes left$`)
 	if err != nil || !verdict.MatchString(lines[len(lines)-1]) {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
 // view is what the show shows: the nodes, and how many pods there are and run.
@@ -24,6 +22,7 @@ type view struct {
 // row is one node, from the wish for it (a NodeClaim) to its end.
 type row struct {
 	Name, Type, Zone, Terms string
+	Instance                string  // its id in the cloud; empty until it is known
 	Price                   float64 // dollars per hour; 0 until it is known
 	Pods                    int
 	Status                  status
@@ -61,11 +60,16 @@ func (w *world) look(ctx context.Context) (view, error) {
 			return view{}, fmt.Errorf("looking at the lab: %w", err)
 		}
 	}
-	return makeView(claims.Items, nodes.Items, pods.Items), nil
+	price, err := w.sky.prices(ctx)
+	if err != nil {
+		return view{}, fmt.Errorf("asking for prices: %w", err)
+	}
+	return makeView(claims.Items, nodes.Items, pods.Items, price), nil
 }
 
-// makeView joins claims, their nodes and the nodes' pods to rows, ordered by name.
-func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod) view {
+// makeView joins claims, their nodes and the nodes' pods to rows, ordered by name. A node is shown under the name of its
+// claim, which it has from the wish for it to its end.
+func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod, price func(*v1.NodeClaim, *corev1.Node) float64) view {
 	v := view{Pods: len(pods)}
 	podsOn := make(map[string]int)
 	for i := range pods {
@@ -83,40 +87,46 @@ func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod) vie
 	}
 	for i := range claims {
 		c := &claims[i]
-		node := ours[nodeName(c)]
-		delete(ours, nodeName(c))
 		r := labelled(c.Name, c.Labels)
 		r.Status = statusOf(c)
+		node := nodeOf(c, ours)
 		if node != nil {
-			r = labelled(node.Name, node.Labels)
+			delete(ours, node.Name)
+			r = labelled(c.Name, node.Labels)
 			r.Status, r.Pods = statusOf(c), podsOn[node.Name]
 			if isLeaving(node) {
 				r.Status = leaving
 			}
 		}
+		r.Price, r.Instance = price(c, node), instanceID(c.Status.ProviderID)
 		v.Rows = append(v.Rows, r)
 	}
 	for _, node := range ours { // nodes that have lost their claim
 		r := labelled(node.Name, node.Labels)
-		r.Status, r.Pods = leaving, podsOn[node.Name]
+		r.Status, r.Pods, r.Price, r.Instance = leaving, podsOn[node.Name], price(nil, node), instanceID(node.Spec.ProviderID)
 		v.Rows = append(v.Rows, r)
 	}
 	slices.SortFunc(v.Rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
 	return v
 }
 
-// nodeName is the name of a claim's node. The simulated cloud gives a node its claim's name, and the node may be seen
-// before the claim's status tells.
-func nodeName(c *v1.NodeClaim) string { return cmp.Or(c.Status.NodeName, c.Name) }
+// nodeOf is the node of a claim, which may be seen before the claim's status tells its name: a simulated cloud gives a node
+// its claim's name, others its provider's ID.
+func nodeOf(c *v1.NodeClaim, ours map[string]*corev1.Node) *corev1.Node {
+	if node := ours[cmp.Or(c.Status.NodeName, c.Name)]; node != nil {
+		return node
+	}
+	for _, node := range ours {
+		if c.Status.ProviderID != "" && node.Spec.ProviderID == c.Status.ProviderID {
+			return node
+		}
+	}
+	return nil
+}
 
 func labelled(name string, labels map[string]string) row {
-	price, err := strconv.ParseFloat(labels[kwokv1alpha1.InstancePriceLabelKey], 64)
-	if err != nil {
-		price = 0 // a claim does not carry it, only a node does
-	}
 	return row{
-		Name: name, Type: labels[corev1.LabelInstanceTypeStable], Zone: labels[corev1.LabelTopologyZone],
-		Terms: labels[v1.CapacityTypeLabelKey], Price: price,
+		Name: name, Type: labels[corev1.LabelInstanceTypeStable], Zone: labels[corev1.LabelTopologyZone], Terms: labels[v1.CapacityTypeLabelKey],
 	}
 }
 

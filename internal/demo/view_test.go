@@ -36,6 +36,10 @@ func TestViewJoinsClaimsNodesAndPods(t *testing.T) {
 	delete(foreign.Labels, v1.NodePoolLabelKey)
 	leavingPod := pod("c", corev1.PodRunning)
 	leavingPod.DeletionTimestamp = &metav1.Time{}
+	price, err := kwokSky{}.prices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	v := makeView(
 		[]v1.NodeClaim{
 			claim("d", v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized),
@@ -45,6 +49,7 @@ func TestViewJoinsClaimsNodesAndPods(t *testing.T) {
 		},
 		[]corev1.Node{node("b", "0.25"), node("c", "0.25"), fenced, foreign, node("e", "1")},
 		[]corev1.Pod{pod("c", corev1.PodRunning), pod("c", corev1.PodPending), leavingPod, pod("", corev1.PodPending)},
+		price,
 	)
 	want := []row{
 		{Name: "a", Status: launching},
@@ -63,5 +68,31 @@ func TestViewJoinsClaimsNodesAndPods(t *testing.T) {
 	}
 	if v.Pods != 4 || v.Running != 1 || v.Nodes() != 5 || v.Price() != 2 {
 		t.Errorf("%d pods, %d running, %d nodes, $%g", v.Pods, v.Running, v.Nodes(), v.Price())
+	}
+}
+
+func TestTheBusiestSpotInstance(t *testing.T) {
+	v := view{Rows: []row{
+		{Name: "a", Terms: "spot", Instance: "i-1", Pods: 3, Status: ready}, {Name: "b", Terms: "on-demand", Instance: "i-2", Pods: 9, Status: ready},
+		{Name: "c", Terms: "spot", Instance: "i-3", Pods: 5, Status: ready}, {Name: "d", Terms: "spot", Pods: 7, Status: launching},
+	}}
+	if id, ok := v.busiestSpot(); id != "i-3" || !ok || !v.has("i-3") || v.has("i-4") || v.settled() {
+		t.Errorf("it is %q (%v); has i-3 %v, i-4 %v; settled %v", id, ok, v.has("i-3"), v.has("i-4"), v.settled())
+	}
+	v.Rows = v.Rows[1:2]
+	if id, ok := v.busiestSpot(); ok || !v.settled() {
+		t.Errorf("without spot it is %q; settled %v", id, v.settled())
+	}
+}
+
+// A node of another cloud has a name of its own, and may be seen before its claim knows it.
+func TestNodesAreFoundByProviderID(t *testing.T) {
+	c, n := claim("default-1", v1.ConditionTypeLaunched), node("ip-10-0-0-4", "")
+	c.Status.ProviderID, n.Spec.ProviderID = "aws:///us-west-2a/i-1", "aws:///us-west-2a/i-1"
+	v := makeView([]v1.NodeClaim{c}, []corev1.Node{n}, []corev1.Pod{pod("ip-10-0-0-4", corev1.PodRunning)},
+		func(*v1.NodeClaim, *corev1.Node) float64 { return 0.5 })
+	want := row{Name: "default-1", Type: "c7i.large", Zone: "us-west-2a", Terms: "spot", Instance: "i-1", Price: 0.5, Pods: 1, Status: joining}
+	if len(v.Rows) != 1 || v.Rows[0] != want {
+		t.Errorf("rows %+v, want %+v", v.Rows, want)
 	}
 }

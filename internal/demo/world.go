@@ -29,15 +29,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	crds "github.com/tenon-sh/tenon/charts/karpenter-crd"
-	"github.com/tenon-sh/tenon/cloudprovider/kwok"
-	"github.com/tenon-sh/tenon/cloudprovider/kwok/catalog"
 	"github.com/tenon-sh/tenon/examples"
 )
 
 const (
 	fieldOwner = "tenon-demo"
-	// The names in examples/kwok.
-	poolFile, inflateFile = "kwok/nodepool.yaml", "kwok/inflate.yaml"
+	// The names in the examples.
 	poolName, inflateName = "default", "inflate"
 	namespace             = "default"
 )
@@ -45,6 +42,7 @@ const (
 // world is the demo's view of the cluster: live for what it changes and counts, watched for what it shows.
 type world struct {
 	config  *rest.Config
+	sky     sky
 	scheme  *runtime.Scheme
 	api     client.Client
 	watched cache.Cache
@@ -52,7 +50,7 @@ type world struct {
 	stopped sync.WaitGroup
 }
 
-func newWorld(kubeconfig string) (*world, error) {
+func newWorld(kubeconfig string, over sky) (*world, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the lab's kubeconfig: %w", err)
@@ -68,7 +66,7 @@ func newWorld(kubeconfig string) (*world, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the lab: %w", err)
 	}
-	return &world{config: config, scheme: scheme, api: api, changed: make(chan struct{}, 1)}, nil
+	return &world{config: config, sky: over, scheme: scheme, api: api, changed: make(chan struct{}, 1)}, nil
 }
 
 // install applies the CustomResourceDefinitions and returns when the API server serves them.
@@ -108,7 +106,8 @@ func established(definition *unstructured.Unstructured) bool {
 }
 
 func (w *world) applyExamples(ctx context.Context) error {
-	for _, file := range []string{poolFile, inflateFile} {
+	files, _ := w.sky.examples()
+	for _, file := range files {
 		if _, err := w.apply(ctx, examples.FS(), file); err != nil {
 			return err
 		}
@@ -224,15 +223,7 @@ func (l leftovers) String() string {
 func (w *world) left(ctx context.Context) (leftovers, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	types, err := catalog.Default()
-	if err != nil {
-		return leftovers{}, err
-	}
-	cloud, err := kwok.New(kwok.Options{API: w.api, Types: types})
-	if err != nil {
-		return leftovers{}, err
-	}
-	instances, err := cloud.List(ctx)
+	instances, err := w.sky.instances(ctx, w.api)
 	if err != nil {
 		return leftovers{}, err
 	}
@@ -243,5 +234,5 @@ func (w *world) left(ctx context.Context) (leftovers, error) {
 	if err := w.api.List(ctx, claims); err != nil {
 		return leftovers{}, fmt.Errorf("counting NodeClaims: %w", err)
 	}
-	return leftovers{nodes: len(nodes.Items), claims: len(claims.Items), instances: len(instances)}, nil
+	return leftovers{nodes: len(nodes.Items), claims: len(claims.Items), instances: instances}, nil
 }

@@ -12,7 +12,7 @@ const pending = "Pending"
 // a time after which nobody is asked.
 func (v *verdict) bounded() bool {
 	switch v.reason {
-	case command.Drifted, command.Expired, command.Unhealthy:
+	case command.Drifted, command.Expired, command.Unhealthy, command.Interrupted:
 		return v.candidate.Claim.HasTerminationGrace
 	}
 	return false

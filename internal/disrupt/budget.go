@@ -48,7 +48,7 @@ func newAccount(s *cluster.Snapshot, p *cluster.Pool) *account {
 		}
 		a.total++
 		n := s.NodeOf(c.Name)
-		if n == nil || !n.Ready || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
+		if n == nil || !n.Ready || hurried(c) || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
 			a.out++
 		}
 	}

@@ -70,6 +70,8 @@ type desk struct {
 	needed, gone, going map[string]bool
 	// sick is what ails the nodes that are beyond hope, by claim.
 	sick map[string]illness
+	// forced are pods that will have to leave at the deadline of an interrupted node, whatever they say, by UID.
+	forced map[string]bool
 	// groups are the moves, the oldest first.
 	groups []*group
 	// due and saving are where the pods of moves would go that have to be, and of those that save money.
@@ -112,7 +114,7 @@ func newDesk(s *cluster.Snapshot, set Settings, o Orders) *desk {
 		}
 	}
 	for _, n := range s.Nodes {
-		if c := s.ClaimOf(n.Name); c != nil && c.Move == "" && Fenced(c, n) && !opened[n.Name] {
+		if c := s.ClaimOf(n.Name); c != nil && (hurried(c) || c.Move == "" && Fenced(c, n) && !opened[n.Name]) {
 			d.gone[n.Name] = true
 		}
 	}
@@ -147,6 +149,8 @@ func ReasonOf(move string) command.Reason {
 		return command.Expired
 	case "unhealthy":
 		return command.Unhealthy
+	case "interrupted":
+		return command.Interrupted
 	case "empty":
 		return command.Empty
 	}

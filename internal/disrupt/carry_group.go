@@ -88,7 +88,7 @@ func compareGroups(a, b *group) int {
 func (d *desk) gather() {
 	byID := make(map[string]*group)
 	for _, c := range d.s.Claims {
-		if c.Move == "" || c.Foreign || c.Expected {
+		if c.Move == "" || c.Foreign || c.Expected || hurried(c) {
 			continue
 		}
 		g := byID[c.Move]

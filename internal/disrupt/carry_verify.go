@@ -245,7 +245,7 @@ func (d *desk) seat(groups []*group, p *schedule.Placement) {
 		g.seats = nil
 		for i := range g.nodes {
 			for _, pod := range d.s.PodsOn(g.nodes[i].Node.Name) {
-				if d.s.Moves(pod) {
+				if d.moves(pod) {
 					owner[pod.UID] = g
 				}
 			}

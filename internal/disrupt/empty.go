@@ -76,7 +76,7 @@ func (e *emptying) run() {
 			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Empty, Message: madeInVain})
 			continue
 		}
-		if n == nil || c.Foreign || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
+		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
 		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c)) && !e.moves[c.Replaces]

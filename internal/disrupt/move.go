@@ -31,6 +31,8 @@ type Settings struct {
 	ReplacementTimeout time.Duration
 	// DriftWatch is how long a canary must be healthy before more drifted nodes are replaced, where its pool does not say.
 	DriftWatch time.Duration
+	// InterruptionDrain is how long before the cloud takes an instance away the pods of its node are told to leave at the latest.
+	InterruptionDrain time.Duration
 }
 
 // Candidate is a node that may be taken away, as far as its pods and people allow it.

@@ -88,7 +88,7 @@ func (d *desk) seatsFor(g *group) []cluster.Seat {
 	count := make(map[string]int)
 	for i := range g.nodes {
 		for _, pod := range d.s.PodsOn(g.nodes[i].Node.Name) {
-			if d.s.Moves(pod) {
+			if d.moves(pod) {
 				count[pod.Class.Key]++
 			}
 		}

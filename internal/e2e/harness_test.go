@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	crds "github.com/tenon-sh/tenon/charts/karpenter-crd"
@@ -55,12 +56,14 @@ type world struct {
 	lab *labtest.Lab
 	c   client.Client
 	ctx context.Context
+	// env are variables that controllers get besides this process's.
+	env []string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme, awsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +112,7 @@ func (w *world) run(flags ...string) *controller {
 	args := append([]string{"controller", "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1",
 		"--metrics-port", "0", "--health-probe-port", "0", "--disable-leader-election"}, flags...)
 	c := &controller{w: w, cmd: exec.Command(path, args...), done: make(chan struct{}), log: &safeBuffer{}}
-	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = c.log, c.log, append(os.Environ(), w.env...)
 	if err := c.cmd.Start(); err != nil {
 		w.Fatal(err)
 	}

@@ -45,6 +45,8 @@ type shelfEntry struct {
 	catalog *cluster.Catalog
 	base    *cluster.Catalog
 	scarce  map[command.Exhausted]scarcity
+	// within are the values of labels that some of scarce are narrowed down to.
+	within []string
 	// told is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
 	told   time.Time
 	pinned map[string]int
@@ -71,6 +73,15 @@ func (b *Book) wantCatalog(pool string, generation int64) {
 	e.asked++
 	e.due = time.Time{}
 	b.fetchSoon()
+}
+
+// Restock has the catalogs of all pools fetched soon: the cloud has said that prices, or what it sells, have changed.
+func (b *Book) Restock() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for pool := range b.shelf {
+		b.wantCatalog(pool, -1)
+	}
 }
 
 // fetchSoon wakes Catalogs.
@@ -260,6 +271,7 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 	pinned := b.pinned(e.stock.reservations, e.told)
 	if e.catalog == nil || e.base != base || !b.sameScarcity(e.scarce) || !maps.Equal(e.pinned, pinned) {
 		e.base, e.scarce, e.pinned = base, b.scarceNow(), pinned
+		e.within = withins(e.scarce)
 		e.catalog = base.Without(func(o *cluster.Offering) bool {
 			return o.Reservation != "" && o.Left <= pinned[o.Reservation] || e.scarcity(base, o) == shut
 		})
@@ -277,7 +289,27 @@ func (e *shelfEntry) scarcity(c *cluster.Catalog, o *cluster.Offering) scarcity 
 	if len(e.scarce) == 0 {
 		return 0
 	}
-	return e.scarce[command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}]
+	plain := command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
+	worst := e.heldAgainst(plain)
+	for _, value := range e.within {
+		if worst != shut && hasValue(o.Labels, value) {
+			plain.Within = value
+			worst = worse(worst, e.heldAgainst(plain))
+		}
+	}
+	return worst
+}
+
+// heldAgainst is what is held against an offering, or against all of its type, of its zone or on its terms.
+func (e *shelfEntry) heldAgainst(of command.Exhausted) scarcity {
+	worst := e.scarce[of]
+	for _, wide := range []command.Exhausted{
+		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
+		{CapacityType: of.CapacityType, Within: of.Within},
+	} {
+		worst = worse(worst, e.scarce[wide])
+	}
+	return worst
 }
 
 // counter is where a list is sold to a NodeClass: what was learned of its nodes is particular to the class.

@@ -167,3 +167,36 @@ func TestOldCatalogsAreForgotten(t *testing.T) {
 		t.Error("the catalog of deleted pools is kept")
 	}
 }
+
+// What a cloud sells may change although nobody has touched a pool: prices are read again, a class finds another subnet.
+func TestCatalogsAreFetchedWhenTheCloudSaysSo(t *testing.T) {
+	b, _ := bookWithPools("p", "q")
+	b.SeeNodeClass(defaultClass(), "1")
+	stock := func() {
+		for len(b.dueCatalogs()) > 0 {
+			for _, name := range []string{"p", "q"} {
+				b.setCatalog(name, 1, oneType("m"), nil)
+				b.fetchDone(name)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"nothing has changed", func() {}, 0},
+		{"prices have", b.Restock, 2},
+		{"the class is the same", func() { b.SeeNodeClass(defaultClass(), "1") }, 0},
+		{"the class has found something", func() { b.SeeNodeClass(defaultClass(), "2") }, 2},
+	} {
+		stock()
+		c.do()
+		if due := b.dueCatalogs(); len(due) != c.want {
+			t.Errorf("%s: %d catalogs are fetched, want %d", c.name, len(due), c.want)
+		}
+		for _, name := range []string{"p", "q"} {
+			b.fetchDone(name)
+		}
+	}
+}

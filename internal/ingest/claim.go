@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/require"
@@ -40,7 +41,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	what, changed := claimChange(old, c)
 	if changed {
 		b.indexClaim(old, c)
-		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c)
+		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c) | b.takenBack(old, c)
 	}
 	if changed || settled {
 		b.touch(what)
@@ -69,6 +70,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	}
 	c.RestUntil, c.Rests = cluster.ParseRest(claim.Annotations[cluster.RestAnnotation])
 	b.readDeadline(c, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+	b.readInterruption(c, claim.Annotations[cloudprovider.InterruptionAnnotation])
 	if c.Standalone() {
 		for _, problem := range validate.NodeClaim(claim, b.labels) {
 			c.Problems = append(c.Problems, problemOf(problem))

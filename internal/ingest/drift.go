@@ -110,14 +110,20 @@ func spread(name string, over time.Duration) time.Duration {
 }
 
 // SeeNodeClass takes in the version of a NodeClass: whatever has changed in it, its status included, may mean that instances
-// no longer are what it asks for.
+// no longer are what it asks for, and that its pools can buy something else.
 func (b *Book) SeeNodeClass(ref cluster.ClassRef, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, known := b.drift.versions[ref]
 	b.drift.versions[ref] = version
-	if known && before != version {
-		b.driftSoon(ref)
+	if !known || before == version {
+		return
+	}
+	b.driftSoon(ref)
+	for name, e := range b.pools {
+		if e.pool.Template.NodeClass == ref {
+			b.wantCatalog(name, -1) // what it found, such as subnets and reservations, decides what can be bought
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -73,11 +74,23 @@ func (b *Book) refuseOfferings(list []command.Exhausted, at time.Time) (news boo
 // sold notes that the cloud has sold an offering after all: nothing is held against it any more. The lock is held.
 func (b *Book) sold(c *cluster.Claim, at time.Time) change {
 	e, complete := offeringOf(c)
-	if s := b.shortages[e]; !complete || s == nil || !at.After(s.at) {
+	if !complete {
 		return nothing
 	}
-	delete(b.shortages, e)
-	return room
+	what := nothing
+	for key, s := range b.shortages {
+		if at.After(s.at) && covers(key, e, c.Labels) {
+			delete(b.shortages, key)
+			what = room
+		}
+	}
+	return what
+}
+
+// covers tells whether what was refused includes the offering, which has the labels.
+func covers(refused, e command.Exhausted, labels cluster.Labels) bool {
+	return (refused.Type == "" || refused.Type == e.Type) && (refused.Zone == "" || refused.Zone == e.Zone) &&
+		refused.CapacityType == e.CapacityType && (refused.Within == "" || hasValue(labels, refused.Within))
 }
 
 // offeringOf is what a claim was launched as; complete is false if its labels don't tell yet.
@@ -114,6 +127,31 @@ const (
 	shut    scarcity = iota + 1 // it can't be bought
 	onTrial                     // it may be back
 )
+
+// worse is the one that weighs more: what is shut can't be bought, whatever else is said of it.
+func worse(a, b scarcity) scarcity {
+	if a == shut || b == 0 {
+		return a
+	}
+	return b
+}
+
+// withins are the values of labels that shortages are narrowed down to, sorted.
+func withins(scarce map[command.Exhausted]scarcity) []string {
+	var out []string
+	for e := range scarce {
+		if e.Within != "" {
+			out = append(out, e.Within)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hasValue tells whether one of the labels has the value.
+func hasValue(labels cluster.Labels, value string) bool {
+	return slices.ContainsFunc(labels, func(l cluster.Label) bool { return l.Value == value })
+}
 
 func (s *shortage) now() scarcity {
 	if s.trial {

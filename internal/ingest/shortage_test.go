@@ -239,3 +239,40 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 		t.Error("a launch that went well did not start the count anew")
 	}
 }
+
+// TestHowFarAShortageReaches refuses offerings in wider and narrower terms than one type in one zone.
+func TestHowFarAShortageReaches(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		refused command.Exhausted
+		want    string
+	}{
+		{"everything on these terms", command.Exhausted{CapacityType: "spot"}, ""},
+		{"everything on other terms", command.Exhausted{CapacityType: "on-demand"}, "m n"},
+		{"a type everywhere", command.Exhausted{Type: "m", CapacityType: "spot"}, "n"},
+		{"a zone", command.Exhausted{Zone: "z", CapacityType: "spot"}, ""},
+		{"within a group that m is sold in", command.Exhausted{CapacityType: "spot", Within: "group-1"}, "n"},
+		{"one type within that group", command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, "n"},
+		{"within another", command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-2"}, "m n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, clock := market()
+			types := b.shelf["default"].stock.types
+			grouped := *types[0]
+			grouped.Labels = map[string][]string{"group": {"group-1"}}
+			b.setCatalog("default", 0, []*cloudprovider.InstanceType{&grouped, types[1]}, nil)
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Exhausted: []command.Exhausted{tc.refused}})
+			if got := sale(b); got != tc.want {
+				t.Errorf("for sale: %q, want %q", got, tc.want)
+			}
+			clock.tick(31 * time.Second)
+			b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
+				c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel], c.Labels["group"] = "m", "z", "spot", "group-1"
+				c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: clock.at}}}
+			}))
+			if got := sale(b); tc.want != "m n" && got != "m n" {
+				t.Errorf("for sale once m was sold again: %q", got)
+			}
+		})
+	}
+}

@@ -14,7 +14,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
 	"github.com/tenon-sh/tenon/cloudprovider/fake"
 )
 
@@ -25,12 +31,23 @@ type inventory struct {
 }
 
 func (i *inventory) MustRegister(collectors ...prometheus.Collector) {
+	i.note(collectors...)
+	i.Registerer.MustRegister(collectors...)
+}
+
+func (i *inventory) Register(c prometheus.Collector) error {
+	i.note(c)
+	return i.Registerer.Register(c)
+}
+
+func (i *inventory) note(collectors ...prometheus.Collector) {
 	for _, c := range collectors {
 		kind := "gauge"
 		switch c.(type) {
-		case *prometheus.CounterVec:
+		case prometheus.Gauge: // which can do what a Counter can
+		case *prometheus.CounterVec, prometheus.Counter:
 			kind = "counter"
-		case *prometheus.HistogramVec:
+		case *prometheus.HistogramVec, prometheus.Histogram:
 			kind = "histogram"
 		case *prometheus.SummaryVec:
 			kind = "summary"
@@ -45,7 +62,6 @@ func (i *inventory) MustRegister(collectors ...prometheus.Collector) {
 			i.metrics[parts[1]] = kind + " " + strings.Join(labels, ",")
 		}
 	}
-	i.Registerer.MustRegister(collectors...)
 }
 
 func registered(t *testing.T) map[string]string {
@@ -55,10 +71,34 @@ func registered(t *testing.T) map[string]string {
 		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}}})
 	NewCloud(fake.New(fake.NewCloud()), i, time.Now)
 	Calls(i, time.Now)
+	SDK(i, time.Now)
+	registerAWS(t, i)
 	if len(i.metrics) < 50 {
 		t.Fatalf("only %d metrics are registered", len(i.metrics))
 	}
 	return i.metrics
+}
+
+// registerAWS registers what the AWS provider shows.
+func registerAWS(t *testing.T, i *inventory) {
+	t.Helper()
+	prices, err := price.NewBook("us-west-2", time.Now)
+	if err == nil {
+		err = upkeep.TellAges(i, prices)
+	}
+	if err == nil {
+		_, err = interrupt.New(interrupt.Options{Client: clientfake.NewFakeClient(), Events: silent{}, Metrics: i})
+	}
+	if err == nil {
+		_, err = nodeclass.NewMetrics(i, clientfake.NewFakeClient(), time.Now)
+	}
+	if err == nil {
+		_, err = aws.NewStats(i)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.note((&aws.Provider{}).TypeStats())
 }
 
 // document is the text of a document.

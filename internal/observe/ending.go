@@ -83,8 +83,14 @@ func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 		policy = snakeCase(string(p.Policy))
 	}
 	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel), terminationMode(claim)
-	if !c.Deadline.IsZero() { // its time is up whatever it says
+	switch i := claim.Interruption; {
+	case c.Reason == command.Interrupted && !i.Deadline.IsZero() && !i.Force:
+		mode = "eventual"
+	case !c.Deadline.IsZero(): // its time is up whatever it says
 		mode = "forceful"
+	}
+	if c.Reason == command.Interrupted {
+		reason = snakeCase(claim.Interruption.Kind)
 	}
 	m.claimsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Inc()
 	if c.Reason == command.Unhealthy {
@@ -140,6 +146,8 @@ func voluntary(r command.Reason, c *cluster.Claim) bool {
 	switch r {
 	case command.Empty, command.Underutilized, command.Drifted, command.Unhealthy:
 		return true
+	case command.Interrupted: // nobody has a choice
+		return false
 	}
 	return c != nil && c.Move != "" // the end of a node's life, where that is done gently
 }

@@ -115,10 +115,15 @@ func (e *events) tell(ref *corev1.ObjectReference, kind, reason, action, note st
 }
 
 func (e *events) write(ref *corev1.ObjectReference, kind, reason, action, note string) {
+	e.recorder.Eventf(ref, nil, kind, reason, action, "%s", shortened(note))
+}
+
+// shortened is the text of an event as long as the API server takes it: one that is too long would be refused.
+func shortened(note string) string {
 	if len(note) > longestNote {
 		note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
 	}
-	e.recorder.Eventf(ref, nil, kind, reason, action, "%s", note)
+	return note
 }
 
 func podRef(p *cluster.Pod) *corev1.ObjectReference {

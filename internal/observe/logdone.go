@@ -59,9 +59,12 @@ func (l *line) beginning(s *cluster.Snapshot, out command.Outcome, took time.Dur
 		l.about = append(l.about, inMove(c.Replaces)...)
 		l.info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
-		if out.Refused || len(out.Exhausted) > 0 {
+		if out.Refused {
 			l.info("the cloud refused to launch an instance", "reason", command.InsufficientCapacity, "offerings", out.Exhausted)
 			return
+		}
+		if len(out.Exhausted) > 0 {
+			l.info("the cloud refused some offerings before it sold one", "offerings", out.Exhausted)
 		}
 		l.info("launched nodeclaim", "reason", "it has no instance yet", "duration", took.String())
 	case command.Register:

@@ -64,7 +64,7 @@ func (w *EventWriter) Eventf(regarding, _ runtime.Object, kind, reason, action, 
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name, at.UnixNano(), w.number.Add(1))},
 		EventTime:  metav1.NewMicroTime(at), ReportingController: reporter, ReportingInstance: w.host,
-		Action: action, Reason: reason, Regarding: *ref, Note: fmt.Sprintf(note, args...), Type: kind,
+		Action: action, Reason: reason, Regarding: *ref, Note: shortened(fmt.Sprintf(note, args...)), Type: kind,
 	}
 	select {
 	case w.queue <- event:

@@ -64,3 +64,19 @@ func TestEventsNeverHoldUpTheLoop(t *testing.T) {
 		t.Errorf("%d events were dropped, want 5", n)
 	}
 }
+
+// A text that the API server would refuse is shortened, whoever writes it.
+func TestLongTextsAreShortened(t *testing.T) {
+	a := &api{created: make(chan *eventsv1.Event, 1)}
+	w := NewEventWriter(a, logr.Discard(), time.Now)
+	go func() { _ = w.Start(t.Context()) }()
+	w.Eventf(&corev1.ObjectReference{Kind: "EC2NodeClass", Name: "default"}, nil, "Normal", "Ready", "Look", "%s", strings.Repeat("é", 1000))
+	select {
+	case e := <-a.created:
+		if len(e.Note) > longestNote || !strings.HasSuffix(e.Note, "é...") {
+			t.Errorf("the text has %d bytes and ends with %q", len(e.Note), e.Note[len(e.Note)-8:])
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no event")
+	}
+}

@@ -36,7 +36,7 @@ func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
 			e.tell(nodeRef(n), warning, string(c.Reason), "Terminating", because(c.Reason, c.Message))
 		}
 	case command.LaunchInstance:
-		if claim := s.Claim(c.Claim); claim != nil && !out.Refused && len(out.Exhausted) == 0 {
+		if claim := s.Claim(c.Claim); claim != nil && !out.Refused {
 			e.replaces(s, claim, disruptionLaunching, "Launching NodeClaim")
 		}
 	case command.Register:
@@ -96,6 +96,8 @@ func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
 		reason, note = "NodeClassNotReady", c.Message
 	case command.Empty, command.Underutilized, command.Drifted, command.Expired, command.Unhealthy, command.ScaledDown:
 		kind, reason = normal, terminating
+	case command.Interrupted:
+		reason = "TerminatingOnInterruption"
 	}
 	for _, ref := range []*corev1.ObjectReference{claim, node} {
 		switch {

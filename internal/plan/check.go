@@ -105,6 +105,9 @@ func alive(s *cluster.Snapshot, name string) *cluster.Claim {
 func stillDue(s *cluster.Snapshot, c command.DeleteClaim) bool {
 	n := s.NodeOf(c.Claim)
 	claim := s.Claim(c.Claim)
+	if c.Reason == command.Interrupted {
+		return claim.Interrupted()
+	}
 	if over := claim.Created.Add(claim.Expire.For); c.Reason == command.Expired && !claim.Expire.Never && !s.Now.Before(over) {
 		return true
 	}
@@ -134,6 +137,9 @@ func mayGo(s *cluster.Snapshot, c command.Fence) bool {
 	claim := alive(s, c.Claim)
 	if claim == nil || claim.UID != c.UID || s.NodeOf(c.Claim) == nil {
 		return false
+	}
+	if c.Reason == command.Interrupted {
+		return claim.Interrupted()
 	}
 	if claim.Move == c.Move { // its fence is put up once more
 		return true

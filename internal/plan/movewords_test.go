@@ -67,7 +67,7 @@ func (n *narrator) moveHappens(words []string) bool {
 			}
 		}
 	default:
-		return false
+		return n.interruptHappens(words)
 	}
 	return true
 }

@@ -77,6 +77,8 @@ type Plan struct {
 	Looked bool
 	Passed []disrupt.GivenUp
 	memory memory
+	// hurried is where the pods of nodes go that the cloud takes away.
+	hurried *schedule.Placement
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
 	// Notes are what stands in the way, for people.
@@ -90,6 +92,7 @@ type memory struct {
 	placement      schedule.Placement
 	demand, supply uint64
 	moves          *disrupt.Memo
+	interrupted    *disrupt.Memo
 }
 
 // Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
@@ -124,6 +127,9 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 
 	p.guide(s, policy)
 
+	// Nodes that the cloud takes away are replaced first, for nobody can make it wait.
+	p.interrupt(s, policy, !closed)
+
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them.
 	if closed {
@@ -150,8 +156,8 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 // disrupt takes nodes away. All that do so draw on the same budgets.
 func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal) {
 	ledger := disrupt.NewLedger(s)
-	p.take(disrupt.EmptyFrom(s, ledger, needed(&p.Placement), policy.nomination()))
-	result, memo := disrupt.Carry(s, policy.disruption(), disrupt.Orders{Ledger: ledger, Placement: &p.Placement,
+	p.take(disrupt.EmptyFrom(s, ledger, needed(p.taken()), policy.nomination()))
+	result, memo := disrupt.Carry(s, policy.disruption(), disrupt.Orders{Ledger: ledger, Placement: p.taken(),
 		Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves})
 	p.memory.moves = memo
 	p.take(result)

@@ -61,6 +61,8 @@ func needOf(c *command.CreateClaim) string {
 	switch {
 	case c.Replaces == "":
 		return "pods"
+	case c.Reason == command.Interrupted:
+		return "interruptions"
 	case c.Reason == command.Underutilized:
 		return "saving"
 	}

@@ -78,7 +78,8 @@ func (s *Sim) faults() []fault {
 		{"claim removed by force", s.dropClaimFinalizer}, {"node removed by force", s.dropNodeFinalizer}, {"pool changed", s.changePool},
 		{"claim made by hand", s.makeClaim}, {"node fenced by hand", s.fenceNode}, {"new image", s.newImage}, {"template changed", s.changeTemplate},
 		{"requirements changed", s.changeRequirements}, {"prices change", s.changePrices},
-		{"hashes of another version", s.oldHashes},
+		{"hashes of another version", s.oldHashes}, {"spot interruption", s.interruptSpot}, {"spot interruption", s.interruptSpot},
+		{"rebalance recommendation", s.adviseRebalance}, {"machine impaired", s.impairMachine},
 	}
 }
 
@@ -88,6 +89,7 @@ func (s *Sim) calm() {
 	s.weather = weather{}
 	clear(s.cloud.soldOut)
 	s.unfenceByHand()
+	s.forgetAdvice()
 	for _, r := range slices.Clone(s.replicas[:max(0, len(s.replicas)-1)]) {
 		r.kill()
 	}

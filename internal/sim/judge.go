@@ -134,6 +134,7 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 func (j *judge) beginning(r *replica, c command.Command) {
 	if end, ok := c.(command.DeleteClaim); ok && !r.stale {
 		j.ending(r, end)
+		j.interrupting(r, end)
 	}
 	bind, ok := c.(command.Bind)
 	if !ok {
@@ -214,7 +215,7 @@ func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
 		s.fail("pods leave by eviction or last call", "%s deletes %s on %s, which is not on its way out", r, pod.Name, pod.Spec.NodeName)
 		return
 	}
-	end, has := deadlineOf(claim)
+	end, has := endOf(claim)
 	grace := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 	if !has || s.clock.now.Before(end.Add(-grace)) {
 		s.fail("pods leave by eviction or last call", "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))

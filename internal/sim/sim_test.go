@@ -97,7 +97,7 @@ func TestManySeeds(t *testing.T) {
 func everything() []string {
 	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
 		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "StampPool", "StampClaim",
-		"Fence Underutilized", "Fence Drifted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost"}
+		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost"}
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}

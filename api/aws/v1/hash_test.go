@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// stamped is a class whose hash is known from Karpenter.
+// stamped is a class whose hash Karpenter has published: the input has to be its very values, since the hash tells nothing
+// about any other. They are data, and mean nothing.
 func stamped() *EC2NodeClass {
 	return &EC2NodeClass{Spec: EC2NodeClassSpec{
 		Role:                     "role-1",
@@ -31,7 +32,8 @@ func stamped() *EC2NodeClass {
 	}}
 }
 
-// The numbers are Karpenter's for the same classes: a cluster that it ran must not be rolled when Tenon takes over.
+// The numbers are those that Karpenter publishes for these inputs (version v6 of its hash): a cluster that it ran must not be
+// rolled when Tenon takes over.
 func TestHashIsTheContracts(t *testing.T) {
 	cases := []struct {
 		name   string

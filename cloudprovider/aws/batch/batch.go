@@ -27,6 +27,7 @@ type Gatherer[K comparable, T, R any] struct {
 	window func(K) Window
 	limit  time.Duration
 	do     func(context.Context, K, []T) []Answer[R]
+	admit  func(ctx context.Context, key K, size func() int) error
 
 	mu   sync.Mutex
 	open map[K]*gathering[T, R]
@@ -36,6 +37,14 @@ type Gatherer[K comparable, T, R any] struct {
 // nobody's in particular, because whoever stops waiting must not take the others' answer away; it ends after limit.
 func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do func(context.Context, K, []T) []Answer[R]) *Gatherer[K, T, R] {
 	return &Gatherer[K, T, R]{window: window, limit: limit, do: do, open: make(map[K]*gathering[T, R])}
+}
+
+// Through has every batch ask admit before it is handed on. While it waits there it goes on gathering, so that those who
+// have to wait anyway are answered by one call. size tells how many want an answer so far. If it is not admitted, all of it
+// get the error.
+func (g *Gatherer[K, T, R]) Through(admit func(ctx context.Context, key K, size func() int) error) *Gatherer[K, T, R] {
+	g.admit = admit
+	return g
 }
 
 // gathering is a batch that is still open.
@@ -49,6 +58,16 @@ type request[T, R any] struct {
 	value  T
 	gone   <-chan struct{} // closed once nobody waits any more
 	answer chan Answer[R]
+}
+
+// isGone tells whether nobody waits for the answer any more.
+func (r *request[T, R]) isGone() bool {
+	select {
+	case <-r.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // Ask adds the request to those of its key and waits for its answer. A request that is given up before its batch is
@@ -107,21 +126,42 @@ func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R
 			waiting = false
 		}
 	}
+	var refused error
+	if g.admit != nil {
+		refused = g.admit(ctx, key, func() int { return g.waiting(b) })
+	}
 	g.mu.Lock()
 	if g.open[key] == b {
 		delete(g.open, key)
 	}
 	g.mu.Unlock()
-	g.run(ctx, key, b.requests)
+	if refused == nil {
+		g.run(ctx, key, b.requests)
+		return
+	}
+	for _, r := range b.requests {
+		r.answer <- Answer[R]{Err: refused}
+	}
+}
+
+// waiting counts those of a batch who have not given up.
+func (g *Gatherer[K, T, R]) waiting(b *gathering[T, R]) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for _, r := range b.requests {
+		if !r.isGone() {
+			n++
+		}
+	}
+	return n
 }
 
 func (g *Gatherer[K, T, R]) run(ctx context.Context, key K, requests []*request[T, R]) {
 	var wanted []*request[T, R]
 	var values []T
 	for _, r := range requests {
-		select {
-		case <-r.gone:
-		default:
+		if !r.isGone() {
 			wanted, values = append(wanted, r), append(values, r.value)
 		}
 	}

@@ -62,16 +62,14 @@ type Options struct {
 // Finder finds out about the cluster. It is safe for concurrent use.
 type Finder struct {
 	o       Options
-	eks     answer[*ekstypes.Cluster]
-	dns     answer[string]
-	version answer[string]
+	eks     *answer[*ekstypes.Cluster]
+	dns     *answer[string]
+	version *answer[string]
 }
 
 // New returns a Finder that has asked nothing yet.
 func New(o Options) *Finder {
-	return &Finder{
-		o: o, eks: answer[*ekstypes.Cluster]{now: o.Now}, dns: answer[string]{now: o.Now}, version: answer[string]{now: o.Now},
-	}
+	return &Finder{o: o, eks: newAnswer[*ekstypes.Cluster](o.Now), dns: newAnswer[string](o.Now), version: newAnswer[string](o.Now)}
 }
 
 // Cluster is what goes into the user data of nodes.

@@ -72,7 +72,7 @@ func (n Node) putCluster(kubernetes map[string]any) error {
 	return nil
 }
 
-// put writes the settings of the kubelet under the names that Bottlerocket has for them. It has none for podsPerCore.
+// put writes the settings of the kubelet under the names that Bottlerocket has for them.
 func (s settings) put(kubernetes map[string]any) {
 	switch len(s.ClusterDNS) {
 	case 0:
@@ -97,16 +97,12 @@ func (s settings) put(kubernetes map[string]any) {
 			kubernetes[name] = strconv.FormatInt(*value, 10)
 		}
 	}
-	for name, values := range map[string]map[string]text{
+	for name, values := range map[string]map[string]string{
 		"eviction-hard": s.EvictionHard, "eviction-soft": s.EvictionSoft, "eviction-soft-grace-period": s.EvictionSoftGracePeriod,
 		"kube-reserved": s.KubeReserved, "system-reserved": s.SystemReserved,
 	} {
 		if len(values) > 0 {
-			plain := map[string]string{}
-			for key, value := range values {
-				plain[key] = string(value)
-			}
-			kubernetes[name] = plain
+			kubernetes[name] = values
 		}
 	}
 }

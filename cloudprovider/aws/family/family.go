@@ -170,7 +170,8 @@ func (f Family) Unsupported(kubelet awsv1.KubeletConfiguration) []string {
 	}
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(kubelet)) {
-		if !slices.Contains(modelled(), key) {
+		_, identity := KubeletIdentity()[key]
+		if !slices.Contains(modelled(), key) && !identity {
 			out = append(out, key)
 		}
 	}

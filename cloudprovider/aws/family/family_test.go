@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -282,4 +283,80 @@ func TestEncode(t *testing.T) {
 func tooLarge(err error) bool {
 	e, ok := errors.AsType[*family.TooLargeError](err)
 	return ok && e.Bytes > family.MaxUserData && strings.Contains(e.Error(), "spec.userData")
+}
+
+// nodeadm decodes and unpacks the parts of an archive, so what an archive says in base64 counts as well.
+func TestEncodedNodeConfig(t *testing.T) {
+	config := "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n%s"
+	joined := "    - --register-with-taints=example.com/own:NoSchedule\n"
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := fmt.Fprintf(w, config, joined); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	encoded := func(data []byte) string {
+		return "Content-Type: application/node.eks.aws\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(data) + "\n"
+	}
+	plainPart := func(flags string) string {
+		return "Content-Type: application/node.eks.aws\n\n" + fmt.Sprintf(config, flags)
+	}
+	for name, userData := range map[string]string{
+		"base64":          encoded([]byte(fmt.Sprintf(config, joined))),
+		"packed":          encoded(packed.Bytes()),
+		"plain":           plainPart(joined),
+		"in two items":    plainPart("    - --register-with-taints\n    - example.com/own:NoSchedule\n"),
+		"after a space":   plainPart("    - --register-with-taints example.com/own:NoSchedule\n"),
+		"and other flags": plainPart("    - --v=2\n" + joined + "    - --feature-gates=A=true\n"),
+	} {
+		n := plain()
+		n.UserData = userData
+		got, err := named(t, awsv1.AMIFamilyAL2023).UserData(n)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if want := "--register-with-taints=example.com/own:NoSchedule,karpenter.sh/unregistered:NoExecute"; !strings.Contains(got, want) {
+			t.Errorf("%s: the kubelet is not told %s:\n%s", name, want, got)
+		}
+	}
+	for name, userData := range map[string]string{
+		"a text":         "Content-Type: application/node.eks.aws\n\nhello\n",
+		"no base64":      "Content-Type: application/node.eks.aws\nContent-Transfer-Encoding: base64\n\n!!!\n",
+		"flags as text":  plainPart("") + "    - 1\n",
+		"flags as a map": "Content-Type: application/node.eks.aws\n\nspec: {kubelet: {flags: {a: b}}}\n",
+	} {
+		n := plain()
+		n.UserData = userData
+		_, err := named(t, awsv1.AMIFamilyAL2023).UserData(n)
+		if err == nil || !strings.Contains(err.Error(), "part 1") || strings.Contains(err.Error(), "Go value") || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// EC2 reads the element in any case, and all of them.
+func TestPowerShellElements(t *testing.T) {
+	n := plain()
+	n.UserData = "<PowerShell>\nfirst\n</POWERSHELL>\n<persist>true</persist>\n<powershell>\nsecond\n</powershell>\n"
+	got, err := named(t, awsv1.AMIFamilyWindows2022).UserData(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lower := strings.ToLower(got)
+	if strings.Count(lower, "<powershell>") != 1 || strings.Count(lower, "</powershell>") != 1 || !strings.HasSuffix(got, "</powershell>\n<persist>true</persist>\n") {
+		t.Errorf("elements are nested or lost:\n%s", got)
+	}
+	first, second, join := strings.Index(got, "first"), strings.Index(got, "second"), strings.Index(got, "Start-EKSBootstrap")
+	if first < 0 || second < first || join < second {
+		t.Errorf("the commands are not before the node joins:\n%s", got)
+	}
+}
+
+// A number where the kubelet takes a text would stop it.
+func TestNumbersWhereTextsBelong(t *testing.T) {
+	n := plain()
+	n.Kubelet = kubelet(map[string]string{"kubeReserved": `{"cpu": 1}`})
+	if _, err := named(t, awsv1.AMIFamilyAL2).UserData(n); err == nil || !strings.Contains(err.Error(), "spec.kubelet.kubeReserved") {
+		t.Errorf("error is %v", err)
+	}
 }

@@ -48,7 +48,7 @@ func full() family.Node {
 		"clusterDNS":                  `["10.100.0.53", "10.100.0.54"]`,
 		"podsPerCore":                 `8`,
 		"systemReserved":              `{"cpu": "100m", "memory": "100Mi", "ephemeral-storage": "1Gi"}`,
-		"kubeReserved":                `{"cpu": 1, "memory": "200Mi"}`,
+		"kubeReserved":                `{"cpu": "1", "memory": "200Mi"}`,
 		"evictionHard":                `{"memory.available": "5%", "nodefs.available": "10%"}`,
 		"evictionSoft":                `{"memory.available": "500Mi"}`,
 		"evictionSoftGracePeriod":     `{"memory.available": "1m30s"}`,

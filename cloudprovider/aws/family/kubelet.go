@@ -18,44 +18,34 @@ func modelled() []string {
 	}
 }
 
-// settings are the modelled settings with their types.
-type settings struct {
-	ClusterDNS                  []string        `json:"clusterDNS"`
-	CPUCFSQuota                 *bool           `json:"cpuCFSQuota"`
-	EvictionHard                map[string]text `json:"evictionHard"`
-	EvictionMaxPodGracePeriod   *int64          `json:"evictionMaxPodGracePeriod"`
-	EvictionSoft                map[string]text `json:"evictionSoft"`
-	EvictionSoftGracePeriod     map[string]text `json:"evictionSoftGracePeriod"`
-	ImageGCHighThresholdPercent *int64          `json:"imageGCHighThresholdPercent"`
-	ImageGCLowThresholdPercent  *int64          `json:"imageGCLowThresholdPercent"`
-	KubeReserved                map[string]text `json:"kubeReserved"`
-	MaxPods                     *int64          `json:"maxPods"`
-	PodsPerCore                 *int64          `json:"podsPerCore"`
-	SystemReserved              map[string]text `json:"systemReserved"`
+// KubeletIdentity is what a KubeletConfiguration says of its own kind. A class may repeat it; it is no setting.
+func KubeletIdentity() map[string]string {
+	return map[string]string{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 }
 
-// text is a string that people also write as a number, such as cpu: 1.
-type text string
-
-// UnmarshalJSON takes a string or a number.
-func (t *text) UnmarshalJSON(data []byte) error {
-	var s string
-	if err := json.Unmarshal(data, &s); err == nil {
-		*t = text(s)
-		return nil
-	}
-	var number json.Number
-	if err := json.Unmarshal(data, &number); err != nil {
-		return err
-	}
-	*t = text(number)
-	return nil
+// settings are the modelled settings with their types.
+type settings struct {
+	ClusterDNS                  []string          `json:"clusterDNS"`
+	CPUCFSQuota                 *bool             `json:"cpuCFSQuota"`
+	EvictionHard                map[string]string `json:"evictionHard"`
+	EvictionMaxPodGracePeriod   *int64            `json:"evictionMaxPodGracePeriod"`
+	EvictionSoft                map[string]string `json:"evictionSoft"`
+	EvictionSoftGracePeriod     map[string]string `json:"evictionSoftGracePeriod"`
+	ImageGCHighThresholdPercent *int64            `json:"imageGCHighThresholdPercent"`
+	ImageGCLowThresholdPercent  *int64            `json:"imageGCLowThresholdPercent"`
+	KubeReserved                map[string]string `json:"kubeReserved"`
+	MaxPods                     *int64            `json:"maxPods"`
+	PodsPerCore                 *int64            `json:"podsPerCore"`
+	SystemReserved              map[string]string `json:"systemReserved"`
 }
 
 // config is the kubelet's configuration: the class's, with what the node knows better in its place.
 func (n Node) config() (map[string]any, error) {
 	out := map[string]any{}
 	for key, value := range n.Kubelet {
+		if _, ok := KubeletIdentity()[key]; ok {
+			continue
+		}
 		dec := json.NewDecoder(bytes.NewReader(value.Raw))
 		dec.UseNumber() // a large number must come out as it went in
 		var decoded any
@@ -101,8 +91,8 @@ func (n Node) settings() (settings, error) {
 }
 
 // tables are the settings that map names to quantities, percentages or durations.
-func (s settings) tables() map[string]map[string]text {
-	return map[string]map[string]text{
+func (s settings) tables() map[string]map[string]string {
+	return map[string]map[string]string{
 		"evictionHard": s.EvictionHard, "evictionSoft": s.EvictionSoft, "evictionSoftGracePeriod": s.EvictionSoftGracePeriod,
 		"kubeReserved": s.KubeReserved, "systemReserved": s.SystemReserved,
 	}
@@ -115,9 +105,9 @@ func (s settings) check() error {
 	for _, field := range slices.Sorted(maps.Keys(tables)) {
 		values := tables[field]
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if strings.ContainsAny(key+string(values[key]), " \t\r\n,'\"`$\\") {
+			if strings.ContainsAny(key+values[key], " \t\r\n,'\"`$\\") {
 				return fmt.Errorf("spec.kubelet.%s[%q] is %q, which is no quantity, percentage or duration; write it without spaces, commas and quotes",
-					field, key, string(values[key]))
+					field, key, values[key])
 			}
 		}
 	}
@@ -140,7 +130,7 @@ func (s settings) arguments() []argument {
 			args = append(args, argument{flag, strconv.FormatInt(*value, 10)})
 		}
 	}
-	table := func(flag string, values map[string]text, sign string) {
+	table := func(flag string, values map[string]string, sign string) {
 		if len(values) > 0 {
 			args = append(args, argument{flag, joined(values, sign)})
 		}
@@ -175,10 +165,10 @@ func (n Node) kubeletArguments(s settings) []argument {
 }
 
 // joined writes a table as the kubelet reads it, sorted by key.
-func joined(values map[string]text, sign string) string {
+func joined(values map[string]string, sign string) string {
 	var entries []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		entries = append(entries, key+sign+string(values[key]))
+		entries = append(entries, key+sign+values[key])
 	}
 	return strings.Join(entries, ",")
 }

@@ -1,6 +1,9 @@
 package family
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +50,36 @@ func (p part) mediaType() string {
 	}
 	return "text/plain"
 }
+
+// plain is the part's text as nodeadm reads it: decoded from base64 if its header says so, and unpacked if it was packed
+// with gzip.
+func (p part) plain() (string, error) {
+	data := []byte(p.body)
+	for name, values := range p.header {
+		if strings.EqualFold(name, "Content-Transfer-Encoding") && len(values) > 0 && strings.EqualFold(strings.TrimSpace(values[0]), "base64") {
+			decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(p.body), ""))
+			if err != nil {
+				return "", fmt.Errorf("its header says base64, but: %w", err)
+			}
+			data = decoded
+		}
+	}
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return string(data), nil
+	}
+	packed, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("it begins as if packed with gzip, but: %w", err)
+	}
+	unpacked, err := io.ReadAll(io.LimitReader(packed, longestPart))
+	if err != nil {
+		return "", fmt.Errorf("it begins as if packed with gzip, but: %w", err)
+	}
+	return string(unpacked), nil
+}
+
+// longestPart bounds what a packed part may unpack to. User data is small.
+const longestPart = 1 << 20
 
 // isArchive tells whether user data begins with the header of a MIME message.
 func isArchive(text string) bool {

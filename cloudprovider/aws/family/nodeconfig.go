@@ -1,6 +1,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,11 +58,6 @@ func nodeConfig(n Node, theirTaints []string) (string, error) {
 	if len(s.ClusterDNS) > 0 {
 		config["clusterDNS"] = s.ClusterDNS
 	}
-	for key, values := range s.tables() { // with numbers as strings: the kubelet takes nothing else there
-		if len(values) > 0 {
-			config[key] = values
-		}
-	}
 	config["registerWithTaints"] = n.taints()
 
 	cluster := map[string]any{"name": n.ClusterName, "apiServerEndpoint": n.Endpoint, "cidr": n.ServiceCIDR}
@@ -116,21 +112,64 @@ func taintFlags(parts []part) ([]string, error) {
 		if p.mediaType() != typeNodeConfig {
 			continue
 		}
-		var object struct {
-			Spec struct {
-				Kubelet struct {
-					Flags []string `json:"flags"`
-				} `json:"kubelet"`
-			} `json:"spec"`
-		}
-		if err := yaml.Unmarshal([]byte(p.body), &object); err != nil {
+		flags, err := flagsIn(p)
+		if err != nil {
 			return nil, fmt.Errorf("spec.userData: part %d of type %s is no NodeConfig: %w", i+1, typeNodeConfig, err)
 		}
-		for _, flag := range object.Spec.Kubelet.Flags {
-			if list, ok := strings.CutPrefix(flag, "--register-with-taints="); ok {
-				out = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '"' || r == '\'' })
-			}
+		if list, ok := lastTaintFlag(flags); ok {
+			out = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '"' || r == '\'' })
 		}
 	}
 	return out, nil
+}
+
+// lastTaintFlag is the value of the last flag for taints. The value may be an item of its own.
+func lastTaintFlag(flags []string) (value string, ok bool) {
+	const name = "--register-with-taints"
+	for i, flag := range flags {
+		word, rest, separate := strings.Cut(flag, " ")
+		switch list, joined := strings.CutPrefix(flag, name+"="); {
+		case joined:
+			value, ok = list, true
+		case separate && word == name:
+			value, ok = strings.TrimSpace(rest), true
+		case flag == name && i+1 < len(flags):
+			value, ok = flags[i+1], true
+		}
+	}
+	return value, ok
+}
+
+// flagsIn reads spec.kubelet.flags of a NodeConfig.
+func flagsIn(p part) ([]string, error) {
+	body, err := p.plain()
+	if err != nil {
+		return nil, err
+	}
+	var object any
+	if err := yaml.Unmarshal([]byte(body), &object); err != nil {
+		return nil, fmt.Errorf("it is not YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	for _, key := range []string{"spec", "kubelet", "flags"} {
+		fields, ok := object.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("an object is expected around %s", key)
+		}
+		if object, ok = fields[key]; !ok || object == nil {
+			return nil, nil
+		}
+	}
+	list, ok := object.([]any)
+	if !ok {
+		return nil, errors.New("spec.kubelet.flags must be a list of texts")
+	}
+	var flags []string
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			return nil, errors.New("spec.kubelet.flags must be a list of texts")
+		}
+		flags = append(flags, text)
+	}
+	return flags, nil
 }

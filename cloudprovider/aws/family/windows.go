@@ -2,6 +2,7 @@ package family
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -26,15 +27,44 @@ func powerShellData(n Node) (string, error) {
 	return b.String(), nil
 }
 
-// unwrapped takes the commands out of a powershell element, if they are in one.
+// Tags of the element, which EC2 reads in any case.
+var (
+	openingTag = regexp.MustCompile(`(?i)<powershell>`)
+	closingTag = regexp.MustCompile(`(?i)</powershell>`)
+)
+
+// unwrapped takes the commands out of the powershell elements, if they are in any. The commands of several are put
+// together in their order: what the class does to the machine is done before the node joins.
 func unwrapped(userData string) (commands, rest string) {
-	const opening, closing = "<powershell>", "</powershell>"
-	before, after, opened := strings.Cut(userData, opening)
-	if !opened {
+	if !openingTag.MatchString(userData) {
 		return strings.TrimRight(userData, "\r\n"), ""
 	}
-	inside, behind, _ := strings.Cut(after, closing)
-	return strings.Trim(inside, "\r\n"), strings.TrimSpace(strings.TrimSpace(before) + "\n" + strings.TrimSpace(behind))
+	var inside, outside []string
+	for left := userData; left != ""; {
+		at := openingTag.FindStringIndex(left)
+		if at == nil {
+			outside = append(outside, left)
+			break
+		}
+		outside, left = append(outside, left[:at[0]]), left[at[1]:]
+		if end := closingTag.FindStringIndex(left); end != nil {
+			inside, left = append(inside, left[:end[0]]), left[end[1]:]
+		} else {
+			inside, left = append(inside, left), ""
+		}
+	}
+	return joinedTexts(inside, "\r\n"), joinedTexts(outside, " \t\r\n")
+}
+
+// joinedTexts puts texts under each other, without what surrounds them.
+func joinedTexts(texts []string, around string) string {
+	var out []string
+	for _, text := range texts {
+		if text = strings.Trim(text, around); text != "" {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // startScript calls the bootstrap script.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -57,7 +58,7 @@ func Explain(doing string, err error) error {
 	if _, told := errors.AsType[*Error](err); told || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	e := &Error{Doing: doing, Call: call(err), cause: err}
+	e := &Error{Doing: doing, Call: Call(err), cause: err}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		e.Code, e.Message = api.ErrorCode(), oneLine(api.ErrorMessage())
 	} else {
@@ -65,7 +66,7 @@ func Explain(doing string, err error) error {
 	}
 	e.Fix = Fix(e.Code, e.Call)
 	switch {
-	case lacksCredentials(err):
+	case LacksCredentials(err):
 		e.Fix = "give the controller credentials: a role for its service account (IRSA or EKS Pod Identity), the instance's own role, or the AWS_* environment variables"
 		return &cloudprovider.UnauthorizedError{Cause: e}
 	case IsUnauthorized(err):
@@ -91,7 +92,7 @@ func Code(err error) string {
 // broke on the way. A caller has to look, or to ask again with the same token.
 func Lost(err error) bool {
 	// EC2 answers a lack of capacity with a status of 500, and that is an answer.
-	if err == nil || lacksCredentials(err) || IsThrottled(err) || strings.HasPrefix(Code(err), "Insufficient") {
+	if err == nil || LacksCredentials(err) || IsThrottled(err) || strings.HasPrefix(Code(err), "Insufficient") {
 		return false
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= 500 {
@@ -128,10 +129,12 @@ func IsUnauthorized(err error) bool {
 func IsThrottled(err error) bool {
 	switch Code(err) {
 	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-		"TooManyRequestsException", "EC2ThrottledException", "SlowDown", "ResourceCountLimitThrottled":
+		"TooManyRequestsException", "EC2ThrottledException", "SlowDown", "ResourceCountLimitThrottled", "BandwidthLimitExceeded",
+		"PriorRequestNotComplete", "ProvisionedThroughputExceededException":
 		return true
 	}
-	return false
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && response.HTTPStatusCode() == http.StatusTooManyRequests
 }
 
 func expired(code string) bool {
@@ -161,7 +164,11 @@ func serverCode(code string) bool {
 	return false
 }
 
-func lacksCredentials(err error) bool {
+// LacksCredentials reports whether the call was never made, because we have nobody to make it as.
+func LacksCredentials(err error) bool {
+	if err == nil {
+		return false
+	}
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return true
 	}
@@ -169,14 +176,24 @@ func lacksCredentials(err error) bool {
 	return !errors.As(err, &api) && strings.Contains(err.Error(), "get identity")
 }
 
-// call is the action that failed, in the words of an IAM policy.
-func call(err error) string {
-	op, ok := errors.AsType[*smithy.OperationError](err)
-	if !ok || op.OperationName == "" {
-		return ""
+// Call is the action that failed, in the words of an IAM policy; empty if it is not known. To make one call the SDK may
+// make another first, to take on a role: then that is the one that failed.
+func Call(err error) string {
+	name := ""
+	for {
+		op, ok := errors.AsType[*smithy.OperationError](err)
+		if !ok {
+			return name
+		}
+		if op.OperationName != "" {
+			name = Service(op.ServiceID) + ":" + op.OperationName
+		}
+		err = op.Err
 	}
-	return Service(op.ServiceID) + ":" + op.OperationName
 }
+
+// IsIdentity reports whether what failed was to become who we should be, and not the call that was to follow.
+func IsIdentity(err error) bool { return strings.HasPrefix(Call(err), "sts:") }
 
 // Service is how IAM policies name a service that the SDK knows under the id.
 func Service(id string) string {

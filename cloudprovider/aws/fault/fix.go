@@ -5,6 +5,8 @@ import "strings"
 // Fix is what a person can do about an error with AWS's code that the call got; empty if there is nothing to say.
 func Fix(code, call string) string {
 	switch {
+	case strings.HasPrefix(call, "sts:"):
+		return identity(code)
 	case code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
 		return "create the role that EC2 uses for spot instances, once per account: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 	case expired(code):
@@ -19,6 +21,19 @@ func Fix(code, call string) string {
 		return denied(call)
 	}
 	return byCode(code)
+}
+
+// identity is the advice on a role that the controller could not take on.
+func identity(code string) string {
+	switch {
+	case expired(code):
+		return "the token of the controller's service account is too old; check the clock of its node, and restart the pod if it was not given a new one"
+	case code == "InvalidIdentityToken" || code == "IDPCommunicationError" || code == "IDPRejectedClaim":
+		return "AWS does not accept the token of the controller's service account; create the IAM OIDC provider of this cluster in the account of the role, with the audience sts.amazonaws.com"
+	case unknownKey(code):
+		return "AWS does not know the access key with which the controller's role is taken on; check its credentials"
+	}
+	return "the trust policy of the controller's role must let its service account take it on: check there the OIDC provider, the namespace and the name, and on the service account the annotation eks.amazonaws.com/role-arn (with EKS Pod Identity, the association)"
 }
 
 func isDenial(code string) bool {
@@ -43,6 +58,8 @@ func byCode(code string) string {
 		return "the subnet is gone; check spec.subnetSelectorTerms of the EC2NodeClass and create or tag a subnet that it selects"
 	case "InsufficientFreeAddressesInSubnet", "InsufficientFreeAddresses":
 		return "the subnet has no free addresses; free some, or let spec.subnetSelectorTerms select another subnet in the zone"
+	case "InsufficientCidrBlocks":
+		return "the subnet has no free block of 16 addresses for spec.ipPrefixCount; reserve some for prefixes (aws ec2 create-subnet-cidr-reservation), or let spec.subnetSelectorTerms select another subnet in the zone"
 	case "InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed":
 		return "the AMI is gone or not shared with this account; check spec.amiSelectorTerms of the EC2NodeClass"
 	case "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound", "InvalidGroupId.Malformed", "InvalidSecurityGroup.NotFound":
@@ -57,6 +74,8 @@ func byCode(code string) string {
 		return "the account's quota is used up; ask for more in Service Quotas, Amazon EC2"
 	case "InvalidParameterValue", "InvalidParameterCombination", "ValidationError":
 		return "check the fields of the EC2NodeClass that the message names"
+	case "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist":
+		return "create the queue in this account and region, with rules of EventBridge that fill it, or correct --interruption-queue"
 	case "PendingVerification", "Blocked":
 		return "AWS has blocked the account or is verifying it; contact AWS Support"
 	}

@@ -128,12 +128,15 @@ func (b *build) fabrics() int64 {
 func (b *build) pods() (int64, error) {
 	count := int64(family.DefaultPods)
 	if b.family.Flags().ENILimitedPods {
-		count = b.addressedPods()
+		count = b.addressedPods(b.reservedENIs())
 	}
-	if most := b.kubelet.MaxPods; most != nil {
-		if most.Type != intstr.Int {
-			return 0, fmt.Errorf("spec.kubelet.maxPods is the expression %q; write a number", most.StrVal)
+	if most := b.kubelet.MaxPods; most != nil && most.Type == intstr.String {
+		given, err := b.computedPods(most.StrVal, count)
+		if err != nil {
+			return 0, err
 		}
+		count = given
+	} else if most != nil {
 		count = int64(most.IntVal)
 	}
 	if each := b.kubelet.PodsPerCore; each != nil && *each > 0 && b.family.Flags().PodsPerCore {
@@ -142,19 +145,53 @@ func (b *build) pods() (int64, error) {
 	return count, nil
 }
 
-// addressedPods is how many pods get an address of their own from the interfaces of the default network card: each keeps
-// one address for itself, and two pods use the host's.
-func (b *build) addressedPods() int64 {
+// computedPods is what the expression for maxPods gives; usual is what holds without one, and also if the expression has
+// no answer for this type.
+func (b *build) computedPods(text string, usual int64) (int64, error) {
+	if b.expressions == nil {
+		return 0, fmt.Errorf("spec.kubelet.maxPods is %q; write a number, or switch on the feature gate NodeClassCEL for expressions", text)
+	}
+	if err := b.expressions.program(text).err; err != nil {
+		return 0, fmt.Errorf("spec.kubelet.maxPods is no expression: %w", err)
+	}
+	n, err := b.expressions.number(text, b.inputs(usual))
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		return usual, nil
+	}
+	return int64(math.Ceil(n)), nil
+}
+
+// inputs are what expressions see; pods is how many the node runs as far as that is known.
+func (b *build) inputs(pods int64) inputs {
+	return inputs{
+		cores: b.cores(), memory: aws.ToInt64(b.info.MemoryInfo.SizeInMiB), enis: b.interfaces(),
+		addresses: int64(aws.ToInt32(b.info.NetworkInfo.Ipv4AddressesPerInterface)), pods: pods, name: b.name(),
+	}
+}
+
+// interfaces is how many network interfaces the default network card takes.
+func (b *build) interfaces() int64 {
 	n := b.info.NetworkInfo
-	usable := int64(aws.ToInt32(n.NetworkCards[aws.ToInt32(n.DefaultNetworkCardIndex)].MaximumNetworkInterfaces))
-	usable -= int64(b.settings.ReservedENIs)
+	return int64(aws.ToInt32(n.NetworkCards[aws.ToInt32(n.DefaultNetworkCardIndex)].MaximumNetworkInterfaces))
+}
+
+// reservedENIs is how many interfaces of the default network card have no addresses for pods.
+func (b *build) reservedENIs() int64 {
+	count := int64(b.settings.ReservedENIs)
 	for _, i := range b.class.Spec.NetworkInterfaces {
 		if i.NetworkCardIndex == 0 && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
-			usable--
+			count++
 		}
 	}
+	return count
+}
+
+// addressedPods is how many pods get an address of their own from the interfaces of the default network card, without
+// the reserved ones: each keeps one address for itself, and two pods use the host's.
+func (b *build) addressedPods(reserved int64) int64 {
+	usable := b.interfaces() - reserved
 	if usable <= 0 {
 		return 0
 	}
-	return usable*(int64(aws.ToInt32(n.Ipv4AddressesPerInterface))-1) + 2
+	return usable*(int64(aws.ToInt32(b.info.NetworkInfo.Ipv4AddressesPerInterface))-1) + 2
 }

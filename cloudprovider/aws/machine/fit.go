@@ -46,7 +46,7 @@ func (b *build) fits() bool {
 	if b.family.OS() == corev1.Windows && b.arch != v1.ArchitectureAmd64 {
 		return false
 	}
-	return b.virtualizes() && b.hasInterfaces()
+	return b.virtualizes() && b.hasInterfaces() && b.tunes()
 }
 
 // virtualizes: nested virtualization needs a processor that has it.
@@ -58,21 +58,37 @@ func (b *build) virtualizes() bool {
 	return slices.Contains(b.info.ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization)
 }
 
-// hasInterfaces: the network interfaces that the class asks for need cards with room for them, and those with an Elastic
-// Fabric Adapter a type that has one.
+// tunes: times of connection tracking and address prefixes need network interfaces of the Nitro system.
+func (b *build) tunes() bool {
+	prefixes := b.class.Spec.IPPrefixCount
+	if b.class.Spec.ConnectionTracking == nil && (prefixes == nil || *prefixes == 0) {
+		return true
+	}
+	return b.info.Hypervisor == ec2types.InstanceTypeHypervisorNitro || aws.ToBool(b.info.BareMetal)
+}
+
+// hasInterfaces: the network interfaces that the class asks for need cards with places for them, Elastic Network Adapters,
+// and those with an Elastic Fabric Adapter a type that has one. A card has as many places as interfaces, numbered from 0.
 func (b *build) hasInterfaces() bool {
 	n := b.info.NetworkInfo
-	onCard := map[int32]int32{}
+	if len(b.class.Spec.NetworkInterfaces) > 0 && n.EnaSupport == ec2types.EnaSupportUnsupported {
+		return false
+	}
+	onCard, lastPlace := map[int32]int32{}, map[int32]int32{}
 	fabric := int32(0)
 	for _, want := range b.class.Spec.NetworkInterfaces {
 		onCard[want.NetworkCardIndex]++
+		lastPlace[want.NetworkCardIndex] = max(lastPlace[want.NetworkCardIndex], want.DeviceIndex)
 		if want.InterfaceType == awsv1.InterfaceTypeEFAOnly {
 			fabric++
 		}
 	}
 	for index, count := range onCard {
 		i := slices.IndexFunc(n.NetworkCards, func(c ec2types.NetworkCardInfo) bool { return aws.ToInt32(c.NetworkCardIndex) == index })
-		if i < 0 || count > aws.ToInt32(n.NetworkCards[i].MaximumNetworkInterfaces) {
+		if i < 0 {
+			return false
+		}
+		if room := aws.ToInt32(n.NetworkCards[i].MaximumNetworkInterfaces); count > room || lastPlace[index] >= room {
 			return false
 		}
 	}

@@ -26,17 +26,21 @@ type Settings struct {
 	VMMemoryOverheadPercent float64
 	// ReservedENIs are network interfaces that are kept from pods.
 	ReservedENIs int
+	// Expressions lets maxPods, kubeReserved and systemReserved of a class be expressions over the instance type (the
+	// feature gate NodeClassCEL).
+	Expressions bool
 }
 
 // Shapes are the instance types as nodes. It is safe for concurrent use.
 type Shapes struct {
-	settings Settings
-	memory   *Memory
+	settings    Settings
+	memory      *Memory
+	expressions *expressions
 }
 
 // NewShapes makes shapes that count with what memory has learnt.
 func NewShapes(settings Settings, memory *Memory) *Shapes {
-	return &Shapes{settings: settings, memory: memory}
+	return &Shapes{settings: settings, memory: memory, expressions: &expressions{}}
 }
 
 // Revision changes when Shape would answer otherwise than before, because of nodes that were seen.
@@ -45,7 +49,7 @@ func (s *Shapes) Revision() uint64 { return s.memory.Revision() }
 // Shape is the type as a node of the class, without offerings; nil if the class can't use it. An error means that the
 // class itself can't be read, whatever the type.
 func (s *Shapes) Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error) {
-	b, err := newBuild(info, class, s.settings)
+	b, err := s.newBuild(info, class)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +70,14 @@ type build struct {
 	family   family.Family
 	settings Settings
 	kubelet  *awsv1.KubeletSettings
-	arch     string
-	learnt   int64 // bytes of memory that nodes of this kind were seen with; 0 if none was
+	// expressions is nil if they are not allowed.
+	expressions *expressions
+	arch        string
+	learnt      int64 // bytes of memory that nodes of this kind were seen with; 0 if none was
 }
 
 // newBuild is nil if the class can't use the type.
-func newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, settings Settings) (*build, error) {
+func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*build, error) {
 	arch, ok := architecture(info)
 	if !ok || !complete(info) {
 		return nil, nil
@@ -80,7 +86,10 @@ func newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, settin
 	if err != nil {
 		return nil, fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
 	}
-	b := &build{info: info, class: class, family: family.Of(class), settings: settings, kubelet: kubelet, arch: arch}
+	b := &build{info: info, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
+	if s.settings.Expressions {
+		b.expressions = s.expressions
+	}
 	if !b.fits() {
 		return nil, nil
 	}

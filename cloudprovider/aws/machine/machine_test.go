@@ -212,6 +212,63 @@ func TestReservedInterfaces(t *testing.T) {
 	}
 }
 
+// The images keep 11 MiB for each pod that all interfaces of the type could carry, whatever is reserved.
+func TestReservedInterfacesKeepMemory(t *testing.T) {
+	adapter := classOf(awsv1.AMIFamilyAL2023)
+	adapter.Spec.NetworkInterfaces = interfaces(
+		awsv1.NetworkInterface{InterfaceType: awsv1.InterfaceTypeInterface},
+		awsv1.NetworkInterface{DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly})
+	for _, test := range []struct {
+		name  string
+		class *awsv1.EC2NodeClass
+	}{{"m5.large", classOf(awsv1.AMIFamilyAL2023)}, {"c5.24xlarge", classOf(awsv1.AMIFamilyAL2023)}, {"p4d.24xlarge", adapter}} {
+		want := shape(t, shapes(), test.name, classOf(awsv1.AMIFamilyAL2023)).Overhead.Memory()
+		for reserved := range 3 {
+			s := settings()
+			s.ReservedENIs = reserved
+			got := shape(t, machine.NewShapes(s, machine.NewMemory(time.Now)), test.name, test.class).Overhead.Memory()
+			if got.Cmp(*want) != 0 {
+				t.Errorf("%s with %d interfaces reserved keeps %s, want %s", test.name, reserved, got, want)
+			}
+		}
+	}
+}
+
+// Only the Nitro system can tune its interfaces.
+func TestNitroOnly(t *testing.T) {
+	tracking, prefixes := classOf(awsv1.AMIFamilyAL2023), classOf(awsv1.AMIFamilyAL2023)
+	tracking.Spec.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: aws.Int32(30)}
+	prefixes.Spec.IPPrefixCount = aws.Int32(1)
+	for _, class := range []*awsv1.EC2NodeClass{tracking, prefixes} {
+		for name, want := range map[string]bool{"t2.small": false, "m5.large": true, "m5.metal": true} {
+			if it := shape(t, shapes(), name, class); (it != nil) != want {
+				t.Errorf("%s is offered: %v", name, it != nil)
+			}
+		}
+	}
+	if shape(t, shapes(), "t2.small", classOf(awsv1.AMIFamilyAL2023)) == nil {
+		t.Error("t2.small is not offered though nothing is tuned")
+	}
+}
+
+func TestPlacesOnACard(t *testing.T) {
+	class := classOf(awsv1.AMIFamilyAL2023)
+	for device, want := range map[int32]bool{1: true, 2: true, 3: false, 7: false} {
+		class.Spec.NetworkInterfaces = interfaces(
+			awsv1.NetworkInterface{InterfaceType: awsv1.InterfaceTypeInterface},
+			awsv1.NetworkInterface{DeviceIndex: device, InterfaceType: awsv1.InterfaceTypeInterface})
+		if it := shape(t, shapes(), "m5.large", class); (it != nil) != want {
+			t.Errorf("m5.large, which has three places, is offered for the place %d: %v", device, it != nil)
+		}
+	}
+	info := infoOf(t, "m5.large")
+	info.NetworkInfo.EnaSupport = ec2types.EnaSupportUnsupported
+	class.Spec.NetworkInterfaces = class.Spec.NetworkInterfaces[:1]
+	if it, err := shapes().Shape(info, class); it != nil || err != nil {
+		t.Errorf("a type without ENA is offered (%v)", err)
+	}
+}
+
 func interfaces(list ...awsv1.NetworkInterface) []*awsv1.NetworkInterface {
 	var out []*awsv1.NetworkInterface
 	for i := range list {

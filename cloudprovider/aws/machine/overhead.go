@@ -2,24 +2,28 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 )
 
 // overhead is what pods don't get of the capacity: what is kept for the kubelet, for the system, and what must stay free
 // lest the kubelet evict pods.
 func (b *build) overhead(capacity corev1.ResourceList, pods int64) (corev1.ResourceList, error) {
-	kubelet := b.kubeReserved(pods)
-	if err := override(kubelet, b.kubelet.KubeReserved, "kubeReserved"); err != nil {
-		return nil, err
-	}
-	system := corev1.ResourceList{}
-	if err := override(system, b.kubelet.SystemReserved, "systemReserved"); err != nil {
-		return nil, err
+	kubelet, system := b.kubeReserved(pods), corev1.ResourceList{}
+	for field, list := range map[string]corev1.ResourceList{kubeReserved: kubelet, systemReserved: system} {
+		given, err := b.given(field, pods)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(list, given)
 	}
 	eviction, err := b.evictionThreshold(capacity)
 	if err != nil {
@@ -37,10 +41,11 @@ func (b *build) overhead(capacity corev1.ResourceList, pods int64) (corev1.Resou
 }
 
 // kubeReserved is what EKS's images keep for the kubelet and the container runtime by themselves: 255 MiB and 11 MiB for
-// each pod, a part of the cores, and 1 GiB of disk.
+// each pod, a part of the cores, and 1 GiB of disk. They count the pods of all interfaces of the type: they know nothing of
+// interfaces that are kept from pods.
 func (b *build) kubeReserved(pods int64) corev1.ResourceList {
 	if b.family.Flags().ENILimitedMemory {
-		pods = b.addressedPods()
+		pods = b.addressedPods(0)
 	}
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewMilliQuantity(reservedMilliCPU(b.cores()), resource.DecimalSI),
@@ -59,16 +64,86 @@ func reservedMilliCPU(cores int64) int64 {
 	return (600*first + 100*second + 50*nextTwo + 25*rest) / 10
 }
 
-// override replaces amounts by those that the class gives.
-func override(list corev1.ResourceList, given map[string]string, field string) error {
-	for name, text := range given {
-		q, err := resource.ParseQuantity(text)
-		if err != nil {
-			return fmt.Errorf("spec.kubelet.%s[%s] is %q; write a quantity such as 100m or 1Gi", field, name, text)
-		}
-		list[corev1.ResourceName(name)] = q
+// Settings of the kubelet that keep something from pods.
+const (
+	kubeReserved   = "kubeReserved"
+	systemReserved = "systemReserved"
+)
+
+// given are the amounts that the class gives for the setting. One whose expression has no answer for this type is not
+// among them.
+func (b *build) given(field string, pods int64) (corev1.ResourceList, error) {
+	texts := b.kubelet.KubeReserved
+	if field == systemReserved {
+		texts = b.kubelet.SystemReserved
 	}
-	return nil
+	out := corev1.ResourceList{}
+	for key, text := range texts {
+		name := corev1.ResourceName(key)
+		q, err := resource.ParseQuantity(text)
+		if err == nil {
+			out[name] = q
+			continue
+		}
+		if b.expressions == nil {
+			return nil, fmt.Errorf("spec.kubelet.%s[%s] is %q; write a quantity such as 100m or 1Gi, or switch on the feature gate NodeClassCEL for expressions", field, key, text)
+		}
+		if err := b.expressions.program(text).err; err != nil {
+			return nil, fmt.Errorf("spec.kubelet.%s[%s] is neither a quantity nor an expression: %w", field, key, err)
+		}
+		if n, err := b.expressions.number(text, b.inputs(pods)); err == nil {
+			if q, err := amount(name, n); err == nil {
+				out[name] = q
+			}
+		}
+	}
+	return out, nil
+}
+
+// Kept is what a class keeps for the kubelet and the system on nodes of one type, with its expressions computed. Each is
+// nil if the class has no expression there: what it says can then be handed over as it is.
+type Kept struct{ KubeReserved, SystemReserved map[string]string }
+
+// Kept computes the expressions of a class for a type.
+func (s *Shapes) Kept(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (Kept, error) {
+	if !s.settings.Expressions {
+		return Kept{}, nil
+	}
+	b, err := s.newBuild(info, class)
+	if err != nil || b == nil {
+		return Kept{}, err
+	}
+	pods, err := b.pods()
+	if err != nil {
+		return Kept{}, fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
+	}
+	var out Kept
+	if out.KubeReserved, err = b.computed(kubeReserved, b.kubelet.KubeReserved, pods); err == nil {
+		out.SystemReserved, err = b.computed(systemReserved, b.kubelet.SystemReserved, pods)
+	}
+	return out, err
+}
+
+// computed writes the amounts of a setting that has expressions.
+func (b *build) computed(field string, texts map[string]string, pods int64) (map[string]string, error) {
+	plain := true
+	for _, text := range texts {
+		if _, err := resource.ParseQuantity(text); err != nil {
+			plain = false
+		}
+	}
+	if plain {
+		return nil, nil
+	}
+	list, err := b.given(field, pods)
+	if err != nil {
+		return nil, fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
+	}
+	out := map[string]string{}
+	for name, q := range list {
+		out[string(name)] = q.String()
+	}
+	return out, nil
 }
 
 const (

@@ -113,15 +113,15 @@ func reservation(r *ec2types.CapacityReservation, read time.Time) (Reservation, 
 	return out, known && (r.State == "" || r.State == ec2types.CapacityReservationStateActive)
 }
 
-// reservationQueries turns terms, of which any may match, into questions. EC2 has no filter for the id of a reservation,
-// so ids are named, each in a question of its own: one that is gone would fail the question for all.
+// reservationQueries turns terms, of which any may match, into as few questions as possible. EC2 has no filter for the id
+// of a reservation, so ids are named.
 func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []*ec2.DescribeCapacityReservationsInput {
 	active := filter("state", string(ec2types.CapacityReservationStateActive))
 	var queries []*ec2.DescribeCapacityReservationsInput
+	var ids []string
 	for _, t := range terms {
 		if t.ID != "" {
-			queries = append(queries, &ec2.DescribeCapacityReservationsInput{
-				CapacityReservationIds: []string{t.ID}, Filters: []ec2types.Filter{active}})
+			ids = append(ids, t.ID)
 			continue
 		}
 		filters := append([]ec2types.Filter{active}, tagFilters(t.Tags)...)
@@ -133,15 +133,19 @@ func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []*ec2.De
 		}
 		queries = append(queries, &ec2.DescribeCapacityReservationsInput{Filters: filters, MaxResults: new(int32(pageSize))})
 	}
+	if len(ids) > 0 {
+		queries = append(queries, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids, Filters: []ec2types.Filter{active}})
+	}
 	return queries
 }
 
+// describeReservations asks EC2. An id that is gone fails the question for all, so then each is asked for by itself.
 func (f *Finder) describeReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput) ([]ec2types.CapacityReservation, error) {
 	var out []ec2types.CapacityReservation
 	for {
 		page, err := f.api.DescribeCapacityReservations(ctx, in)
-		if len(in.CapacityReservationIds) > 0 && fault.IsNotFound(err) {
-			return nil, nil
+		if ids := in.CapacityReservationIds; fault.IsNotFound(err) && len(ids) > 0 {
+			return f.reservationsOneByOne(ctx, ids, in.Filters)
 		}
 		if err != nil {
 			return nil, err
@@ -152,4 +156,19 @@ func (f *Finder) describeReservations(ctx context.Context, in *ec2.DescribeCapac
 		}
 		in.NextToken = page.NextToken
 	}
+}
+
+func (f *Finder) reservationsOneByOne(ctx context.Context, ids []string, filters []ec2types.Filter) ([]ec2types.CapacityReservation, error) {
+	if len(ids) == 1 {
+		return nil, nil
+	}
+	var out []ec2types.CapacityReservation
+	for _, id := range ids {
+		some, err := f.describeReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}, Filters: filters})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
 }

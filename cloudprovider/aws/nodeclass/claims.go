@@ -94,7 +94,7 @@ func annotate(ctx context.Context, api client.Writer, object client.Object, want
 		return fmt.Errorf("writing annotations of %s: %w", object.GetName(), err)
 	}
 	if err := api.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("writing the hash of %s: %w", object.GetName(), err)
+		return fmt.Errorf("writing annotations of %s: %w", object.GetName(), err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,30 +63,43 @@ func (c *Collector) Collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gone, err := c.profiles.Collect(ctx, inUse(classes.Items, claims))
+	return errors.Join(c.collectProfiles(ctx, classes.Items, claims), c.collectTemplates(ctx, classes.Items))
+}
+
+// collectProfiles does nothing where profiles are not made: IAM may be out of reach there, and not allowed.
+func (c *Collector) collectProfiles(ctx context.Context, classes []awsv1.EC2NodeClass, claims []*unstructured.Unstructured) error {
+	if !slices.ContainsFunc(classes, func(class awsv1.EC2NodeClass) bool { return c.Profiles.Managed(&class) }) {
+		return nil
+	}
+	gone, err := c.profiles.Collect(ctx, inUse(classes, claims))
 	if len(gone) > 0 {
 		log.FromContext(ctx).Info("removed instance profiles that nothing uses", "profiles", gone)
 	}
-	return errors.Join(err, c.collectTemplates(ctx, classes.Items))
+	return err
 }
 
 // inUse tells whether a class or a node needs a profile. A NodeClaim that does not say which one its instance has, since
-// it was made before that was noted, needs all of its class.
+// it was made before that was noted, needs all of its class, and all that belong to no class if its own is gone.
 func inUse(classes []awsv1.EC2NodeClass, claims []*unstructured.Unstructured) func(profile.Profile) bool {
 	names, wholeClasses := map[string]bool{}, map[string]bool{}
-	uids := map[string]string{}
+	uids, known := map[string]string{}, map[string]bool{}
+	homeless := false
 	for i := range classes {
 		names[classes[i].Status.InstanceProfile] = true
 		uids[classes[i].Name] = string(classes[i].UID)
+		known[string(classes[i].UID)] = true
 	}
 	for _, claim := range claims {
 		if name := claim.GetAnnotations()[awsv1.InstanceProfileAnnotationKey]; name != "" {
 			names[name] = true
 		} else if class, ok := className(claim); ok {
 			wholeClasses[uids[class]] = true
+			homeless = homeless || uids[class] == ""
 		}
 	}
-	return func(p profile.Profile) bool { return names[p.Name] || wholeClasses[p.ClassUID] }
+	return func(p profile.Profile) bool {
+		return names[p.Name] || wholeClasses[p.ClassUID] || homeless && !known[p.ClassUID]
+	}
 }
 
 func (c *Collector) collectTemplates(ctx context.Context, classes []awsv1.EC2NodeClass) error {

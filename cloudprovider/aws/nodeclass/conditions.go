@@ -29,13 +29,19 @@ const (
 	ReasonInvalidKubeletConfiguration = "InvalidKubeletConfiguration"
 	ReasonUserDataTooLarge            = "UserDataTooLarge"
 	ReasonInvalidLaunch               = "InvalidLaunch"
+	ReasonDryRunDisabled              = "DryRunDisabled"
 	ReasonUnhealthyDependents         = "UnhealthyDependents"
 	ReasonReconcilingDependents       = "ReconcilingDependents"
-	// ReasonAWSUnreachable is for calls that AWS has not answered.
-	ReasonAWSUnreachable = "AWSUnreachable"
+	// ReasonAWSUnreachable is for calls that AWS has not answered, ReasonNoCredentials for those that could not be made,
+	// and ReasonClusterUnreachable for what the cluster itself did not tell.
+	ReasonAWSUnreachable     = "AWSUnreachable"
+	ReasonNoCredentials      = "NoCredentials"
+	ReasonClusterUnreachable = "ClusterUnreachable"
 
 	// EventWaitingOnNodeClaims tells why a class that was deleted is still there.
 	EventWaitingOnNodeClaims = "WaitingOnNodeClaimTermination"
+	// EventInstanceProfileLeft tells of a profile that a class leaves behind.
+	EventInstanceProfileLeft = "InstanceProfileLeft"
 )
 
 // verdict is what a step found out.
@@ -65,8 +71,15 @@ func failed(err error) verdict {
 	if !denied && (cloudprovider.IsThrottled(err) || fault.IsThrottled(err) || fault.Lost(err) || errors.Is(err, context.Canceled)) {
 		v.status, v.passing = metav1.ConditionUnknown, true
 	}
-	if v.reason == "" {
+	_, calledAWS := errors.AsType[*fault.Error](err)
+	switch {
+	case v.reason != "":
+	case fault.LacksCredentials(err):
+		v.reason = ReasonNoCredentials
+	case calledAWS:
 		v.reason = ReasonAWSUnreachable
+	default:
+		v.reason = ReasonClusterUnreachable
 	}
 	return v
 }
@@ -158,6 +171,7 @@ func ready(class *awsv1.EC2NodeClass) bool {
 func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 	for _, c := range class.Status.Conditions {
 		was := meta.FindStatusCondition(before.Status.Conditions, c.Type)
+		r.Metrics.moved(was, c)
 		same := was != nil && was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message
 		switch {
 		case same || c.Reason == ReasonDependenciesNotReady:
@@ -173,9 +187,9 @@ func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 }
 
 func transition(was, is *metav1.Condition) string {
-	text := fmt.Sprintf("Status condition transitioned, Type: %s, Status: %s -> %s, Reason: %s", is.Type, was.Status, is.Status, is.Reason)
+	text := fmt.Sprintf("%s is %s now, it was %s (%s)", is.Type, is.Status, was.Status, is.Reason)
 	if is.Message != "" {
-		text += ", Message: " + is.Message
+		text += ": " + is.Message
 	}
 	return text
 }

@@ -78,6 +78,12 @@ func (r *Reconciler) findPlacementGroup(ctx context.Context, class *awsv1.EC2Nod
 }
 
 func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass) verdict {
+	if r.Profiles.Replaces(class) {
+		// Its status will no longer show that there are profiles to remove.
+		if err := r.note(ctx, class, profile.MadeAnnotationKey); err != nil {
+			return failed(err)
+		}
+	}
 	name, err := r.Profiles.Ensure(ctx, class)
 	if missing, ok := errors.AsType[*profile.NoRoleError](err); ok {
 		return verdict{status: no("", "").status, reason: ReasonRoleNotFound, message: missing.Error(), trouble: err}
@@ -87,4 +93,9 @@ func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass)
 	}
 	class.Status.InstanceProfile = name
 	return yes()
+}
+
+// note puts an annotation on the class in the API, without a change to what this look has found so far.
+func (r *Reconciler) note(ctx context.Context, class *awsv1.EC2NodeClass, key string) error {
+	return annotate(ctx, r.Client, class.DeepCopy(), map[string]string{key: "true"})
 }

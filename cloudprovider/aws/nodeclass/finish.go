@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 )
 
 // finish lets a class go that was deleted: once no NodeClaim refers to it, and what was made for it in AWS is gone.
@@ -29,7 +31,7 @@ func (r *Reconciler) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctr
 		for _, c := range claims {
 			names = append(names, c.GetName())
 		}
-		r.sayNow(class, corev1.EventTypeNormal, EventWaitingOnNodeClaims, "Waiting on NodeClaim termination for "+few(names))
+		r.sayNow(class, corev1.EventTypeNormal, EventWaitingOnNodeClaims, "It stays until its NodeClaims are gone: "+few(names))
 		return ctrl.Result{RequeueAfter: later}, nil
 	}
 	if err := r.clear(ctx, class); err != nil {
@@ -42,6 +44,7 @@ func (r *Reconciler) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctr
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("removing the finalizer of EC2NodeClass %s: %w", class.Name, err)
 	}
+	r.Metrics.left(before)
 	r.rehearsed.forget(class.UID)
 	r.said.Delete(class.UID)
 	return ctrl.Result{}, nil
@@ -59,7 +62,10 @@ func (r *Reconciler) sayNow(class *awsv1.EC2NodeClass, kind, reason, text string
 
 // clear removes what was made for the class in AWS.
 func (r *Reconciler) clear(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	if err := r.Profiles.DeleteAll(ctx, class); err != nil {
+	err := r.Profiles.DeleteAll(ctx, class)
+	if left, ok := errors.AsType[*profile.LeftError](err); ok {
+		r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventInstanceProfileLeft, "Finish", "%s", left.Error())
+	} else if err != nil {
 		return err
 	}
 	return deleteTemplates(ctx, r.Templates, r.Cluster, class.Name)
@@ -74,5 +80,5 @@ func few(names []string) string {
 	if len(names) <= fewNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d other(s)", strings.Join(names[:fewNames], ", "), len(names)-fewNames)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:fewNames], ", "), len(names)-fewNames)
 }

@@ -8,12 +8,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 )
 
 func (w *world) claimAnnotations(name string) map[string]string {
@@ -67,7 +71,7 @@ func (w *world) template(name, class string) {
 	_, err := w.ec2.CreateLaunchTemplate(w.t.Context(), &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: new(awsv1.LaunchTemplatePrefix + name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{
-			{Key: new("karpenter.k8s.aws/cluster"), Value: new("lab")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: &class}}}}})
+			{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: &class}}}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -100,7 +104,7 @@ func TestClassWaitsForItsNodeClaims(t *testing.T) {
 			t.Fatalf("the class is gone, or %v", err)
 		}
 	}
-	want := "Normal WaitingOnNodeClaimTermination Waiting on NodeClaim termination for claim-0, claim-1, claim-2, claim-3, claim-4 and 2 other(s)"
+	want := "Normal WaitingOnNodeClaimTermination It stays until its NodeClaims are gone: claim-0, claim-1, claim-2, claim-3, claim-4 and 2 more"
 	if lines := w.events.take(); !slices.Equal(lines, []string{want}) {
 		t.Errorf("events %q, want %q once", lines, want)
 	}
@@ -192,5 +196,104 @@ func TestCollectorSparesUnnotedNodes(t *testing.T) {
 	}
 	if got := len(w.IAM.Profiles()); got != 2 {
 		t.Errorf("%d profiles, want both", got)
+	}
+}
+
+// A class whose profile was given by name goes where IAM can't be reached, and nobody looks there for leftovers.
+func TestNamedProfileClassGoesWithoutIAM(t *testing.T) {
+	class := newClass()
+	class.Spec.Role, class.Spec.InstanceProfile = "", new("mine")
+	w := newWorld(t, account.Options{}, class)
+	w.options.Rehearser = nil
+	w.keeper = nodeclass.New(w.options)
+	w.Faults.Add(faults.Fault{Service: "iam", Code: "ServiceUnavailable", Status: 503})
+	class = w.ready()
+	if err := nodeclass.NewCollector(w.options).Collect(t.Context()); err != nil {
+		t.Errorf("collecting: %v", err)
+	}
+	if err := w.kube.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if class, _, err := w.look(); err != nil || class.Name != "" {
+		t.Errorf("the class is still there (%v)", err)
+	}
+}
+
+// A class that goes over from a role to a named profile leaves none behind.
+func TestProfilesOfARoleFromBeforeAreRemoved(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	w.ready()
+	w.options.Rehearser = nil
+	w.keeper = nodeclass.New(w.options)
+	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", new("mine") })
+	class := w.ready()
+	if class.Annotations[profile.MadeAnnotationKey] == "" {
+		t.Error("the class does not say that profiles were made for it")
+	}
+	if err := w.kube.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if class, _, err := w.look(); err != nil || class.Name != "" || len(w.IAM.Profiles()) != 0 {
+		t.Errorf("the class is %q, %d profiles are left (%v)", class.Name, len(w.IAM.Profiles()), err)
+	}
+}
+
+// A profile that can't be removed is told of and does not hold up the class.
+func TestProfileOutOfReach(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	class := w.ready()
+	name := "old"
+	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Tags: []iamtypes.Tag{
+		{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: new("default")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.options.Profiles.DeleteAll(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	class.Status.InstanceProfile = name
+	if err := w.kube.Status().Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.kube.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	w.Faults.Deny("iam:DeleteInstanceProfile")
+	if class, _, err := w.look(); err != nil || class.Name != "" {
+		t.Errorf("the class is still there (%v)", err)
+	}
+	if lines := w.events.take(); !has(lines, "Warning InstanceProfileLeft", "old", "AccessDenied") {
+		t.Errorf("events %q", lines)
+	}
+}
+
+// A node whose class is gone, and that does not say which profile it has, may have any that is nobody's.
+func TestCollectorSparesNodesWithoutAClass(t *testing.T) {
+	orphan := claim("orphan", nil, false)
+	orphan.Spec.NodeClassRef.Name = "gone"
+	w := newWorld(t, account.Options{}, newClass(), orphan)
+	w.ready()
+	name, path := "theirs", "/karpenter/"+w.World.Region()+"/lab/uid-gone/"
+	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}); err != nil {
+		t.Fatal(err)
+	}
+	c := nodeclass.NewCollector(w.options)
+	collect := func() int {
+		t.Helper()
+		for range 3 {
+			if err := c.Collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.clock.pass(2 * time.Hour)
+		}
+		return len(w.IAM.Profiles())
+	}
+	if got := collect(); got != 2 {
+		t.Errorf("%d profiles, want that of the node too", got)
+	}
+	if err := w.kube.Delete(t.Context(), orphan); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(); got != 1 {
+		t.Errorf("%d profiles, want that of the class only", got)
 	}
 }

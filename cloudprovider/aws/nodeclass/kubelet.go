@@ -10,18 +10,28 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 )
 
 // kubeletProblems lists what is wrong with spec.kubelet. The API server takes anything there, and a kubelet that is told
-// something wrong does not start, or passes over it in silence, so this is the place to hear of it.
-func kubeletProblems(class *awsv1.EC2NodeClass) []string {
+// something wrong does not start, or passes over it in silence, so this is the place to hear of it. expressions says
+// whether values may be computed from the instance type.
+func kubeletProblems(class *awsv1.EC2NodeClass, expressions bool) []string {
 	settings := class.Spec.Kubelet
 	var out []string
 	known := kubeletFields()
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if want, ok := family.KubeletIdentity()[name]; ok {
+			var have string
+			if err := json.Unmarshal(settings[name].Raw, &have); err != nil || have != want {
+				out = append(out, fmt.Sprintf("spec.kubelet.%s must be %s, or be left out", name, want))
+			}
+			continue
+		}
 		if name == "registerWithTaints" {
 			out = append(out, "spec.kubelet.registerWithTaints can't be set: nodes get the taints of their NodePool; put them there")
 			continue
@@ -43,11 +53,34 @@ func kubeletProblems(class *awsv1.EC2NodeClass) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	out = append(numberProblems(k), reservedProblems(k)...)
+	out = append(numberProblems(k), maxPodsProblems(k, expressions)...)
+	out = append(out, reservedProblems(k, expressions)...)
 	for _, name := range family.Of(class).Unsupported(settings) {
 		out = append(out, fmt.Sprintf("spec.kubelet.%s can't be handed to nodes of the AMI family %s; remove it, or use AL2023", name, class.AMIFamily()))
 	}
 	return out
+}
+
+// gate is how expressions are switched on.
+const gate = "the feature gate NodeClassCEL (--aws-feature-gates NodeClassCEL=true)"
+
+// maxPodsProblems checks a number, or an expression that gives one.
+func maxPodsProblems(k *awsv1.KubeletSettings, expressions bool) []string {
+	most := k.MaxPods
+	switch {
+	case most == nil:
+		return nil
+	case most.Type == intstr.Int && most.IntVal < 0:
+		return []string{fmt.Sprintf("spec.kubelet.maxPods is %d; write 0 or more", most.IntVal)}
+	case most.Type == intstr.Int:
+		return nil
+	case !expressions:
+		return []string{fmt.Sprintf("spec.kubelet.maxPods is the text %q; write a number, or switch expressions on with %s", most.StrVal, gate)}
+	}
+	if err := machine.CheckExpression(most.StrVal); err != nil {
+		return []string{fmt.Sprintf("spec.kubelet.maxPods is %q: %s; write a number, or an expression such as min(max_pods, vcpus * 8)", most.StrVal, err)}
+	}
+	return nil
 }
 
 // expression tells whether a value is an expression over the instance type, which gets a problem of its own.
@@ -58,11 +91,6 @@ func expression(name string, raw []byte) bool {
 
 func numberProblems(k *awsv1.KubeletSettings) []string {
 	var out []string
-	if k.MaxPods != nil && k.MaxPods.StrVal != "" {
-		out = append(out, fmt.Sprintf("spec.kubelet.maxPods is the expression %q, which needs the feature gate NodeClassCEL; write a number", k.MaxPods.StrVal))
-	} else if k.MaxPods != nil && k.MaxPods.IntVal < 0 {
-		out = append(out, fmt.Sprintf("spec.kubelet.maxPods is %d; write 0 or more", k.MaxPods.IntVal))
-	}
 	for name, value := range map[string]*int32{"podsPerCore": k.PodsPerCore, "evictionMaxPodGracePeriod": k.EvictionMaxPodGracePeriod} {
 		if value != nil && *value < 0 {
 			out = append(out, fmt.Sprintf("spec.kubelet.%s is %d; write 0 or more", name, *value))
@@ -83,7 +111,7 @@ func numberProblems(k *awsv1.KubeletSettings) []string {
 }
 
 // reservedProblems checks what is kept for the system. The kubelet would pass over a resource that it does not know.
-func reservedProblems(k *awsv1.KubeletSettings) []string {
+func reservedProblems(k *awsv1.KubeletSettings, expressions bool) []string {
 	var out []string
 	for _, field := range []struct {
 		name   string
@@ -94,12 +122,30 @@ func reservedProblems(k *awsv1.KubeletSettings) []string {
 				out = append(out, fmt.Sprintf("spec.kubelet.%s: %s can't be reserved; use cpu, memory, ephemeral-storage or pid", field.name, key))
 				continue
 			}
-			if q, err := resource.ParseQuantity(field.values[key]); err != nil || q.Sign() < 0 {
-				out = append(out, fmt.Sprintf("spec.kubelet.%s.%s is %q; write a quantity of 0 or more, such as 100m or 1Gi (an expression needs the feature gate NodeClassCEL)", field.name, key, field.values[key]))
+			if problem := reservedProblem(field.values[key], expressions); problem != "" {
+				out = append(out, fmt.Sprintf("spec.kubelet.%s.%s is %q; %s", field.name, key, field.values[key], problem))
 			}
 		}
 	}
 	return out
+}
+
+// reservedProblem says what is wrong with an amount; empty if nothing is.
+func reservedProblem(value string, expressions bool) string {
+	const quantity = "write a quantity of 0 or more, such as 100m or 1Gi"
+	q, err := resource.ParseQuantity(value)
+	switch {
+	case err == nil && q.Sign() >= 0:
+		return ""
+	case err == nil:
+		return quantity
+	case !expressions:
+		return quantity + ", or switch expressions on with " + gate
+	}
+	if err := machine.CheckExpression(value); err != nil {
+		return fmt.Sprintf("%s, or an expression such as max(60, vcpus * 30): %s", quantity, err)
+	}
+	return ""
 }
 
 // evictionProblems checks the four maps of eviction signals, and that soft thresholds and grace periods go together.

@@ -11,7 +11,8 @@ type shape string
 
 const (
 	aSwitch   shape = "true or false"
-	aNumber   shape = "a whole number"
+	aNumber   shape = "a whole number of up to 2147483647"
+	aLong     shape = "a whole number"
 	aFraction shape = "a number"
 	aText     shape = "a text"
 	aDuration shape = "a duration, such as 1m30s"
@@ -29,6 +30,8 @@ func (s shape) check(raw []byte) string {
 	case aSwitch:
 		err = json.Unmarshal(raw, new(bool))
 	case aNumber:
+		err = json.Unmarshal(raw, new(int32))
+	case aLong:
 		err = json.Unmarshal(raw, new(int64))
 	case aFraction:
 		err = json.Unmarshal(raw, new(float64))
@@ -67,8 +70,9 @@ func kubeletFields() map[string]shape {
 			singleProcessOOMKill`,
 		aNumber: `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod healthzPort
 			imageGCHighThresholdPercent imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIBurst kubeAPIQPS
-			maxOpenFiles maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj podPidsLimit
+			maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj
 			podsPerCore port readOnlyPort registryBurst registryPullQPS`,
+		aLong:     `maxOpenFiles podPidsLimit`,
 		aFraction: `memoryThrottlingFactor`,
 		aText: `address cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxSize
 			containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress

@@ -66,6 +66,8 @@ type Options struct {
 	Profiles  *profile.Keeper
 	Templates TemplatesAPI
 	Events    Recorder
+	// Metrics may be nil.
+	Metrics *Metrics
 	// Rehearser says which calls a launch makes. Nil means that launches are not rehearsed (disable-dry-run).
 	Rehearser Rehearser
 	// CABundle is the certificate that nodes are told to trust, as it stands in their user data. It goes into the hash.
@@ -74,6 +76,8 @@ type Options struct {
 	Cluster string
 	// ReservedCapacity says whether capacity reservations are used at all (the feature gate of that name).
 	ReservedCapacity bool
+	// Expressions says whether settings of the kubelet may be expressions (the feature gate NodeClassCEL).
+	Expressions bool
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -142,15 +146,17 @@ func (r *Reconciler) keep(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.
 	if err := r.hold(ctx, class); err != nil {
 		return ctrl.Result{}, err
 	}
+	// The hash comes first: launches wait for a look at the class as it is, and must not be older than its annotation.
+	unstamped := r.stamp(ctx, class)
 	before := class.DeepCopy()
 	trouble := r.look(ctx, class)
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
 		if err := r.Client.Status().Patch(ctx, class, client.MergeFrom(before)); err != nil {
-			return ctrl.Result{}, errors.Join(trouble, fmt.Errorf("writing the status of EC2NodeClass %s: %w", class.Name, err))
+			return ctrl.Result{}, errors.Join(trouble, unstamped, fmt.Errorf("writing the status of EC2NodeClass %s: %w", class.Name, err))
 		}
 		r.tell(before, class)
 	}
-	if err := errors.Join(trouble, r.stamp(ctx, class)); err != nil {
+	if err := errors.Join(trouble, unstamped); err != nil {
 		return ctrl.Result{}, err
 	}
 	if !ready(class) {

@@ -3,12 +3,15 @@ package nodeclass_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -264,8 +267,87 @@ func TestNoRehearsal(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	w.options.Rehearser = nil
 	w.keeper = nodeclass.New(w.options)
-	if w.ready(); w.Calls("ec2:RunInstances") != 0 {
-		t.Error("a launch was rehearsed")
+	class := w.ready()
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); w.Calls("ec2:RunInstances") != 0 || c.Reason != "DryRunDisabled" {
+		t.Errorf("a launch was rehearsed, or %+v", c)
+	}
+}
+
+// What the class has to do with trouble that is not AWS's is nothing, and who has no credentials is told so.
+func TestReasonsOfTrouble(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	w.rehearse = func() ([]nodeclass.Call, error) {
+		return nil, &nodeclass.PassingError{Cause: errors.New("listing NodePools: the server is away")}
+	}
+	class, _, _ := w.look()
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || c.Reason != "ClusterUnreachable" {
+		t.Errorf("ValidationSucceeded is %+v", c)
+	}
+	nobody := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: errors.New("get identity: get credentials: none found")}
+	w.rehearse = func() ([]nodeclass.Call, error) {
+		return []nodeclass.Call{{Action: "ec2:CreateFleet", Run: func(context.Context) error { return nobody }}}, nil
+	}
+	class, _, _ = w.look()
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "NoCredentials" {
+		t.Errorf("ValidationSucceeded is %+v", c)
+	}
+	// The role could not be taken on: that is not about the call that was to follow.
+	trust := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.OperationError{
+		ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity", Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}}}
+	w.rehearse = func() ([]nodeclass.Call, error) {
+		return []nodeclass.Call{{Action: "ec2:CreateFleet", Run: func(context.Context) error { return trust }}}, nil
+	}
+	class, _, _ = w.look()
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Reason != "AccessDenied" || !strings.Contains(c.Message, "trust policy") || strings.Contains(c.Message, "may not call") {
+		t.Errorf("ValidationSucceeded is %+v", c)
+	}
+}
+
+// The metrics of classes: what they are, and what became of them.
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	registry := prometheus.NewRegistry()
+	var err error
+	if w.options.Metrics, err = nodeclass.NewMetrics(registry, w.kube, w.clock.Now); err != nil {
+		t.Fatal(err)
+	}
+	w.keeper = nodeclass.New(w.options)
+	w.Faults.Deny("ec2:DescribeSubnets")
+	_, _, _ = w.look()
+	w.Faults.Clear()
+	w.clock.pass(time.Minute)
+	class := w.ready()
+	if err := w.kube.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	scrape := func() string {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				fmt.Fprintln(&out, f.GetName(), m.String())
+			}
+		}
+		return out.String()
+	}
+	for _, want := range []string{
+		"operator_ec2nodeclass_status_condition_count", "operator_ec2nodeclass_status_condition_current_status_seconds",
+		"operator_ec2nodeclass_termination_current_time_seconds", "operator_ec2nodeclass_status_condition_transitions_total",
+		"operator_ec2nodeclass_status_condition_transition_seconds",
+	} {
+		if !strings.Contains(scrape(), want+" ") {
+			t.Errorf("no %s in\n%s", want, scrape())
+		}
+	}
+	if _, _, err := w.look(); err != nil {
+		t.Fatal(err)
+	}
+	if text := scrape(); strings.Contains(text, "status_condition_count") || !strings.Contains(text, "termination_duration_seconds histogram:{sample_count:1") {
+		t.Errorf("once it is gone there is\n%s", text)
 	}
 }
 

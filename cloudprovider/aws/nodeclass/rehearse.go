@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -117,9 +118,21 @@ func subject(class *awsv1.EC2NodeClass) (string, error) {
 	return string(text), nil
 }
 
+// PassingError says that a rehearsal could not be prepared, for a reason that says nothing about the class.
+type PassingError struct{ Cause error }
+
+func (e *PassingError) Error() string { return e.Cause.Error() }
+
+func (e *PassingError) Unwrap() error { return e.Cause }
+
 // unplayable is the verdict on a class from which no launch can be made up.
 func unplayable(err error) verdict {
 	_, told := errors.AsType[*fault.Error](err)
+	if _, passes := errors.AsType[*PassingError](err); passes && !told {
+		v := failed(err)
+		v.status, v.passing = metav1.ConditionUnknown, true
+		return v
+	}
 	if big, ok := errors.AsType[*family.TooLargeError](err); ok {
 		return no(ReasonUserDataTooLarge, big.Error())
 	}
@@ -144,7 +157,7 @@ func (r *Reconciler) play(ctx context.Context, class *awsv1.EC2NodeClass, call C
 	switch {
 	case fault.IsThrottled(err):
 		return failed(explained), false
-	case denied(fault.Code(err)):
+	case denied(fault.Code(err)) && !fault.IsIdentity(err):
 		v := no(action(call.Action)+"AuthCheckFailed", fmt.Sprintf("the controller may not call %s: %s", call.Action, explained.Error()))
 		v.trouble = explained
 		return v, false

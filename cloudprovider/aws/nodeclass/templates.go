@@ -18,18 +18,19 @@ type TemplatesAPI interface {
 	DeleteLaunchTemplate(ctx context.Context, in *ec2.DeleteLaunchTemplateInput, opts ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 }
 
-// clusterTag is on every launch template and names the cluster that it was made for.
-const clusterTag = awsv1.Group + "/cluster"
-
 // template is a launch template that was made for a class.
 type template struct {
 	id, name, class string
 	createdAt       time.Time
 }
 
-// listTemplates lists the launch templates of a cluster, or those of one class of it.
+// listTemplates lists the launch templates of a cluster, or those of one class of it. They are known by name and by the
+// tag of the cluster, which everything carries that is made for its nodes, by us or by Karpenter.
 func listTemplates(ctx context.Context, api TemplatesAPI, cluster, class string) ([]template, error) {
-	filters := []ec2types.Filter{{Name: new("tag:" + clusterTag), Values: []string{cluster}}}
+	filters := []ec2types.Filter{
+		{Name: new("tag:" + awsv1.ClusterTagPrefix + cluster), Values: []string{"owned"}},
+		{Name: new("launch-template-name"), Values: []string{awsv1.LaunchTemplatePrefix + "*"}},
+	}
 	if class != "" {
 		filters = append(filters, ec2types.Filter{Name: new("tag:" + awsv1.NodeClassTagKey), Values: []string{class}})
 	}

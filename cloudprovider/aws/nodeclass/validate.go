@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 )
 
 // validate checks what the API server could not, and then rehearses a launch.
@@ -18,16 +19,28 @@ func (r *Reconciler) validate(ctx context.Context, class *awsv1.EC2NodeClass) ve
 	if problems := tagProblems(class.Spec.Tags); len(problems) > 0 {
 		return no(ReasonTagValidationFailed, strings.Join(problems, "; "))
 	}
-	if problems := kubeletProblems(class); len(problems) > 0 {
+	if problems := kubeletProblems(class, r.Expressions); len(problems) > 0 {
 		return no(ReasonInvalidKubeletConfiguration, strings.Join(problems, "; "))
 	}
 	if v, wait := awaiting(class); wait {
 		return v
 	}
-	if r.Rehearser == nil {
-		return yes()
+	v := verdict{status: metav1.ConditionTrue, reason: ReasonDryRunDisabled}
+	if r.Rehearser != nil {
+		v = r.rehearse(ctx, class)
 	}
-	return r.rehearse(ctx, class)
+	if v.status == metav1.ConditionTrue {
+		v.message = withoutEffect(class)
+	}
+	return v
+}
+
+// withoutEffect says which setting the contract passes over in silence.
+func withoutEffect(class *awsv1.EC2NodeClass) string {
+	if _, set := class.Spec.Kubelet["podsPerCore"]; set && !family.Of(class).Flags().PodsPerCore {
+		return fmt.Sprintf("spec.kubelet.podsPerCore has no effect on nodes of the AMI family %s; use maxPods", class.AMIFamily())
+	}
+	return ""
 }
 
 // awaiting tells whether something is missing without which there is nothing to rehearse.

@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 )
 
 func TestKubeletSettings(t *testing.T) {
@@ -32,7 +33,12 @@ func TestKubeletSettings(t *testing.T) {
 		{settings: `{"logging": "json"}`, want: "spec.kubelet.logging must be an object"},
 		{settings: `{"reservedMemory": {}}`, want: "spec.kubelet.reservedMemory must be a list"},
 		{settings: `{"kubeReserved": {"cpu": 1}}`, want: "spec.kubelet.kubeReserved must be texts by name"},
-		{settings: `{"maxPods": "vcpus * 8"}`, want: "needs the feature gate NodeClassCEL"},
+		{settings: `{"maxPods": "vcpus * 8"}`, want: "switch expressions on with the feature gate NodeClassCEL"},
+		{settings: `{"maxPods": ""}`, want: "spec.kubelet.maxPods is the text"},
+		{settings: `{"maxPods": 2147483648}`, want: "spec.kubelet.maxPods must be a whole number of up to 2147483647"},
+		{settings: `{"podPidsLimit": 9007199254740993, "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}`},
+		{settings: `{"kind": "Pod"}`, want: "spec.kubelet.kind must be KubeletConfiguration"},
+		{settings: `{"apiVersion": "kubelet.config.k8s.io/v1beta1", "maxPods": 10}`, family: "al2@latest"},
 		{settings: `{"maxPods": -1}`, want: "spec.kubelet.maxPods is -1; write 0 or more"},
 		{settings: `{"podsPerCore": -1}`, want: "spec.kubelet.podsPerCore is -1; write 0 or more"},
 		{settings: `{"imageGCHighThresholdPercent": 101}`, want: "write a percentage from 0 to 100"},
@@ -70,6 +76,44 @@ func TestKubeletSettings(t *testing.T) {
 		if c.Status != metav1.ConditionFalse || c.Reason != "InvalidKubeletConfiguration" || !strings.Contains(c.Message, tc.want) {
 			t.Errorf("%s: ValidationSucceeded is %+v, want %q", tc.settings, c, tc.want)
 		}
+	}
+}
+
+// With the gate on, expressions are read where they may stand, and what is wrong with one is told.
+func TestKubeletExpressions(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	w.options.Expressions = true
+	w.keeper = nodeclass.New(w.options)
+	for settings, want := range map[string]string{
+		`{"maxPods": "min(max_pods, vcpus * 8)", "kubeReserved": {"cpu": "max(60, vcpus * 30)", "memory": "1Gi"}, "systemReserved": {"memory": "memory_mib / 100"}}`: "",
+		`{"maxPods": "cores * 8"}`:                        "undeclared reference",
+		`{"maxPods": "instance_type"}`:                    "must give a number",
+		`{"maxPods": ""}`:                                 "spec.kubelet.maxPods is",
+		`{"kubeReserved": {"cpu": "vcpus * "}}`:           "spec.kubelet.kubeReserved.cpu is",
+		`{"kubeReserved": {"cpu": "-1"}}`:                 "write a quantity of 0 or more",
+		`{"evictionHard": {"memory.available": "vcpus"}}`: "write a quantity of 0 or more",
+	} {
+		var kubelet awsv1.KubeletConfiguration
+		if err := json.Unmarshal([]byte(settings), &kubelet); err != nil {
+			t.Fatal(err)
+		}
+		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubelet })
+		class, _, _ := w.look()
+		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
+		if (want == "") != (c.Status == metav1.ConditionTrue) || !strings.Contains(c.Message, want) || strings.Contains(c.Message, "\n") {
+			t.Errorf("%s: ValidationSucceeded is %+v, want %q", settings, c, want)
+		}
+	}
+}
+
+// The contract passes over podsPerCore on Bottlerocket; it is said where a user looks.
+func TestSettingWithoutEffect(t *testing.T) {
+	class := newClass()
+	class.Spec.AMISelectorTerms[0].Alias = "bottlerocket@latest"
+	class.Spec.Kubelet = awsv1.KubeletConfiguration{"podsPerCore": {Raw: []byte("4")}}
+	w := newWorld(t, account.Options{}, class)
+	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message, "podsPerCore has no effect") {
+		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 }
 

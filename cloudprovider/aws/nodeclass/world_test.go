@@ -78,6 +78,7 @@ type world struct {
 	clock   *clock
 	kube    client.Client
 	ec2     *ec2.Client
+	iam     *iam.Client
 	events  *told
 	options nodeclass.Options
 	keeper  *nodeclass.Reconciler
@@ -103,14 +104,14 @@ func newWorld(t *testing.T, o account.Options, objects ...client.Object) *world 
 			o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
 		})
 	}
-	w.ec2 = ec2.NewFromConfig(config)
+	w.ec2, w.iam = ec2.NewFromConfig(config), iam.NewFromConfig(config)
 	w.kube = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(&awsv1.EC2NodeClass{}).Build()
 	w.options = nodeclass.Options{
 		Client: w.kube, Events: w.events, Templates: w.ec2, Cluster: w.Cluster, ReservedCapacity: true, Now: w.clock.Now, Rehearser: w,
 		Network: network.New(network.Options{API: w.ec2, Now: w.clock.Now, VPC: func(context.Context) string { return w.Network.VPC }}),
 		Images: image.New(image.Options{EC2: w.ec2, SSM: ssm.NewFromConfig(config), Now: w.clock.Now,
 			Version: func(context.Context) (string, error) { return "1.33", nil }}),
-		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(config), Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now}),
+		Profiles: profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now}),
 		CABundle: func(context.Context) (string, error) { return "Y2VydGlmaWNhdGU=", nil },
 	}
 	w.keeper = nodeclass.New(w.options)

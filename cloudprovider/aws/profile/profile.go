@@ -1,8 +1,10 @@
 // Package profile makes, finds and removes the instance profiles through which nodes act as the role of their
 // EC2NodeClass.
 //
-// A profile belongs to one class and one role. Its name follows from both, so that asking for it twice, or again after a
-// crash, is the same act, and its path names region, cluster and class, so that what nobody needs can be found:
+// A profile belongs to one class and one role. Its name follows from both, from the class's generation and from the
+// profile that it comes after: asking for it twice, or again after a crash, is the same act, and yet no name is used
+// again, because EC2 remembers for minutes what a name stood for. Its path names region, cluster and class, so that what
+// nobody needs can be found:
 //
 //	/karpenter/{region}/{cluster}/{uid of the class}/
 //
@@ -13,6 +15,7 @@ package profile
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -173,12 +176,31 @@ func roleName(role string) string {
 
 // nameFor is what the profile of the class for the role is called.
 func (k *Keeper) nameFor(class *awsv1.EC2NodeClass, role string) (string, error) {
-	hash, err := hashstructure.Hash([]string{k.region, string(class.UID), role}, hashstructure.FormatV2, nil)
+	parts := []string{k.region, string(class.UID), role, strconv.FormatInt(class.Generation, 10), class.Status.InstanceProfile}
+	hash, err := hashstructure.Hash(parts, hashstructure.FormatV2, nil)
 	if err != nil {
 		return "", fmt.Errorf("naming the instance profile of EC2NodeClass %s: %w", class.Name, err)
 	}
 	return fmt.Sprintf("%s_%d", k.cluster, hash), nil
 }
+
+// Managed tells whether profiles were made for the class, so that there may be some to remove. Of a class that was always
+// given a profile by name nothing is asked of IAM, which many private networks can't reach.
+func (k *Keeper) Managed(class *awsv1.EC2NodeClass) bool {
+	if class.Spec.InstanceProfile == nil || class.Annotations[MadeAnnotationKey] != "" {
+		return true
+	}
+	return k.Replaces(class)
+}
+
+// Replaces tells whether the class is about to use a profile of its own in place of one that was made for it.
+func (k *Keeper) Replaces(class *awsv1.EC2NodeClass) bool {
+	named, used := class.Spec.InstanceProfile, class.Status.InstanceProfile
+	return named != nil && used != *named && strings.HasPrefix(used, k.cluster+"_")
+}
+
+// MadeAnnotationKey is on a class that has its own instance profile now and for which profiles were made before.
+const MadeAnnotationKey = "tenon.sh/instance-profiles"
 
 // root is the path under which all profiles of the cluster are.
 func (k *Keeper) root() string {

@@ -166,9 +166,10 @@ func TestAnotherRoleIsAnotherProfile(t *testing.T) {
 	if first == second || len(w.Profiles()) != 2 {
 		t.Errorf("first %s, second %s, %d profiles: running nodes need the first", first, second, len(w.Profiles()))
 	}
+	// EC2 remembers what a name stood for, and by now the first may be gone.
 	c.Spec.Role = "nodes"
-	if third := w.ensure(t, c); third != first {
-		t.Errorf("back to the first role the profile is %s, want %s", third, first)
+	if third := w.ensure(t, c); third == first || third == second {
+		t.Errorf("back to the first role the profile is %s, a name that was used before", third)
 	}
 }
 
@@ -191,8 +192,44 @@ func TestEnsureMakesAgainWhatWasDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.keeper.Distrust(name)
-	if again := w.ensure(t, c); again != name || len(w.Profiles()) != 1 {
-		t.Errorf("name is %s, %d profiles", again, len(w.Profiles()))
+	if again := w.ensure(t, c); again == name || len(w.Profiles()) != 1 {
+		t.Errorf("name is %s, %d profiles: EC2 still knows another under that name", again, len(w.Profiles()))
+	}
+}
+
+// Of a class that was always given a profile by name IAM is asked nothing: many private networks can't reach it.
+func TestNamedProfileNeedsNoIAM(t *testing.T) {
+	w := newWorld(t)
+	w.faults.Add(faults.Fault{Service: "iam", Code: "ServiceFailure", Status: 503})
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-1"}, Spec: awsv1.EC2NodeClassSpec{InstanceProfile: new("mine")}}
+	w.ensure(t, c)
+	if err := w.keeper.DeleteAll(t.Context(), c); err != nil || w.keeper.Managed(c) {
+		t.Errorf("deleting asks IAM: %v", err)
+	}
+	for what, change := range map[string]func(*awsv1.EC2NodeClass){
+		"a role":            func(c *awsv1.EC2NodeClass) { c.Spec.InstanceProfile, c.Spec.Role = nil, "nodes" },
+		"a made profile":    func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "lab_1" },
+		"a note about them": func(c *awsv1.EC2NodeClass) { c.Annotations = map[string]string{profile.MadeAnnotationKey: "true"} },
+	} {
+		other := c.DeepCopy()
+		change(other)
+		if err := w.keeper.DeleteAll(t.Context(), other); err == nil {
+			t.Errorf("with %s nothing was asked, so something may be left", what)
+		}
+	}
+}
+
+// What an older Karpenter made may be out of our reach. It stays, and is told; it does not hold up the class.
+func TestProfileOutOfReachIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.makeProfile(t, "old", "/", "nodes", map[string]string{"kubernetes.io/cluster/lab": "owned", "karpenter.k8s.aws/ec2nodeclass": "default"})
+	c := class("nodes")
+	c.Status.InstanceProfile = "old"
+	w.faults.Deny("iam:RemoveRoleFromInstanceProfile")
+	err := w.keeper.DeleteAll(t.Context(), c)
+	left, ok := errors.AsType[*profile.LeftError](err)
+	if !ok || left.Name != "old" || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("error is %v", err)
 	}
 }
 

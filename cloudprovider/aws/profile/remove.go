@@ -2,6 +2,7 @@ package profile
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -61,9 +63,26 @@ func (k *Keeper) Delete(ctx context.Context, p Profile) error {
 	return k.remove(ctx, &iamtypes.InstanceProfile{InstanceProfileName: &p.Name, Roles: p.roles})
 }
 
+// LeftError says that a profile stays that was made for a class by an older version of Karpenter, because we may not
+// remove it.
+type LeftError struct {
+	Name  string
+	Cause error
+}
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("the instance profile %s stays, since it is not under the path that the controller may write to; remove it by hand: %v", e.Name, e.Cause)
+}
+
+func (e *LeftError) Unwrap() error { return e.Cause }
+
 // DeleteAll removes every profile that was made for the class. The one that its status names is removed too if its tags
-// say that it was made for the class; a profile that the class was given by name is not ours to remove.
+// say that it was made for the class, and if we may: if not, that is a LeftError, and all is done that can be. A profile
+// that the class was given by name is not ours to remove.
 func (k *Keeper) DeleteAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	if !k.Managed(class) {
+		return nil
+	}
 	mine, err := k.list(ctx, k.path(class))
 	if err != nil {
 		return err
@@ -82,7 +101,12 @@ func (k *Keeper) DeleteAll(ctx context.Context, class *awsv1.EC2NodeClass) error
 	if err != nil || found == nil || !k.madeFor(found, class) {
 		return err
 	}
-	return k.remove(ctx, found)
+	if err := k.remove(ctx, found); cloudprovider.IsUnauthorized(err) {
+		return &LeftError{Name: name, Cause: err}
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // madeFor tells whether the tags name cluster and class. Profiles that older versions of Karpenter made have no path of

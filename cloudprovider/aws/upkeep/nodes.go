@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +40,12 @@ type Nodes struct {
 	Client client.Client
 	EC2    EC2API
 	Memory Memory
+	// Cluster is the name of the cluster.
+	Cluster string
 }
+
+// clusterTagged on a NodeClaim says that its instance carries the name of the cluster, which those of an old Karpenter lack.
+const clusterTagged = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 
 // Setup makes the manager run it.
 func (n *Nodes) Setup(mgr ctrl.Manager) error {
@@ -64,7 +68,9 @@ func justRegistered() predicate.Funcs {
 	}
 }
 
-func registered(node client.Object) bool { return node.GetLabels()[v1.NodeRegisteredLabelKey] == "true" }
+func registered(node client.Object) bool {
+	return node.GetLabels()[v1.NodeRegisteredLabelKey] == "true"
+}
 
 // Reconcile implements reconcile.Reconciler.
 func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -84,7 +90,8 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	n.learn(node, claim)
-	if claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() {
+	done := claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" && claim.Annotations[clusterTagged] == "true"
+	if done || !claim.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, n.tag(ctx, node, claim)
@@ -103,9 +110,15 @@ func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim)
 	if !strings.HasPrefix(id, "i-") {
 		return nil
 	}
-	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{
-		{Key: new(awsv1.NameTagKey), Value: &node.Name}, {Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name},
-	}})
+	tags := []ec2types.Tag{{Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name}, {Key: new(awsv1.EKSClusterNameTagKey), Value: &n.Cluster}}
+	class := &awsv1.EC2NodeClass{}
+	if err := n.Client.Get(ctx, types.NamespacedName{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading which tags the user gives the instance of node %s: %w", node.Name, err)
+	}
+	if _, named := class.Spec.Tags[awsv1.NameTagKey]; !named {
+		tags = append([]ec2types.Tag{{Key: new(awsv1.NameTagKey), Value: &node.Name}}, tags...)
+	}
+	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags})
 	if fault.IsNotFound(err) {
 		return nil // an instance that is gone needs no name
 	}
@@ -116,9 +129,9 @@ func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim)
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
 	}
-	claim.Annotations[awsv1.InstanceTaggedAnnotationKey] = "true"
+	claim.Annotations[awsv1.InstanceTaggedAnnotationKey], claim.Annotations[clusterTagged] = "true", "true"
 	if err := n.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return errors.Join(fmt.Errorf("noting on NodeClaim %s that its instance is named: %w", claim.Name, err))
+		return fmt.Errorf("noting on NodeClaim %s that its instance is named: %w", claim.Name, err)
 	}
 	return nil
 }

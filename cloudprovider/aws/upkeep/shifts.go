@@ -29,6 +29,8 @@ type Shifts struct {
 	API ZonalShiftAPI
 	// Cluster is the ARN of the cluster.
 	Cluster func(ctx context.Context) (string, error)
+	// Changed is called when other zones are left than before; may be nil.
+	Changed func()
 	// After tells when a time has passed; time.After if it is nil.
 	After func(time.Duration) <-chan time.Time
 
@@ -91,7 +93,10 @@ func (s *Shifts) look(ctx context.Context) error {
 	before := s.left
 	s.left = now
 	s.mu.Unlock()
-	if !maps.Equal(before, now) && len(before)+len(now) > 0 {
+	if !maps.Equal(before, now) {
+		if s.Changed != nil {
+			s.Changed()
+		}
 		log.FromContext(ctx).Info("a zonal shift of the cluster has changed which zones nodes are launched in", "left", slices.Sorted(maps.Keys(now)))
 	}
 	return nil

@@ -26,6 +26,8 @@ type Prices struct {
 	// Spot and OnDemand are asked; a nil one is not, and the built-in table holds.
 	Spot     price.EC2API
 	OnDemand price.PricingAPI
+	// Changed is called when a price is another than before; may be nil.
+	Changed func()
 	// After tells when a time has passed; time.After if it is nil.
 	After func(time.Duration) <-chan time.Time
 }
@@ -56,11 +58,15 @@ func (p *Prices) Start(ctx context.Context) error {
 func (p *Prices) keep(ctx context.Context, kind price.Kind, refresh func(context.Context) error) {
 	pause, failing := firstRetry, false
 	for {
+		before := p.Book.Revision()
 		limited, cancel := context.WithTimeout(ctx, refreshLimit)
 		err := refresh(limited)
 		cancel()
 		if ctx.Err() != nil {
 			return
+		}
+		if p.Changed != nil && p.Book.Revision() != before {
+			p.Changed()
 		}
 		wait := price.RefreshEvery(kind)
 		switch {

@@ -57,8 +57,11 @@ type Cloud struct {
 	served chan error
 }
 
+// propagation is how long EC2 does not know a new instance profile, as in the real AWS, where it takes some seconds.
+const propagation = 500 * time.Millisecond
+
 // serviceCIDR is the range of service addresses in a lab.
-const serviceCIDR = "10.0.0.0/24"
+const serviceCIDR = "10.96.0.0/12"
 
 // Start makes the account and serves it until Close.
 func Start(o Options) (*Cloud, error) {
@@ -81,7 +84,7 @@ func Start(o Options) (*Cloud, error) {
 	made, err := account.New(account.Options{
 		Cluster: o.Cluster, Region: o.Region, Kubernetes: server.Major + "." + strings.TrimRight(server.Minor, "+"), Endpoint: config.Host,
 		CABundle: base64.StdEncoding.EncodeToString(config.CAData), ServiceCIDR: serviceCIDR, ZonalShift: true,
-		Timing: cloud.Timing{Boot: o.Boot, Shutdown: o.Shutdown, Warning: o.Warning},
+		Timing: cloud.Timing{Boot: o.Boot, Shutdown: o.Shutdown, Warning: o.Warning}.Lagging(), Propagation: propagation,
 		// The lab outlives its cloud: a machine must not get the id of one from an earlier day.
 		Seed: rand.Uint64(),
 	})

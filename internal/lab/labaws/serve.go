@@ -93,3 +93,24 @@ func Down(ctx context.Context, dir string) error {
 		}
 	}
 }
+
+// awaitPatience is how long an account may take to answer.
+const awaitPatience = time.Minute
+
+// Await returns when the account of the lab in dir answers. ended tells that its process has ended.
+func Await(ctx context.Context, dir string, ended <-chan error) (Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, awaitPatience)
+	defer cancel()
+	for {
+		if r, ok, err := Running(dir); err != nil || ok {
+			return r, err
+		}
+		select {
+		case err := <-ended:
+			return Record{}, fmt.Errorf("the simulated account ended (%w); see %s", err, LogPath(dir))
+		case <-ctx.Done():
+			return Record{}, fmt.Errorf("the simulated account does not answer; see %s: %w", LogPath(dir), context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -82,6 +82,9 @@ type Account struct {
 // imageAge is how old the first images are, so that later ones are newer whatever clocks say.
 const imageAge = 30 * 24 * time.Hour
 
+// retention is how long the queue keeps messages: five minutes, as in the getting-started guide. An older warning is useless.
+const retention = 5 * time.Minute
+
 // New makes an account.
 func New(o Options) (*Account, error) {
 	o = withDefaults(o)
@@ -166,7 +169,7 @@ func (a *Account) furnish(o Options) error {
 	}
 	a.IAM.PutRole(a.NodeRole())
 	a.IAM.PutRole(o.Cluster + "-karpenter")
-	a.SQS.Create(o.Cluster)
+	a.SQS.Create(o.Cluster, retention)
 	a.World.OnChange(a.Events.Tell)
 	a.EKS.Put(eks.Cluster{
 		Name: o.Cluster, Version: o.Kubernetes, Endpoint: o.Endpoint, CABundle: o.CABundle, ServiceCIDR: o.ServiceCIDR,

@@ -164,19 +164,24 @@ func (w *World) attachVolumes(i *Instance, p *place) {
 		if mine, ok := asked[name]; ok && mine.Ebs != nil && mine.Ebs.VolumeSize != nil {
 			size = *mine.Ebs.VolumeSize
 		}
+		w.attach(i, name, size, stays(asked[name]))
 		delete(asked, name)
-		w.attach(i, name, size)
 	}
 	for _, d := range p.request.BlockDeviceMappings {
 		name := aws.ToString(d.DeviceName)
 		if _, extra := asked[name]; extra && d.Ebs != nil {
-			w.attach(i, name, aws.ToInt32(d.Ebs.VolumeSize))
+			w.attach(i, name, aws.ToInt32(d.Ebs.VolumeSize), stays(d))
 		}
 	}
 }
 
-func (w *World) attach(i *Instance, device string, size int32) {
-	v := Volume{ID: w.newID("vol"), Device: device, SizeGiB: size}
+// stays tells whether a launch wants a volume to outlive its instance.
+func stays(d ec2types.BlockDeviceMapping) bool {
+	return d.Ebs != nil && d.Ebs.DeleteOnTermination != nil && !*d.Ebs.DeleteOnTermination
+}
+
+func (w *World) attach(i *Instance, device string, size int32, stays bool) {
+	v := Volume{ID: w.newID("vol"), Device: device, SizeGiB: size, Stays: stays}
 	maps.Copy(w.tags[v.ID], tagsFor(i.Request, ec2types.ResourceTypeVolume))
 	i.Volumes = append(i.Volumes, v)
 }

@@ -79,6 +79,7 @@ type Instance struct {
 	SystemImpaired, MachineImpaired bool
 	ImpairedSince                   time.Time
 	Dead                            bool
+	Protected                       bool // from termination by calls
 	Events                          []Event
 	Tags                            map[string]string
 	// Request is everything that was asked for. It is shared by copies: read only.
@@ -110,6 +111,8 @@ func (i *Instance) Primary() Interface {
 type Volume struct {
 	ID, Device string
 	SizeGiB    int32
+	// Stays says that it is not deleted with its instance.
+	Stays bool
 }
 
 // Event is something that AWS plans to do to an instance.

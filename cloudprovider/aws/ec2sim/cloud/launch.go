@@ -199,29 +199,6 @@ func askedZone(r *ec2.RunInstancesInput) string {
 	return cmp.Or(aws.ToString(r.Placement.AvailabilityZone), aws.ToString(r.Placement.AvailabilityZoneId))
 }
 
-// checkInterfaces holds the network interfaces against what the type can carry, and wants a primary one.
-func checkInterfaces(p *place) *wire.Error {
-	specs, info := p.request.NetworkInterfaces, p.info.NetworkInfo
-	seen := map[[2]int32]bool{}
-	for _, n := range specs {
-		at, kind := [2]int32{aws.ToInt32(n.NetworkCardIndex), aws.ToInt32(n.DeviceIndex)}, aws.ToString(n.InterfaceType)
-		if seen[at] {
-			return wire.Errorf("InvalidParameterValue", "Each network interface must have its own device index: %d on card %d is there twice.", at[1], at[0])
-		}
-		if strings.HasPrefix(kind, "efa") && (info == nil || !aws.ToBool(info.EfaSupported)) {
-			return wire.Errorf("InvalidParameterCombination", "The instance type %s does not support EFA interfaces.", p.info.InstanceType)
-		}
-		seen[at] = kind != "efa-only" || at != [2]int32{}
-	}
-	if len(specs) > 0 && !seen[[2]int32{}] {
-		return wire.Errorf("InvalidParameterCombination", "The request must have a primary network interface with an address: device index 0 on network card 0.")
-	}
-	if info != nil && info.MaximumNetworkInterfaces != nil && len(specs) > int(*info.MaximumNetworkInterfaces) {
-		return wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(specs), p.info.InstanceType)
-	}
-	return nil
-}
-
 func (w *World) resolveProfile(p *place) *wire.Error {
 	spec := p.request.IamInstanceProfile
 	if spec == nil {
@@ -322,6 +299,14 @@ func (w *World) resolveTags(p *place) *wire.Error {
 	for _, spec := range p.request.TagSpecifications {
 		if err := checkTags(tagsFor(p.request, spec.ResourceType)); err != nil {
 			return err
+		}
+	}
+	if o := p.request.MetadataOptions; o == nil || o.InstanceMetadataTags != ec2types.InstanceMetadataTagsStateEnabled {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(tagsFor(p.request, ec2types.ResourceTypeInstance))) {
+		if strings.ContainsAny(key, "/ ") {
+			return wire.Errorf("InvalidParameterValue", "'%s' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')", key)
 		}
 	}
 	return nil

@@ -122,28 +122,51 @@ type Ended struct {
 	Before, After State
 }
 
-// Terminate ends instances, all or none. One that has ended already stays as it is.
+// Terminate ends instances: of each zone all or none. One that has ended already stays as it is. If an instance of a zone
+// can't be ended the call fails, although those of other zones end.
 func (w *World) Terminate(ids []string) ([]Ended, *wire.Error) {
 	defer w.enter()()
 	found, err := w.find(ids)
 	if err != nil {
 		return nil, err
 	}
+	stuck := map[string]bool{}
+	var failure *wire.Error
 	for _, i := range found {
-		if aws.ToBool(i.Request.DisableApiTermination) {
-			return nil, wire.Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", i.ID)
+		if aws.ToBool(i.Request.DisableApiTermination) || i.Protected {
+			stuck[i.Zone] = true
+			if failure == nil {
+				failure = wire.Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", i.ID)
+			}
 		}
 	}
 	now := w.clock.Now()
 	ended := make([]Ended, 0, len(found))
 	for _, i := range found {
+		if stuck[i.Zone] {
+			continue
+		}
 		before := i.State
 		if i.State.Alive() {
 			w.end(i, now, "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown")
 		}
 		ended = append(ended, Ended{ID: i.ID, Before: before, After: i.State})
 	}
+	if failure != nil {
+		return nil, failure
+	}
 	return ended, nil
+}
+
+// Protect keeps an instance from being terminated by calls, or no longer does.
+func (w *World) Protect(id string, on bool) *wire.Error {
+	defer w.enter()()
+	i, err := w.living(id)
+	if err != nil {
+		return err
+	}
+	i.Protected = on
+	return nil
 }
 
 // living finds an instance that pends or runs. The lock is held.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"sort"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -19,6 +20,9 @@ type subnet struct {
 	used  map[netip.Addr]bool
 	next  netip.Addr // where the search for a free address begins
 	spare int        // addresses that somebody outside of this world took; see SetFreeAddresses
+	// counted is what calls are told of free addresses; see Timing.AddressLag.
+	counted   int
+	countedAt time.Time
 }
 
 // AWS keeps the first four addresses of a subnet and the last one.
@@ -131,7 +135,10 @@ func (w *World) Subnets() []ec2types.Subnet {
 	for id, s := range w.subnets {
 		one := s.Subnet
 		one.Tags = tagList(w.tags[id])
-		one.AvailableIpAddressCount = aws.Int32(int32(s.free()))
+		if now := w.clock.Now(); s.countedAt.IsZero() || now.Sub(s.countedAt) >= w.cfg.Timing.AddressLag {
+			s.counted, s.countedAt = s.free(), now
+		}
+		one.AvailableIpAddressCount = aws.Int32(int32(s.counted))
 		all = append(all, one)
 	}
 	sort.Slice(all, func(a, b int) bool { return *all[a].SubnetId < *all[b].SubnetId })

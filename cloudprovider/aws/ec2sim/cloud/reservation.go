@@ -3,8 +3,10 @@ package cloud
 import (
 	"maps"
 	"sort"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
@@ -150,8 +152,8 @@ func (w *World) reserveNamed(p *place, id string) (*ec2types.CapacityReservation
 		return nil, noSuchReservation(id)
 	}
 	if !w.fits(r, p) {
-		return nil, wire.Errorf("InvalidParameterCombination", "The capacity reservation %s is for %s in %s and %s; the request is for %s in %s.",
-			id, aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone), w.reservationState(r), p.info.InstanceType, p.zone.Name)
+		return nil, wire.Errorf("InvalidParameterCombination", "The capacity reservation %s is for %s in %s, %s, %s tenancy, and %s; the request is for %s in %s.",
+			id, aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone), r.InstancePlatform, r.Tenancy, w.reservationState(r), p.info.InstanceType, p.zone.Name)
 	}
 	if aws.ToInt32(r.AvailableInstanceCount) <= 0 {
 		return nil, reservationFull()
@@ -162,8 +164,20 @@ func (w *World) reserveNamed(p *place, id string) (*ec2types.CapacityReservation
 func (w *World) fits(r *ec2types.CapacityReservation, p *place) bool {
 	block := r.ReservationType == ec2types.CapacityReservationTypeCapacityBlock
 	return w.reservationState(r) == ec2types.CapacityReservationStateActive && block == (p.market == CapacityBlock) &&
-		aws.ToString(r.InstanceType) == string(p.info.InstanceType) && aws.ToString(r.AvailabilityZone) == p.zone.Name
+		aws.ToString(r.InstanceType) == string(p.info.InstanceType) && aws.ToString(r.AvailabilityZone) == p.zone.Name &&
+		string(r.Tenancy) == tenancyOf(p.request) && isWindows(string(r.InstancePlatform)) == isWindows(string(p.image.Platform))
 }
+
+// tenancyOf is the tenancy that a launch asks for.
+func tenancyOf(r *ec2.RunInstancesInput) string {
+	if r.Placement == nil || r.Placement.Tenancy == "" {
+		return string(ec2types.TenancyDefault)
+	}
+	return string(r.Placement.Tenancy)
+}
+
+// isWindows tells Windows from everything else, in the words of a reservation and of an image.
+func isWindows(platform string) bool { return strings.HasPrefix(strings.ToLower(platform), "windows") }
 
 func reservationFull() *wire.Error {
 	return wire.Errorf("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible and available capacity for this request.")

@@ -54,8 +54,16 @@ type Timing struct {
 	StateLag time.Duration
 	// TemplateVisibility is Visibility for launch templates.
 	TemplateVisibility time.Duration
+	// AddressLag is how old the count of a subnet's free addresses may be.
+	AddressLag time.Duration
 	// Warning is the time between a spot interruption's warning and the interruption; two minutes if zero.
 	Warning time.Duration
+}
+
+// Lagging is the timing with the delays, of some hundred milliseconds, after which EC2 shows what it has done.
+func (t Timing) Lagging() Timing {
+	t.Visibility, t.StateLag, t.TemplateVisibility, t.AddressLag = 400*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond, time.Second
+	return t
 }
 
 // Quotas are the account's limits; zero means none.
@@ -138,14 +146,6 @@ func (w *World) Account() string { return w.cfg.Account }
 
 // Zones lists the availability zones.
 func (w *World) Zones() []Zone { return append([]Zone(nil), w.cfg.Zones...) }
-
-// SetTiming changes how long things take from now on. What has begun goes on as it began.
-func (w *World) SetTiming(t Timing) {
-	defer w.enter()()
-	cfg := w.cfg
-	cfg.Timing = t
-	w.cfg = withDefaults(cfg)
-}
 
 // Now is the world's time.
 func (w *World) Now() time.Time { return w.clock.Now() }

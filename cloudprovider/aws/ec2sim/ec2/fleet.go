@@ -25,11 +25,11 @@ func (s *Service) createFleet(r *request, in *sdk.CreateFleetInput) (*sdk.Create
 	if err := dryRun(aws.ToBool(in.DryRun)); err != nil {
 		return nil, err
 	}
-	pools, err := s.findPools(in)
-	if err != nil {
-		return nil, err
-	}
 	return once(s, r, aws.ToString(in.ClientToken), func() (*sdk.CreateFleetOutput, *wire.Error) {
+		pools, err := s.findPools(in)
+		if err != nil {
+			return nil, err
+		}
 		f := &fleet{s: s, in: in, pools: pools, id: s.world.NewFleetID(tagsOf(in.TagSpecifications, ec2types.ResourceTypeFleet))}
 		f.fulfil()
 		return f.output(), nil

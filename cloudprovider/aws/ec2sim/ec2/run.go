@@ -18,23 +18,36 @@ func (s *Service) runInstances(r *request, in *sdk.RunInstancesInput) (*sdk.RunI
 	if least < 1 || most < least {
 		return nil, wire.Errorf("InvalidParameterValue", "Value (%d, %d) for parameters minCount, maxCount is invalid. Both must be at least 1, and maxCount at least minCount.", least, most)
 	}
-	launch := cloud.Launch{Request: in}
-	if spec := in.LaunchTemplate; spec != nil {
-		ref, err := s.findTemplate(spec.LaunchTemplateId, spec.LaunchTemplateName, spec.Version)
-		if err != nil {
-			return nil, err
+	if aws.ToBool(in.DryRun) {
+		launch, err := s.launchOf(in)
+		if err == nil {
+			err = s.world.Check(launch)
 		}
-		launch = cloud.Launch{Request: merge(in, ref.version.Data), Template: ref.id, TemplateVersion: ref.version.Number}
-	}
-	if err := s.world.Check(launch); err != nil {
-		return nil, err
-	}
-	if err := dryRun(aws.ToBool(in.DryRun)); err != nil {
+		if err == nil {
+			err = dryRun(true)
+		}
 		return nil, err
 	}
 	return once(s, r, aws.ToString(in.ClientToken), func() (*sdk.RunInstancesOutput, *wire.Error) {
+		launch, err := s.launchOf(in)
+		if err != nil {
+			return nil, err
+		}
 		return s.launchSome(launch, least, most)
 	})
+}
+
+// launchOf puts the request over its launch template, if it names one.
+func (s *Service) launchOf(in *sdk.RunInstancesInput) (cloud.Launch, *wire.Error) {
+	spec := in.LaunchTemplate
+	if spec == nil {
+		return cloud.Launch{Request: in}, nil
+	}
+	ref, err := s.findTemplate(spec.LaunchTemplateId, spec.LaunchTemplateName, spec.Version)
+	if err != nil {
+		return cloud.Launch{}, err
+	}
+	return cloud.Launch{Request: merge(in, ref.version.Data), Template: ref.id, TemplateVersion: ref.version.Number}, nil
 }
 
 // launchSome launches as many as it can, or none if these are too few.

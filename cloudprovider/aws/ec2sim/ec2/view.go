@@ -55,7 +55,7 @@ func (s *Service) attached(view *ec2types.Instance, i *cloud.Instance) {
 		view.BlockDeviceMappings = append(view.BlockDeviceMappings, ec2types.InstanceBlockDeviceMapping{
 			DeviceName: aws.String(v.Device),
 			Ebs: &ec2types.EbsInstanceBlockDevice{
-				VolumeId: aws.String(v.ID), Status: ec2types.AttachmentStatusAttached, AttachTime: aws.Time(i.Launched), DeleteOnTermination: aws.Bool(true),
+				VolumeId: aws.String(v.ID), Status: ec2types.AttachmentStatusAttached, AttachTime: aws.Time(i.Launched), DeleteOnTermination: aws.Bool(!v.Stays),
 			},
 		})
 	}

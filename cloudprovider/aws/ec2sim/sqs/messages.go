@@ -40,6 +40,7 @@ func sum(body string) string {
 func (s *Service) put(q *queue, body string, delay time.Duration, attributes map[string]json.RawMessage) *message {
 	s.serial++
 	now := s.opts.Clock.Now()
+	q.expire(now) // here as well, for a queue that nobody reads
 	m := &message{
 		id: fmt.Sprintf("00000000-0000-4000-8000-%012d", s.serial), body: body, attributes: attributes, sent: now, visibleAt: now.Add(delay),
 	}
@@ -48,9 +49,13 @@ func (s *Service) put(q *queue, body string, delay time.Duration, attributes map
 	return m
 }
 
-// expire drops messages that are too old.
+// expire drops messages that are too old. They are in the order in which they were sent.
 func (q *queue) expire(now time.Time) {
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > q.retention })
+	old := 0
+	for old < len(q.messages) && now.Sub(q.messages[old].sent) > q.retention {
+		old++
+	}
+	q.messages = slices.Delete(q.messages, 0, old)
 }
 
 // handle is what a receiver deletes a message with. It carries the receipt's number: SQS lets an old receipt delete, too.

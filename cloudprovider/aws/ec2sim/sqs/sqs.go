@@ -77,12 +77,14 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Create makes a queue with SQS's defaults, unless it is there.
-func (s *Service) Create(name string) {
+// Create makes a queue that keeps messages for a while, and else has SQS's defaults. One that is there stays.
+func (s *Service) Create(name string, retention time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queues[name] == nil {
-		s.queues[name] = s.newQueue(name)
+		q := s.newQueue(name)
+		q.retention = retention
+		s.queues[name] = q
 	}
 }
 

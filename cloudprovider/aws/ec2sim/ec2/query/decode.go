@@ -44,18 +44,13 @@ func tree(form url.Values) *branch {
 }
 
 func (n *Names) readStruct(b *branch, v reflect.Value) error {
-	t := v.Type()
-	for i := range t.NumField() {
-		field := t.Field(i)
-		if !field.IsExported() {
-			continue
-		}
-		sub := b.next[n.request(t.Name(), field.Name)]
+	for _, m := range n.membersOf(v.Type()) {
+		sub := b.next[m.request]
 		if sub == nil {
 			continue
 		}
-		if err := n.read(sub, v.Field(i)); err != nil {
-			return fmt.Errorf("reading %s: %w", field.Name, err)
+		if err := n.read(sub, v.Field(m.index)); err != nil {
+			return fmt.Errorf("reading %s: %w", m.request, err)
 		}
 	}
 	return nil

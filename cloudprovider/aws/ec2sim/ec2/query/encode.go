@@ -36,15 +36,9 @@ func Error(requestID, code, message string) []byte {
 }
 
 func (n *Names) writeStruct(b *bytes.Buffer, v reflect.Value) error {
-	t := v.Type()
-	for i := range t.NumField() {
-		field := t.Field(i)
-		if !field.IsExported() || field.Name == "ResultMetadata" {
-			continue
-		}
-		name := n.response(t.Name(), field.Name)
-		if err := n.write(b, name, n.element(t.Name(), field.Name), v.Field(i)); err != nil {
-			return fmt.Errorf("%s: %w", field.Name, err)
+	for _, m := range n.membersOf(v.Type()) {
+		if err := n.write(b, m.response, m.element, v.Field(m.index)); err != nil {
+			return fmt.Errorf("%s: %w", m.response, err)
 		}
 	}
 	return nil

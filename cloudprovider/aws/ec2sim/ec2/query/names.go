@@ -5,7 +5,9 @@ package query
 
 import (
 	_ "embed"
+	"reflect"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,6 +18,32 @@ var namesFile string
 // Names knows the wire names that don't follow from the members' names.
 type Names struct {
 	in, out, item map[string]string // by Type.Member
+	members       sync.Map          // reflect.Type -> []member: a list of a thousand instances asks often
+}
+
+// member is a member of a structure with its names on the wire.
+type member struct {
+	index                      int
+	request, response, element string
+}
+
+// membersOf lists the members of a structure that are sent.
+func (n *Names) membersOf(t reflect.Type) []member {
+	if known, ok := n.members.Load(t); ok {
+		return known.([]member)
+	}
+	var list []member
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !field.IsExported() || field.Name == "ResultMetadata" {
+			continue
+		}
+		list = append(list, member{
+			index: i, request: n.request(t.Name(), field.Name), response: n.response(t.Name(), field.Name), element: n.element(t.Name(), field.Name),
+		})
+	}
+	n.members.Store(t, list)
+	return list
 }
 
 // NewNames reads the table of names.

@@ -1,0 +1,232 @@
+package aws
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+)
+
+func TestMarks(t *testing.T) {
+	var uids []string
+	for range 40 {
+		uids = append(uids, string(uuid.NewUUID()))
+	}
+	tags := marks(uids)
+	for key, value := range tags {
+		if len(value) > 256 {
+			t.Errorf("tag %s has %d characters", key, len(value))
+		}
+	}
+	var got []string
+	for _, m := range readMarks(tags) {
+		uid, ok := unmark(m)
+		if !ok {
+			t.Fatalf("mark %q can't be read", m)
+		}
+		got = append(got, uid)
+	}
+	slices.Sort(got)
+	slices.Sort(uids)
+	if !slices.Equal(got, uids) {
+		t.Errorf("wrote %v, read %v", uids, got)
+	}
+	if len(mark("not-a-uuid")) != markLength || mark("not-a-uuid") == mark("another") {
+		t.Error("a UID of another form has no mark of its own")
+	}
+	if n := roomForMarks(60); n != 0 {
+		t.Errorf("with too many tags there is room to mark %d claims", n)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	buyerOf := func(uid string, try int) *buyer {
+		c := &v1.NodeClaim{}
+		c.UID = types.UID(uid)
+		return &buyer{claim: c, try: try}
+	}
+	one := launchToken("lab", []*buyer{buyerOf("a", 0), buyerOf("b", 0)})
+	if one != launchToken("lab", []*buyer{buyerOf("b", 0), buyerOf("a", 0)}) {
+		t.Error("the order of claims changes the token")
+	}
+	for name, other := range map[string]string{
+		"another try":     launchToken("lab", []*buyer{buyerOf("a", 0), buyerOf("b", 1)}),
+		"fewer":           launchToken("lab", []*buyer{buyerOf("a", 0)}),
+		"another cluster": launchToken("other", []*buyer{buyerOf("a", 0), buyerOf("b", 0)}),
+	} {
+		if other == one {
+			t.Errorf("%s gives the same token", name)
+		}
+	}
+}
+
+// offer is an offering in a table: type zone terms price, and for a reservation its id and what is left.
+func offer(t *testing.T, text string) (string, cloudprovider.Offering) {
+	t.Helper()
+	var kind, zone, terms, reservation, how string
+	var price float64
+	var left int
+	n, _ := fmt.Sscanf(text, "%s %s %s %f %s %d %s", &kind, &zone, &terms, &price, &reservation, &left, &how)
+	if n < 4 {
+		t.Fatalf("%q can't be read", text)
+	}
+	o := cloudprovider.Offering{Price: price, Available: true, Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: terms}}
+	if reservation != "" {
+		o.ReservationID, o.ReservationCapacity, o.Available = reservation, left, left > 0
+		o.Labels[awsv1.CapacityReservationTypeLabelKey] = how
+	}
+	return kind, o
+}
+
+func TestNarrow(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		offerings []string
+		want      string
+	}{
+		{"spot before on demand", []string{"m a spot 1", "m a on-demand 3", "n b spot 2"}, "m/a/spot n/b/spot"},
+		{"spot that costs more than on demand is no bargain", []string{"m a spot 1", "m a on-demand 3", "n b spot 4"}, "m/a/spot"},
+		{"no spot that is worth it", []string{"m a spot 5", "m a on-demand 3", "n b on-demand 4"}, "m/a/on-demand n/b/on-demand"},
+		{"machines that few need come last", []string{"gpu a on-demand 1", "x.metal a on-demand 1", "m a on-demand 3"}, "m/a/on-demand"},
+		{"unless there are no others", []string{"gpu a on-demand 1", "x.metal a on-demand 2"}, "gpu/a/on-demand x.metal/a/on-demand"},
+		{"what is reserved comes first", []string{"m a spot 1", "gpu a reserved 0.5 cr-1 2 default"}, "gpu/a/reserved"},
+		{"a reservation that is full does not count", []string{"m a spot 1", "m a reserved 0.5 cr-1 0 default"}, "m/a/spot"},
+		{"of two reservations the one with more left", []string{"m a reserved 0.5 cr-1 1 default", "m a reserved 0.5 cr-2 4 default"}, "m/a/reserved=cr-2"},
+		{"only one capacity block", []string{"m a reserved 0.1 cr-1 1 capacity-block", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
+		{"blocks and reservations don't mix", []string{"m a reserved 0.1 cr-1 1 default", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			byType := map[string]*cloudprovider.InstanceType{}
+			var list []*cloudprovider.InstanceType
+			for _, text := range tc.offerings {
+				kind, o := offer(t, text)
+				if byType[kind] == nil {
+					byType[kind] = &cloudprovider.InstanceType{Name: kind, Labels: map[string][]string{corev1.LabelInstanceTypeStable: {kind}}}
+					if kind == "gpu" {
+						byType[kind].Labels[awsv1.InstanceGPUCountLabelKey] = []string{"1"}
+					}
+					list = append(list, byType[kind])
+				}
+				byType[kind].Offerings = append(byType[kind].Offerings, o)
+			}
+			var got []string
+			for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{})) {
+				text := c.Type.Name + "/" + c.Ref().Zone + "/" + c.Ref().CapacityType
+				if strings.Contains(tc.want, "=") {
+					text += "=" + c.Offering.ReservationID
+				}
+				got = append(got, text)
+			}
+			if have := strings.Join(got, " "); have != tc.want {
+				t.Errorf("kept %s, want %s", have, tc.want)
+			}
+		})
+	}
+}
+
+func TestNarrowBoundsTheRequest(t *testing.T) {
+	var list []*cloudprovider.InstanceType
+	for n := range 100 {
+		kind := &cloudprovider.InstanceType{Name: fmt.Sprintf("m%03d", n)}
+		for z := range 6 {
+			_, o := offer(t, fmt.Sprintf("x z%d on-demand %d", z, n+1))
+			kind.Offerings = append(kind.Offerings, o)
+		}
+		list = append(list, kind)
+	}
+	got := narrow(choose.Ranked(list, &v1.NodeClaim{}))
+	if len(got) != mostLines || got[0].Type.Name != "m000" {
+		t.Errorf("%d offerings are kept from %s on", len(got), got[0].Type.Name)
+	}
+}
+
+// TestTemplateData looks at the parts of a launch template that follow from the class.
+func TestTemplateData(t *testing.T) {
+	class := &awsv1.EC2NodeClass{}
+	class.Spec.AMIFamily = new(awsv1.AMIFamilyCustom)
+	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}
+	class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("100G"))}}}
+	read := func(m mold, cluster Cluster, group *network.PlacementGroup) *ec2types.RequestLaunchTemplateData {
+		d, err := (&blueprint{class: class, mold: m, cluster: cluster, group: group, tags: map[string]string{"a": "b"}}).data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := read(mold{ImageID: "ami-1"}, Cluster{}, nil)
+	if len(d.NetworkInterfaces) != 0 || !slices.Equal(d.SecurityGroupIds, []string{"sg-1", "sg-2"}) {
+		t.Errorf("a plain class has interfaces %v and groups %v", d.NetworkInterfaces, d.SecurityGroupIds)
+	}
+	if size := *d.BlockDeviceMappings[0].Ebs.VolumeSize; size != 94 {
+		t.Errorf("100 GB are %d GiB, want 94", size)
+	}
+	if d.MetadataOptions.HttpTokens != ec2types.LaunchTemplateHttpTokensStateRequired || *d.MetadataOptions.HttpPutResponseHopLimit != 1 {
+		t.Errorf("metadata options are %+v", *d.MetadataOptions)
+	}
+	if d.Placement != nil || d.CapacityReservationSpecification != nil || len(d.TagSpecifications) != 1 {
+		t.Errorf("a plain class has placement %v, reservation %v, tags %v", d.Placement, d.CapacityReservationSpecification, d.TagSpecifications)
+	}
+	d = read(mold{EFAs: 3, Spot: true, Reservation: "cr-1", Block: true}, Cluster{}, nil)
+	if len(d.NetworkInterfaces) != 3 || *d.NetworkInterfaces[2].NetworkCardIndex != 2 || *d.NetworkInterfaces[2].DeviceIndex != 1 || *d.NetworkInterfaces[0].InterfaceType != "efa" {
+		t.Errorf("three fabric adapters are %v", d.NetworkInterfaces)
+	}
+	if *d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId != "cr-1" || d.InstanceMarketOptions == nil || len(d.TagSpecifications) != 2 {
+		t.Errorf("a block is bought by %v", d.CapacityReservationSpecification)
+	}
+	d = read(mold{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"}, &network.PlacementGroup{ID: "pg-1"})
+	if *d.Placement.PartitionNumber != 3 || *d.Placement.GroupId != "pg-1" || d.Placement.Tenancy != ec2types.TenancyDedicated {
+		t.Errorf("the placement is %+v", *d.Placement)
+	}
+	if len(d.NetworkInterfaces) != 1 || !*d.NetworkInterfaces[0].PrimaryIpv6 {
+		t.Errorf("a cluster of IPv6 has interfaces %v", d.NetworkInterfaces)
+	}
+}
+
+func TestPaceGrowsInARush(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := &pace{now: func() time.Time { return now }}
+	var waits []time.Duration
+	for range 6 {
+		waits = append(waits, p.window("k").Idle)
+		p.called("k")
+		now = now.Add(time.Second)
+	}
+	if waits[0] != launchIdle || waits[1] <= waits[0] || waits[5] != rushIdle {
+		t.Errorf("in a rush launches are gathered for %v", waits)
+	}
+	if other := p.window("other").Idle; other <= launchIdle || other >= rushIdle {
+		t.Errorf("another kind waits %v, want a little longer than usual", other)
+	}
+	now = now.Add(rushGap)
+	if calm := p.window("k").Idle; calm != launchIdle {
+		t.Errorf("after the rush it waits %v", calm)
+	}
+	if p.called("other"); len(p.calls) != 1 {
+		t.Errorf("%d orders are remembered, want 1", len(p.calls))
+	}
+}
+
+func TestProviderIDs(t *testing.T) {
+	if id, err := instanceID(providerID("us-west-2a", "i-0123456789abcdef0")); err != nil || id != "i-0123456789abcdef0" {
+		t.Errorf("read %q (%v)", id, err)
+	}
+	for _, bad := range []string{"", "i-0123456789abcdef0", "kwok://x", "aws:///us-west-2a/", "aws:///us-west-2a/i-xyz"} {
+		if id, err := instanceID(bad); err == nil {
+			t.Errorf("%q was read as %s", bad, id)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package interrupt
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// warning is how long before its end a spot instance, or one of a reservation, is warned.
+const warning = 2 * time.Minute
+
+// What messages are counted as.
+const (
+	spotInterruption = "spot_interruption"
+	rebalance        = "rebalance_recommendation"
+	scheduledChange  = "scheduled_change"
+	stateChange      = "state_change"
+	reservationEnds  = "capacity_reservation_interruption"
+	noOp             = "no_op"
+)
+
+// notice is what one message, or one look at an instance, comes to.
+type notice struct {
+	// counted is the type of the message.
+	counted string
+	// instances are the ids of those that it is about; none if nothing follows from it.
+	instances []string
+	cloudprovider.Interruption
+	// at is when AWS said it.
+	at time.Time
+	// reason and text are of the event that tells people.
+	reason, text string
+	// patient notices are kept for a while if nobody claims the instance: its launch may not have been written down yet.
+	patient bool
+}
+
+// envelope is what all messages of EventBridge have in common. What a message is about is in its detail, whose fields differ.
+type envelope struct {
+	DetailType string    `json:"detail-type"`
+	Source     string    `json:"source"`
+	Time       time.Time `json:"time"`
+	Detail     struct {
+		Instance string `json:"instance-id"`
+		State    string `json:"state"`
+		// EndsAt is of reservations.
+		EndsAt string `json:"instance-termination-time"`
+		// The rest is of AWS Health.
+		Service  string `json:"service"`
+		Category string `json:"eventTypeCategory"`
+		Code     string `json:"eventTypeCode"`
+		Status   string `json:"statusCode"`
+		StartsAt string `json:"startTime"`
+		Entities []struct {
+			Value string `json:"entityValue"`
+		} `json:"affectedEntities"`
+	} `json:"detail"`
+}
+
+// read reads a message. One that is about something else than the end of an instance names no instances.
+func read(body string, now time.Time) (notice, error) {
+	var e envelope
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		return notice{counted: noOp}, fmt.Errorf("reading a message of the interruption queue: %w", err)
+	}
+	n := notice{counted: noOp, at: e.Time}
+	if n.at.IsZero() {
+		n.at = now
+	}
+	if e.Source == "aws.health" {
+		e.health(&n, now)
+		return n, nil
+	}
+	if e.Source != "aws.ec2" || e.Detail.Instance == "" {
+		return n, nil
+	}
+	switch e.DetailType {
+	case "EC2 Spot Instance Interruption Warning":
+		n.counted, n.patient = spotInterruption, true
+		n.Kind, n.Deadline = cloudprovider.SpotInterruption, seconds(n.at.Add(warning))
+		n.reason, n.text = "SpotInterrupted", "EC2 takes the spot instance back at "+stamp(n.Deadline)
+	case "EC2 Instance Rebalance Recommendation":
+		n.counted, n.patient = rebalance, true
+		n.Kind = cloudprovider.RebalanceRecommendation
+		n.reason, n.text = "SpotRebalanceRecommendation", "EC2 expects that it will take the spot instance back"
+	case "EC2 Capacity Reservation Instance Interruption Warning":
+		n.counted, n.patient = reservationEnds, true
+		n.Kind, n.Deadline = cloudprovider.ReservationInterruption, seconds(n.at.Add(warning))
+		if at, err := time.Parse(time.RFC3339, e.Detail.EndsAt); err == nil {
+			n.Deadline = seconds(at)
+		}
+		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes the instance back at "+stamp(n.Deadline)
+	case "EC2 Instance State-change Notification":
+		n.counted = stateChange
+		if !e.state(&n) {
+			return n, nil
+		}
+	default:
+		return n, nil
+	}
+	n.instances = []string{e.Detail.Instance}
+	return n, nil
+}
+
+// state is about an instance that stops or ends. Whatever runs there ends with it, so there is nothing to wait for. It
+// reports false for the other states.
+func (e *envelope) state(n *notice) bool {
+	switch e.Detail.State {
+	case "stopping", "stopped":
+		n.Kind, n.reason = cloudprovider.InstanceStopping, "InstanceStopping"
+	case "shutting-down", "terminated":
+		n.Kind, n.reason = cloudprovider.InstanceTerminating, "InstanceTerminating"
+	default:
+		return false
+	}
+	n.Deadline, n.text = seconds(n.at), "The instance is "+e.Detail.State
+	return true
+}
+
+// health is about a change that AWS has planned for instances.
+func (e *envelope) health(n *notice, now time.Time) {
+	d := &e.Detail
+	if d.Service != "EC2" || d.Category != "scheduledChange" {
+		return
+	}
+	n.counted = scheduledChange
+	if d.Status == "closed" { // it is over, or called off
+		return
+	}
+	starts, err := time.Parse(time.RFC1123, d.StartsAt)
+	if err != nil {
+		starts = time.Time{}
+	}
+	n.plan(d.Code, starts, now)
+	for _, entity := range d.Entities {
+		if strings.HasPrefix(entity.Value, "i-") {
+			n.instances = append(n.instances, entity.Value)
+		}
+	}
+}
+
+// plan is about a change that is planned for a time. If that is not known or has come, there may be a moment left.
+func (n *notice) plan(what string, at, now time.Time) {
+	n.Kind, n.Deadline, n.reason = cloudprovider.ScheduledChange, seconds(at), "InstanceUnhealthy"
+	if least := now.Add(warning); at.Before(least) {
+		n.Deadline = seconds(least)
+	}
+	n.text = fmt.Sprintf("AWS has planned a change of the instance (%s) for %s", what, stamp(n.Deadline))
+}
+
+// seconds is a time as the annotation has it.
+func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

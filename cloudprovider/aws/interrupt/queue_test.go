@@ -1,0 +1,226 @@
+package interrupt_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
+)
+
+const (
+	deletedMessages = "karpenter_interruption_deleted_messages_total"
+	received        = "karpenter_interruption_received_messages_total"
+)
+
+// running lets a new machine come up and takes its messages: the Watcher is to hear of nothing but the news.
+func (w *world) running(name string) (id string) {
+	id = w.launch(name)
+	w.until("the machine runs", time.Second, func() bool {
+		return slices.ContainsFunc(w.World.Instances(), func(i cloud.Instance) bool { return i.ID == id && i.State == cloud.Running })
+	})
+	return id
+}
+
+func TestSpotWarning(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id := w.running("one")
+	other := w.running("other")
+	w.start()
+	w.until("what was before is read", 0, func() bool {
+		return w.counter(deletedMessages, "") == w.counter(received, "state_change") && w.counter(received, "state_change") >= 2
+	})
+	warned, before := w.clock.Now(), w.counter(deletedMessages, "")
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	want := "SpotInterruption " + warned.Add(2*time.Minute).UTC().Format(time.RFC3339)
+	w.until("the claim says so", 0, func() bool { return w.interruption("one") == want })
+	w.until("the message is deleted", 0, func() bool { return w.counter(deletedMessages, "") == before+1 })
+	text := "SpotInterrupted: EC2 takes the spot instance back at " + warned.Add(2*time.Minute).UTC().Format(time.RFC3339)
+	if got := w.events.all(); len(got) != 2 || got[0] != "Warning NodeClaim/one "+text || got[1] != "Warning Node/node-one "+text {
+		t.Errorf("events:\n%s", strings.Join(got, "\n"))
+	}
+	if got := w.interruption("other"); got != "" {
+		t.Errorf("the claim of %s says %q, of which nobody spoke", other, got)
+	}
+	for name, label := range map[string]string{received: "spot_interruption", "karpenter_interruption_message_queue_duration_seconds": "", "tenon_interruption_queue_readable": ""} {
+		if w.counter(name, label) < 1 {
+			t.Errorf("%s %s is %v", name, label, w.counter(name, label))
+		}
+	}
+}
+
+// What is heard again changes nothing; what is more urgent does.
+func TestRepeats(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id := w.running("one")
+	w.start()
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the claim says so", 0, func() bool { return w.interruption("one") != "" })
+	first := w.interruption("one")
+	w.clock.Advance(30 * time.Second)
+	if err := w.World.InterruptSpot(id); err != nil { // a later deadline
+		t.Fatal(err)
+	}
+	w.until("the second warning is read", 0, func() bool {
+		return w.counter(received, "spot_interruption") == 2 && w.counter(deletedMessages, "") >= 4
+	})
+	if got := w.interruption("one"); got != first || w.patches() != 1 || w.events.count("SpotInterrupted") != 2 {
+		t.Errorf("%q, %d patches, events:\n%s", got, w.patches(), strings.Join(w.events.all(), "\n"))
+	}
+	if err := w.World.Withdraw(id, "Server.SpotInstanceTermination", "taken back early"); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the claim says that the machine ends", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "InstanceTerminating ") })
+}
+
+// A message that nobody understands, or that is about nobody's machine, keeps no other waiting.
+func TestBadMessages(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id := w.running("one")
+	for _, body := range []string{"not JSON", `{"detail": 7}`, `{}`, strings.Repeat("x", 1000)} {
+		if !w.SQS.Send(w.Cluster, body) {
+			t.Fatal("there is no queue")
+		}
+	}
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	w.until("nothing is left", 0, func() bool { return w.counter(deletedMessages, "") == 7 })
+	if w.counter(received, "no_op") != 4 || w.logged.count("a message is dropped") != 3 {
+		t.Errorf("%v, log:\n%s", w.counter(received, "no_op"), strings.Join(w.logged.all(), "\n"))
+	}
+}
+
+// A crash between the queue and the claim loses nothing, and neither does an API server that is out of order.
+func TestNothingIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id := w.running("one")
+	w.refusing(errors.New("the API server is out of order"))
+	stop := w.start()
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.until("it is tried several times", time.Second, func() bool { return w.patches() >= 4 })
+	stop()
+	if got := w.counter(deletedMessages, ""); got != 2 { // those of its launch
+		t.Errorf("%v messages are deleted, of which one was never written down", got)
+	}
+	w.refusing(nil)
+	w.options.Metrics = newWorld(t).registry
+	w.start()
+	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+}
+
+// A warning may be there before the claim knows its machine.
+func TestWarningBeforeTheClaim(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id, stranger := w.running(""), w.running("")
+	for _, id := range []string{id, stranger} {
+		if err := w.World.InterruptSpot(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start()
+	w.until("the warnings are read", 0, func() bool { return w.counter(received, "spot_interruption") == 2 })
+	w.claim("late", id)
+	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("late"), "SpotInterruption ") })
+	w.until("the stranger's warning is dropped in the end", time.Second, func() bool { return w.counter(deletedMessages, "") >= 6 })
+}
+
+// A claim whose machine we have ended ourselves is left alone; but a warning makes its end more urgent.
+func TestClaimThatGoes(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id, warned := w.running("one"), w.running("warned")
+	for _, name := range []string{"one", "warned"} {
+		claim := &v1.NodeClaim{}
+		claim.Name = name
+		if err := w.kube.Delete(context.Background(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.World.Terminate([]string{id}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.World.InterruptSpot(warned); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("warned"), "SpotInterruption ") })
+	w.until("all is read", 0, func() bool { return w.counter(deletedMessages, "") >= 6 })
+	if got := w.interruption("one"); got != "" || w.events.count("InstanceTerminating") > 0 {
+		t.Errorf("the claim says %q, events:\n%s", got, strings.Join(w.events.all(), "\n"))
+	}
+}
+
+func TestRebalance(t *testing.T) {
+	for choice, want := range map[interrupt.Rebalance]string{interrupt.Ignore: "", interrupt.Replace: "RebalanceRecommendation"} {
+		t.Run(string(choice), func(t *testing.T) {
+			w := newWorld(t)
+			w.options.EC2, w.options.Rebalance = nil, choice
+			id := w.running("one")
+			w.start()
+			for range 2 {
+				if err := w.World.AdviseRebalance(id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.until("the advice is read", 0, func() bool {
+				return w.counter(received, "rebalance_recommendation") == 2 && w.counter(deletedMessages, "") == 4
+			})
+			if got := w.interruption("one"); got != want || w.events.count("Normal NodeClaim/one SpotRebalanceRecommendation") != 1 {
+				t.Errorf("the claim says %q, want %q; events:\n%s", got, want, strings.Join(w.events.all(), "\n"))
+			}
+			if err := w.World.InterruptSpot(id); err != nil {
+				t.Fatal(err)
+			}
+			w.until("the warning holds", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+		})
+	}
+}
+
+// A queue that does not exist, or may not be read, is told of with AWS's code and the fix, and needs no restart.
+func TestQueueInTrouble(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2, w.options.Queue = nil, "later"
+	w.Faults.Deny("sqs:ReceiveMessage")
+	w.start()
+	w.until("the missing queue is told of", time.Second, func() bool { return w.logged.count("--interruption-queue") > 0 })
+	line := w.logged.all()[0]
+	for _, part := range []string{"NonExistentQueue", "create the queue", "reading queue later", "sqs:GetQueueUrl"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q does not say %q", line, part)
+		}
+	}
+	w.SQS.Create("later", 5*time.Minute)
+	w.Events.Name = "later"
+	w.until("the missing permission is told of", time.Second, func() bool { return w.logged.count("allow sqs:ReceiveMessage") > 0 })
+	if w.counter("tenon_interruption_queue_readable", "") != 0 {
+		t.Error("the queue counts as readable")
+	}
+	w.Faults.Allow("sqs:ReceiveMessage")
+	id := w.running("one")
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	if w.logged.count("can be read again") != 1 || len(w.logged.all()) > 5 {
+		t.Errorf("log:\n%s", strings.Join(w.logged.all(), "\n"))
+	}
+}

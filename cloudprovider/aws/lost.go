@@ -1,0 +1,118 @@
+package aws
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+const (
+	// fleetTries is how often a call is made before it counts as failed, or lost.
+	fleetTries = 3
+	// fleetPause is waited before a call is made again whose answer was lost, twice as long the next time.
+	fleetPause = 200 * time.Millisecond
+)
+
+// createFleet makes the call, and makes it again if EC2 is busy or its answer gets lost. It is not left to the SDK, which
+// tells of the last try only: that one was refused says nothing about one before it whose answer was lost. lost says that
+// it is not known whether EC2 has launched something.
+func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool, err error) {
+	for try := 1; ; try++ {
+		out, err = p.ec2.CreateFleet(ctx, in, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
+		busy := fault.IsThrottled(err)
+		switch {
+		case err == nil:
+			p.turnstile.fine()
+			return out, false, nil
+		case busy:
+			p.turnstile.slower()
+		case fault.Lost(err):
+			lost = true
+		default:
+			return nil, lost, err
+		}
+		if try == fleetTries {
+			return nil, lost, err
+		}
+		if !busy {
+			p.pause(ctx, fleetPause<<(try-1))
+		}
+		if p.turnstile.pass(ctx, one) != nil {
+			return nil, lost, err
+		}
+	}
+}
+
+// untouched tells whether EC2 has done nothing about a call and remembers nothing of it.
+func untouched(err error) bool {
+	return fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
+}
+
+// landed waits until the launch that the claim is aboard of has ended, and finds out what became of one whose answer was
+// lost.
+func (p *Provider) landed(ctx context.Context, uid types.UID) error {
+	for {
+		s, landed := p.register.launchOf(uid)
+		if s == nil {
+			return nil
+		}
+		if landed == nil {
+			var err error
+			if landed, err = p.ask(ctx, s); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-landed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ask has the call of a sale repeated whose answer was lost, once for all of its claims. EC2 knows it by its token: it
+// answers as it did the first time, or does now what it did not do then. landed is closed when that is known.
+func (p *Provider) ask(ctx context.Context, s *sale) (landed <-chan struct{}, failure error) {
+	landed, mine, failure := p.register.retake(s, p.now())
+	if mine {
+		// Whoever asks first may give up before the others do.
+		go p.askAgain(context.WithoutCancel(ctx), s)
+	}
+	return landed, failure
+}
+
+func (p *Provider) askAgain(ctx context.Context, s *sale) {
+	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	const doing = "asking again for a launch whose answer was lost"
+	lostAt := p.register.lostAt(s)
+	if err := p.turnstile.pass(ctx, func() int { return len(s.buyers) }); err != nil {
+		p.register.lose(s, fault.Explain(doing, err), lostAt, p.now())
+		return
+	}
+	out, lost, err := p.createFleet(ctx, s.input)
+	switch {
+	case err == nil:
+		p.subnets.done(s.order, nil, 0, p.handOut(s, out))
+		return
+	case lost:
+		p.register.lose(s, fault.Explain(doing, err), p.now(), p.now())
+		return
+	case untouched(err) || p.now().Sub(lostAt) < settledIn:
+		// It says nothing about the first time, and what was launched then may not be shown yet.
+		p.register.lose(s, fault.Explain(doing, err), lostAt, p.now())
+		return
+	}
+	// EC2 refuses it now. Should it have launched something then, the tags tell.
+	p.register.uncover(s)
+	if _, err := p.survey(ctx); err != nil {
+		p.register.lose(s, err, lostAt, p.now())
+		return
+	}
+	p.register.land(s, nil, nil, p.now())
+}

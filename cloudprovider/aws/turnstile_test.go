@@ -1,0 +1,289 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// TestTurnstile lets a burst through, then the fullest first, and nobody while EC2 wants to be left alone.
+func TestTurnstile(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newTurnstile(func() time.Time { return now })
+	for range fleetBurst {
+		if err := s.pass(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	few, many := s.join(func() int { return 2 }), s.join(func() int { return 30 })
+	through := func(w *waiter) bool {
+		select {
+		case <-w.through:
+			return true
+		default:
+			return false
+		}
+	}
+	if s.serve(); through(few) || through(many) {
+		t.Fatal("somebody got through after the burst")
+	}
+	now = now.Add(fleetInterval)
+	if s.serve(); through(few) || !through(many) {
+		t.Error("those who wait for many don't go first")
+	}
+	s.slower()
+	now = now.Add(slowFirst - time.Millisecond)
+	if s.serve(); through(few) {
+		t.Error("somebody got through although EC2 has asked us to slow down")
+	}
+	now = now.Add(time.Millisecond)
+	if s.serve(); !through(few) {
+		t.Error("nobody gets through after the pause")
+	}
+	s.slower()
+	if wait := s.shut.Sub(now); wait != 2*slowFirst {
+		t.Errorf("the second pause is %s", wait)
+	}
+	now = now.Add(time.Minute)
+	s.fine()
+	if s.slower(); s.shut.Sub(now) != slowFirst {
+		t.Errorf("after a call that went well the pause is %s", s.shut.Sub(now))
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.pass(gone, one); !errors.Is(err, context.Canceled) || len(s.line) != 0 {
+		t.Errorf("who gives up is still in the line: %v, %d", err, len(s.line))
+	}
+}
+
+// TestNobodyWaitsForEver has one claim of a rare kind wait among many of others.
+func TestNobodyWaitsForEver(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newTurnstile(func() time.Time { return now })
+	s.tokens = 0
+	lone := s.join(one)
+	for step := 0; ; step++ {
+		s.join(func() int { return 100 })
+		now = now.Add(fleetInterval)
+		s.serve()
+		select {
+		case <-lone.through:
+			return
+		default:
+		}
+		if now.Sub(lone.since) > queueLongest+time.Second {
+			t.Fatal("it waits for ever")
+		}
+	}
+}
+
+// wisher is a claim that can be launched on types that cost as much as their index, all from one template.
+func wisher(uid string, kinds ...string) *buyer {
+	c := &v1.NodeClaim{}
+	c.UID = types.UID(uid)
+	o := &order{templates: map[string]*template{"lt": {name: "lt"}}}
+	for i, kind := range kinds {
+		o.Lines = append(o.Lines, line{Template: "lt", Type: kind, Zone: "a", Price: float64(i + 1)})
+	}
+	return &buyer{claim: c, order: o}
+}
+
+func TestParties(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		wishes [][]string
+		tried  []string
+		want   []int // members of each party
+		lines  []int // and how much they have in common
+	}{
+		{"equal", [][]string{{"a", "b"}, {"a", "b"}}, nil, []int{2}, []int{2}},
+		{"one wants less", [][]string{{"a", "b", "c", "d"}, {"a", "b"}}, nil, []int{2}, []int{2}},
+		{"too little in common", [][]string{{"a", "b", "c", "d"}, {"a"}}, nil, []int{1, 1}, []int{4, 1}},
+		{"another cheapest", [][]string{{"a", "b", "c"}, {"b", "a", "c"}}, nil, []int{1, 1}, []int{3, 3}},
+		{"the cheapest is not in common", [][]string{{"a", "b", "c"}, {"b", "c"}}, nil, []int{1, 1}, []int{3, 2}},
+		{"it was tried", [][]string{{"a", "b", "c"}, {"b", "c"}}, []string{"a"}, []int{2}, []int{2}},
+		{"all was tried", [][]string{{"a", "b"}, {"a"}}, []string{"a"}, []int{1}, []int{1}},
+		{"nobody is worn down step by step", [][]string{{"a", "b", "c", "d", "e", "f", "g", "h"}, {"a", "b", "c", "d"}, {"a", "b"}}, nil, []int{2, 1}, []int{4, 2}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var list []*buyer
+			for i, kinds := range tc.wishes {
+				list = append(list, wisher(string(rune('a'+i)), kinds...))
+			}
+			tried := map[offered]bool{}
+			for _, kind := range tc.tried {
+				tried[offered{"lt", kind, "a"}] = true
+			}
+			all, done := parties(list, tried)
+			var members, lines []int
+			total := len(done)
+			for _, p := range all {
+				members, lines, total = append(members, len(p.buyers)), append(lines, len(p.order.Lines)), total+len(p.buyers)
+			}
+			if !slices.Equal(members, tc.want) || !slices.Equal(lines, tc.lines) || total != len(list) {
+				t.Errorf("parties of %v with %v lines, %d of %d claims", members, lines, total, len(list))
+			}
+		})
+	}
+}
+
+// roomy is a network with two subnets in a zone whose counts never change.
+type roomy struct {
+	Network
+	now *time.Time
+}
+
+func (n roomy) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet, error) {
+	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: *n.now}, {ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: *n.now}}, nil
+}
+
+func (roomy) ForgetSubnet(string) {}
+
+// TestAvoidedSubnets has EC2 refuse a subnet that its count makes look best.
+func TestAvoidedSubnets(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newSubnets(roomy{now: &now}, func() time.Time { return now })
+	o := &order{Lines: []line{{Zone: "a", pods: 1}}}
+	chosen := func() pick {
+		picks, err := s.choose(t.Context(), o, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.done(o, picks, 1, nil)
+		return picks["a"]
+	}
+	if p := chosen(); p != (pick{"subnet-1", true}) {
+		t.Fatalf("first %v is chosen", p)
+	}
+	s.avoid("subnet-1")
+	now = now.Add(50 * time.Millisecond)
+	if p := chosen(); p != (pick{"subnet-2", false}) {
+		t.Errorf("after EC2 has refused subnet-1, %v is chosen", p)
+	}
+	s.avoid("subnet-2")
+	now = now.Add(50 * time.Millisecond)
+	if p := chosen(); p != (pick{"subnet-1", false}) {
+		t.Errorf("if there is no other, %v is chosen", p)
+	}
+	now = now.Add(avoidedFor)
+	if p := chosen(); p != (pick{"subnet-1", true}) {
+		t.Errorf("after a while %v is chosen", p)
+	}
+}
+
+// TestGivenOnce deals out the instances of a launch twice, once by a look that saw a part of it.
+func TestGivenOnce(t *testing.T) {
+	r := newRegister()
+	s := &sale{}
+	list := []*buyer{wisher("a", "x"), wisher("b", "x"), wisher("c", "x")}
+	if elsewhere := r.board(s, "lab", list); len(elsewhere) != 0 {
+		t.Fatalf("%d claims are elsewhere", len(elsewhere))
+	}
+	if elsewhere := r.board(&sale{}, "lab", list[:1]); len(elsewhere) != 1 {
+		t.Error("a claim is aboard of two launches")
+	}
+	r.lose(s, errors.New("lost"), time.Unix(0, 0), time.Unix(0, 0))
+	r.mu.Lock()
+	r.hold(&holding{owner: owner{uid: "c"}, id: "i-1"})
+	r.hold(&holding{owner: owner{uid: "a"}, id: "i-1"}) // too late
+	r.mu.Unlock()
+	if _, mine, err := r.retake(s, time.Unix(1, 0)); !mine || err != nil {
+		t.Fatalf("the launch is not ours to ask for: %v", err)
+	}
+	given := r.land(s, []launched{{id: "i-1"}, {id: "i-2"}, {id: "i-3"}}, func(b *buyer, l launched) *holding {
+		return &holding{owner: owner{uid: b.claim.UID}, id: l.id, answer: &cloudprovider.Instance{ProviderID: l.id}}
+	}, time.Unix(1, 0))
+	if len(given) != 2 {
+		t.Errorf("%d instances were given away, want 2", len(given))
+	}
+	seen := map[string]types.UID{}
+	for uid, h := range r.claims {
+		if other, twice := seen[h.id]; twice || r.machines[h.id].uid != uid || h.answer == nil {
+			t.Errorf("%s is that of %s and %s", h.id, uid, other)
+		}
+		seen[h.id] = uid
+	}
+	if len(seen) != 3 || r.claims["c"].id != "i-1" || len(r.aboard)+len(r.flying) != 0 {
+		t.Errorf("given away are %v; %d are aboard", seen, len(r.aboard))
+	}
+}
+
+// TestGoneForGood forgets an instance: the next launch for its claim must be another to EC2.
+func TestGoneForGood(t *testing.T) {
+	for name, end := range map[string]func(*register){
+		"EC2 says so":      func(r *register) { r.forget("i-1", time.Unix(9000, 0)) },
+		"it is not listed": func(r *register) { r.prune(nil, time.Unix(9000, 0)) },
+		"it shuts down":    func(r *register) { r.leave("i-1", time.Unix(9000, 0)) },
+	} {
+		r := newRegister()
+		r.hold(&holding{owner: owner{uid: "a"}, id: "i-1", since: time.Unix(1000, 0)})
+		end(r)
+		if r.claims["a"] != nil || r.tries["a"].times != 1 {
+			t.Errorf("%s: the claim has %v and was tried %d times", name, r.claims["a"], r.tries["a"].times)
+		}
+	}
+}
+
+// TestStaleStockIsHandedOut asks what EC2 sells while somebody else finds out, and right after that has failed.
+func TestStaleStockIsHandedOut(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &catalog{now: func() time.Time { return now }, reading: make(chan struct{}, 1), stock: &stock{}, due: now}
+	c.reading <- struct{}{} // somebody is asking
+	var group sync.WaitGroup
+	group.Go(func() {
+		if have, err := c.inStock(t.Context()); have == nil || err != nil {
+			t.Errorf("while somebody asks, the others get %v (%v)", have, err)
+		}
+	})
+	group.Wait()
+	c.stock = nil
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.inStock(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gives up waits: %v", err)
+	}
+	if _, err := c.keep(t.Context(), nil, errors.New("busy")); err == nil {
+		t.Fatal("no error")
+	}
+	<-c.reading
+	if _, err := c.inStock(t.Context()); err == nil || err.Error() != "busy" {
+		t.Errorf("a moment after a failure: %v", err)
+	}
+	now = now.Add(stockAnew)
+	if _, _, due := c.known(); !due {
+		t.Error("it is never asked for again")
+	}
+}
+
+// TestServes holds reservations against types.
+func TestServes(t *testing.T) {
+	linux := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"linux"}, awsv1.InstanceTenancyLabelKey: {"default", "dedicated"}}}
+	windows := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"windows"}}}
+	for _, tc := range []struct {
+		r    network.Reservation
+		t    *cloudprovider.InstanceType
+		want bool
+	}{
+		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "default"}, linux, true},
+		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "dedicated"}, linux, true},
+		{network.Reservation{Platform: "Red Hat Enterprise Linux"}, linux, true},
+		{network.Reservation{Platform: "Windows"}, linux, false},
+		{network.Reservation{Platform: "Windows with SQL Server"}, windows, true},
+		{network.Reservation{Platform: "Linux/UNIX"}, windows, false},
+	} {
+		if got := serves(&tc.r, tc.t); got != tc.want {
+			t.Errorf("%+v serves %v: %v", tc.r, tc.t.Labels, got)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package upkeep_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
+)
+
+// tags notes what is written on instances.
+type tags struct {
+	written []string
+	err     error
+}
+
+func (t *tags) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	for _, tag := range in.Tags {
+		t.written = append(t.written, fmt.Sprintf("%s %s=%s", in.Resources[0], *tag.Key, *tag.Value))
+	}
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// lessons notes what is learnt.
+type lessons struct{ learnt []string }
+
+func (l *lessons) Learn(instanceType, imageID string, capacity resource.Quantity) {
+	l.learnt = append(l.learnt, fmt.Sprintf("%s %s %s", instanceType, imageID, capacity.String()))
+}
+
+type nodeScene struct {
+	t    *testing.T
+	kube client.Client
+	tags tags
+	lessons
+}
+
+func newNodeScene(t *testing.T, change func(*corev1.Node, *v1.NodeClaim)) *nodeScene {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "general-1"}}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
+	claim.Status.ImageID = "ami-1"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "ip-10-0-0-4", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true", corev1.LabelInstanceTypeStable: "m5.large"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: "general-1", UID: "u"}},
+	}}
+	node.Spec.ProviderID = "aws:///us-west-2a/i-1"
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("7Gi")}
+	change(node, claim)
+	return &nodeScene{t: t, kube: fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, claim).Build()}
+}
+
+func (s *nodeScene) look() error {
+	n := &upkeep.Nodes{Client: s.kube, EC2: &s.tags, Memory: s, Cluster: "prod"}
+	_, err := n.Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "ip-10-0-0-4"}})
+	return err
+}
+
+func (s *nodeScene) noted() string {
+	claim := &v1.NodeClaim{}
+	if err := s.kube.Get(s.t.Context(), client.ObjectKey{Name: "general-1"}, claim); err != nil {
+		s.t.Fatal(err)
+	}
+	return claim.Annotations[awsv1.InstanceTaggedAnnotationKey]
+}
+
+func TestARegisteredNodeNamesItsInstance(t *testing.T) {
+	s := newNodeScene(t, func(*corev1.Node, *v1.NodeClaim) {})
+	for range 2 { // the second look finds nothing to do
+		if err := s.look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := fmt.Sprint(s.tags.written), "[i-1 Name=ip-10-0-0-4 i-1 karpenter.sh/nodeclaim=general-1 i-1 eks:eks-cluster-name=prod]"; got != want {
+		t.Errorf("written %s, want %s", got, want)
+	}
+	if s.noted() != "true" {
+		t.Error("the claim does not say that its instance is named")
+	}
+	if got, want := fmt.Sprint(s.learnt), "[m5.large ami-1 7Gi m5.large ami-1 7Gi]"; got != want {
+		t.Errorf("learnt %s, want %s", got, want)
+	}
+}
+
+// A user who names instances in the class means it.
+func TestAUsersNameStays(t *testing.T) {
+	s := newNodeScene(t, func(*corev1.Node, *v1.NodeClaim) {})
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Spec.Tags = map[string]string{awsv1.NameTagKey: "mine"}
+	if err := s.kube.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.look(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(s.tags.written), "[i-1 karpenter.sh/nodeclaim=general-1 i-1 eks:eks-cluster-name=prod]"; got != want {
+		t.Errorf("written %s, want %s", got, want)
+	}
+}
+
+// An instance that an old Karpenter launched has its names and lacks the cluster's.
+func TestAnAdoptedInstanceGetsTheNameOfItsCluster(t *testing.T) {
+	s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) {
+		c.Annotations = map[string]string{awsv1.InstanceTaggedAnnotationKey: "true"}
+	})
+	for range 2 {
+		if err := s.look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.tags.written) != 3 || s.tags.written[2] != "i-1 eks:eks-cluster-name=prod" {
+		t.Errorf("written %v", s.tags.written)
+	}
+}
+
+func TestNodesThatAreLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Node, *v1.NodeClaim){
+		"not registered":         func(n *corev1.Node, _ *v1.NodeClaim) { delete(n.Labels, v1.NodeRegisteredLabelKey) },
+		"nobody's":               func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences = nil },
+		"of another claim":       func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences[0].Name = "gone" },
+		"of another cloud":       func(_ *corev1.Node, c *v1.NodeClaim) { c.Spec.NodeClassRef.Group = "karpenter.kwok.sh" },
+		"not an instance of EC2": func(n *corev1.Node, _ *v1.NodeClaim) { n.Spec.ProviderID = "kwok://x" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newNodeScene(t, change)
+			if err := s.look(); err != nil || len(s.tags.written) != 0 || s.noted() != "" {
+				t.Errorf("%v, written %v, noted %q", err, s.tags.written, s.noted())
+			}
+		})
+	}
+}
+
+func TestTroubleWithTags(t *testing.T) {
+	s := newNodeScene(t, func(*corev1.Node, *v1.NodeClaim) {})
+	s.tags.err = &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}
+	if err := s.look(); err == nil || s.noted() != "" {
+		t.Errorf("%v, noted %q", err, s.noted())
+	}
+	s.tags.err = &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound", Message: "gone"}
+	if err := s.look(); err != nil || s.noted() != "" {
+		t.Errorf("of an instance that is gone: %v, noted %q", err, s.noted())
+	}
+}

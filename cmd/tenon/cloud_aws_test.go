@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/catalog"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/validate"
+)
+
+// A pool may require every label that some instance type carries, even while no EC2NodeClass is there that could buy one.
+func TestLabelsOfEveryInstanceTypeAreKnown(t *testing.T) {
+	sky, err := newAWS(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, _, err := catalog.Region("us-east-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2023)
+	shapes := machine.NewShapes(machine.Settings{Region: "us-east-1"}, machine.NewMemory(time.Now))
+	seen := map[string]bool{}
+	for i := range infos {
+		shape, err := shapes.Shape(&infos[i], class)
+		if err != nil || shape == nil {
+			continue // a type that the class can't use
+		}
+		for key := range shape.Labels {
+			seen[key] = true
+			if !sky.labels.IsWellKnown(key) || sky.labels.IsRestricted(key) {
+				t.Errorf("%s carries %s, which pools may not require", shape.Name, key)
+			}
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("only %d labels were seen", len(seen))
+	}
+	for key, restricted := range map[string]bool{
+		awsv1.Group + "/own": true, awsv1.InstanceFamilyLabelKey: false, awsv1.ZoneIDLabelKey: false, v1.CapacityTypeLabelKey: false, "example.com/own": false,
+	} {
+		if sky.labels.IsRestricted(key) != restricted {
+			t.Errorf("%s is restricted: %v", key, !restricted)
+		}
+	}
+}
+
+func TestCloudsRestrictTheirOwnDomains(t *testing.T) {
+	sky, err := newKwok(&options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels validate.Labels = sky.labels
+	if !labels.IsRestricted("karpenter.kwok.sh/own") || labels.IsRestricted("karpenter.kwok.sh/instance-family") || labels.IsRestricted(awsv1.Group+"/own") {
+		t.Errorf("labels %v", labels.RestrictedDomains)
+	}
+}
+
+// spyClient notes the request that arrives.
+type spyClient struct{ got *http.Request }
+
+func (s *spyClient) Do(r *http.Request) (*http.Response, error) {
+	s.got = r
+	return nil, io.EOF
+}
+
+// closable is a body that can write itself, as the SDK's can.
+type closable struct{ *strings.Reader }
+
+func (closable) Close() error { return nil }
+
+func TestBodiesArePlain(t *testing.T) {
+	spy := &spyClient{}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", closable{strings.NewReader("text")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = plainBodies{spy}.Do(r)
+	if _, writes := spy.got.Body.(io.WriterTo); writes {
+		t.Error("the body can still write itself")
+	}
+	if text, err := io.ReadAll(spy.got.Body); err != nil || string(text) != "text" {
+		t.Errorf("the body reads %q, %v", text, err)
+	}
+}
+
+func TestBellWakesOnce(t *testing.T) {
+	b := newBell()
+	b.ring()
+	b.ring() // nobody has heard the first yet
+	ctx, cancel := context.WithCancel(t.Context())
+	rung := 0
+	if err := b.answer(func() {
+		rung++
+		if len(b) == 0 {
+			cancel()
+		}
+	})(ctx); err != nil || rung != 1 {
+		t.Errorf("it was heard %d times, %v", rung, err)
+	}
+}
+
+// recorder is a manager that remembers what it is to run.
+type recorder struct {
+	manager.Manager
+	added []string
+}
+
+func (r *recorder) Add(what manager.Runnable) error {
+	r.added = append(r.added, fmt.Sprintf("%T", what))
+	return r.Manager.Add(what)
+}
+
+// What works behind the provider runs: nothing of it can be missing without somebody noticing late.
+func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
+	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
+		t.Setenv(name, value)
+	}
+	o, err := parse(t, "--cluster-name=prod", "--interruption-queue=prod", "--enable-zonal-shift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sky, err := newCloud(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme, err := newScheme(sky)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nobody is asked before the manager is started.
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &recorder{Manager: mgr}
+	events := observe.NewEventWriter(mgr.GetClient(), logr.Discard(), time.Now)
+	provider, err := sky.build(t.Context(), ground{config: config, mgr: seen, events: events, o: o, restock: newBell()})
+	if err != nil || provider.Name() != cloudAWS {
+		t.Fatalf("built %v, %v", provider, err)
+	}
+	for _, want := range []string{"*aws.Provider", "*upkeep.Prices", "*upkeep.Shifts", "*upkeep.Reserved", "*interrupt.Watcher", "*nodeclass.Collector"} {
+		if !slices.Contains(seen.added, want) {
+			t.Errorf("the manager does not run %s, only %v", want, seen.added)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/control"
+	"github.com/tenon-sh/tenon/internal/lab/labaws"
+)
+
+// newEC2SimCommand makes "tenon ec2sim": the hand that makes things happen in a simulated AWS account.
+func newEC2SimCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ec2sim",
+		Short: "Make things happen in the lab's simulated AWS account",
+		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt spot instances, take
+capacity away, change prices, publish images, make calls fail. Machines are named by their ids (i-…) or by the names of
+their nodes.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab")
+	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab in --dir")
+	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimShift())
+	cmd.AddCommand(newSimHappenings()...)
+	cmd.AddCommand(newSimTrouble()...)
+	return cmd
+}
+
+// simClient reaches the account: by --endpoint, or through the lab in --dir.
+func simClient(cmd *cobra.Command) (control.Client, error) {
+	at, err := cmd.Flags().GetString("endpoint")
+	if err != nil {
+		return control.Client{}, err
+	}
+	if at != "" {
+		if u, err := url.Parse(at); err != nil || u.Host == "" {
+			return control.Client{}, fmt.Errorf("--endpoint: %q is not a URL such as http://127.0.0.1:4566", at)
+		}
+		return control.Client{URL: at}, nil
+	}
+	dir, err := cmd.Flags().GetString("dir")
+	if err != nil {
+		return control.Client{}, err
+	}
+	r, ok, err := labaws.Running(dir)
+	if err != nil {
+		return control.Client{}, err
+	}
+	if !ok {
+		return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab up --cloud aws --dir %s", dir, dir)
+	}
+	return control.Client{URL: r.URL}, nil
+}
+
+// simCall makes a command that calls the account.
+func simCall(do func(cmd *cobra.Command, c control.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := simClient(cmd)
+		if err != nil {
+			return err
+		}
+		return do(cmd, c, args)
+	}
+}
+
+// newSimServe runs an account for a lab that is there already; "tenon lab up --cloud aws" does so itself.
+func newSimServe() *cobra.Command {
+	var sky labCloud
+	held := false
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a simulated AWS account for the lab in --dir until Ctrl-C or until the lab ends",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := cmd.Flags().GetString("dir")
+			if err != nil {
+				return err
+			}
+			ctx, stop := labSignals(cmd.Context())
+			defer stop()
+			if held {
+				var cancel context.CancelFunc
+				ctx, cancel = untilStdinCloses(ctx)
+				defer cancel()
+			}
+			sky.Log = func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
+			return labaws.Serve(ctx, dir, sky.Options, func(r labaws.Record) { labaws.Explain(cmd.OutOrStdout(), dir, r) })
+		},
+	}
+	sky.registerAccount(cmd.Flags())
+	cmd.Flags().BoolVar(&held, "until-stdin-closes", false, "end when standard input closes")
+	cmd.Flags().Lookup("until-stdin-closes").Hidden = true
+	return cmd
+}
+
+func newSimMachines() *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:     "machines",
+		Aliases: []string{"instances", "get"},
+		Short:   "List the instances",
+		Args:    cobra.NoArgs,
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
+			list, err := c.Machines(cmd.Context())
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "INSTANCE\tSTATE\tTYPE\tZONE\tCAPACITY\t$/HOUR\tIMAGE\tNODE\tNOTE")
+			for _, m := range list {
+				if !all && m.State == "terminated" {
+					continue
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.4f\t%s\t%s\t%s\n", m.ID, m.State, m.Type, m.Zone, m.CapacityType, m.Price, m.Image, m.Node, noteOf(m))
+			}
+			return table.Flush()
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list those that have ended, too")
+	return cmd
+}
+
+// noteOf is what is unusual about a machine.
+func noteOf(m control.Machine) string {
+	switch {
+	case m.Problem != "":
+		return "does not join: " + m.Problem
+	case m.Dead:
+		return "dead"
+	default:
+		return m.Reason
+	}
+}
+
+// untilStdinCloses ends a context with the standard input: a pipe that the starter holds, so that we can't outlive it.
+func untilStdinCloses(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/control"
+)
+
+func newSimCapacity() *cobra.Command {
+	var code string
+	cmd := &cobra.Command{
+		Use:   "capacity TYPE ZONE CAPACITY-TYPE MACHINES",
+		Short: "Say how many machines of a type there are to buy",
+		Long: `Say how many machines of a type there are to buy in a zone, spot or on-demand. Names may have stars; the last rule that
+matches counts. "tenon ec2sim capacity reset" makes everything available again.`,
+		Example: `  tenon ec2sim capacity m5.large us-west-2a spot 0
+  tenon ec2sim capacity 'c*' '*' '*' 3
+  tenon ec2sim capacity reset`,
+		Args: cobra.MatchAll(cobra.MinimumNArgs(1), cobra.MaximumNArgs(4)),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			if len(args) == 1 && args[0] == "reset" {
+				return c.Do(cmd.Context(), http.MethodDelete, "capacity", nil, nil)
+			}
+			if len(args) != 4 {
+				return fmt.Errorf("give TYPE ZONE CAPACITY-TYPE MACHINES, or reset")
+			}
+			n, err := strconv.Atoi(args[3])
+			if err != nil || n < 0 {
+				return fmt.Errorf("%q is not a number of machines", args[3])
+			}
+			return c.SetCapacity(cmd.Context(), control.Capacity{Type: args[0], Zone: args[1], CapacityType: args[2], Total: n, Code: code})
+		}),
+	}
+	cmd.Flags().StringVar(&code, "code", "", "error code that refused launches get; empty for InsufficientInstanceCapacity")
+	return cmd
+}
+
+func newSimPrice() *cobra.Command {
+	return &cobra.Command{
+		Use:     "price TYPE [ZONE] DOLLARS",
+		Short:   "Change a price: of spot in a zone or, without a zone, on demand",
+		Example: "  tenon ec2sim price m5.large us-west-2a 0.031",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			dollars, err := strconv.ParseFloat(args[len(args)-1], 64)
+			if err != nil {
+				return fmt.Errorf("%q is not a price in dollars per hour", args[len(args)-1])
+			}
+			in := control.Price{Type: args[0], Dollars: dollars}
+			if len(args) == 3 {
+				in.Zone = args[1]
+			}
+			return c.SetPrice(cmd.Context(), in)
+		}),
+	}
+}
+
+func newSimAMI() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ami",
+		Short: "Publish, list, deprecate and remove images",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	publish := &cobra.Command{
+		Use:     "publish FAMILY",
+		Short:   "Publish a new release of a family, which @latest then stands for: al2, al2023, bottlerocket, windows2019, windows2022, windows2025",
+		Example: "  tenon ec2sim ami publish al2023",
+		Args:    cobra.ExactArgs(1),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			release, err := c.Publish(cmd.Context(), strings.ToLower(args[0]))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "published %s %s: %s\n", release.Family, release.Version, strings.Join(release.Images, " "))
+			return err
+		}),
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the images",
+		Args:  cobra.NoArgs,
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
+			return printImages(cmd, c)
+		}),
+	}
+	cmd.AddCommand(publish, list, imageAct("deprecate", "Mark images as deprecated", http.MethodPost, "/deprecate"),
+		imageAct("remove", "Remove images", http.MethodDelete, ""))
+	return cmd
+}
+
+func imageAct(name, short, method, tail string) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " AMI...",
+		Short: short,
+		Args:  cobra.MinimumNArgs(1),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			for _, id := range args {
+				if err := c.Do(cmd.Context(), method, "images/"+id+tail, nil, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+func printImages(cmd *cobra.Command, c control.Client) error {
+	var list []struct{ ID, Name, Owner, Created, Deprecated string }
+	if err := c.Do(cmd.Context(), http.MethodGet, "images", nil, &list); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "IMAGE\tNAME\tOWNER\tCREATED\tDEPRECATED")
+	for _, m := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.ID, m.Name, m.Owner, m.Created, m.Deprecated)
+	}
+	return table.Flush()
+}
+
+func newSimSubnet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "subnet",
+		Short: "List subnets, say how many addresses are free, or remove one",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list := &cobra.Command{Use: "list", Short: "List the subnets", Args: cobra.NoArgs, RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
+		var all []struct {
+			ID, Zone, CIDR string
+			Free           int
+		}
+		if err := c.Do(cmd.Context(), http.MethodGet, "subnets", nil, &all); err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "SUBNET\tZONE\tRANGE\tFREE")
+		for _, s := range all {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", s.ID, s.Zone, s.CIDR, s.Free)
+		}
+		return table.Flush()
+	})}
+	free := &cobra.Command{Use: "free SUBNET ADDRESSES", Short: "Say how many addresses are free", Args: cobra.ExactArgs(2), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+		n, err := strconv.Atoi(args[1])
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q is not a number of addresses", args[1])
+		}
+		return c.Do(cmd.Context(), http.MethodPost, "subnets/"+args[0], map[string]int{"free": n}, nil)
+	})}
+	remove := &cobra.Command{Use: "remove SUBNET", Short: "Remove a subnet", Args: cobra.ExactArgs(1), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+		return c.Do(cmd.Context(), http.MethodDelete, "subnets/"+args[0], nil, nil)
+	})}
+	cmd.AddCommand(list, free, remove)
+	return cmd
+}
+
+func newSimShift() *cobra.Command {
+	var during time.Duration
+	var auto, end bool
+	cmd := &cobra.Command{
+		Use:     "shift ZONE-ID",
+		Short:   "Begin or end a zonal shift away from a zone",
+		Example: "  tenon ec2sim shift usw2-az1 --for 10m\n  tenon ec2sim shift usw2-az1 --end",
+		Args:    cobra.ExactArgs(1),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			if end {
+				return c.Do(cmd.Context(), http.MethodDelete, "zonal-shifts/"+args[0], nil, nil)
+			}
+			in := map[string]any{"zone": args[0], "seconds": during.Seconds(), "auto": auto}
+			return c.Do(cmd.Context(), http.MethodPost, "zonal-shifts", in, nil)
+		}),
+	}
+	cmd.Flags().DurationVar(&during, "for", time.Hour, "how long it lasts")
+	cmd.Flags().BoolVar(&auto, "auto", false, "as one that AWS begins by itself")
+	cmd.Flags().BoolVar(&end, "end", false, "end all shifts away from the zone")
+	return cmd
+}

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// TestEC2WalkThrough is the story of the founding documents: classes and pools are applied, pods that ask for all kinds of machines
+// get them, and the machines go when the pods do, each after the time that its pool gives.
+func TestEC2WalkThrough(t *testing.T) {
+	w := newAWSWorld(t)
+	w.run()
+	w.apply("aws/classes", "aws/pools", "aws/pods")
+	w.eventually(w.allRunning(9))
+	w.eventually(w.initialized(len(w.claims())))
+	w.eventually(w.tally)
+	w.walkedWell()
+	w.tagged()
+
+	w.must(w.c.Delete(w.ctx, w.deployment("spread-me", 0, "1")))
+	now := int64(0)
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(w.lab.Namespace()), &client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{GracePeriodSeconds: &now}}))
+	left := time.Now()
+	w.eventually(func() string {
+		for _, n := range w.nodes() {
+			if pool := n.Labels[v1.NodePoolLabelKey]; pool != "default" {
+				return fmt.Sprintf("node %s of pool %s is left", n.Name, pool)
+			}
+		}
+		return ""
+	})
+	w.eventually(w.nothingLeft)
+	if took := time.Since(left); took < 30*time.Second {
+		t.Errorf("the empty node of the pool that waits for 30 s was gone after %s", took)
+	}
+}
+
+// walkedWell tests that each pod is where it asked to be.
+func (w *awsWorld) walkedWell() {
+	w.Helper()
+	nodes := map[string]corev1.Node{}
+	for _, n := range w.nodes() {
+		nodes[n.Name] = n
+		if !strings.HasPrefix(n.Spec.ProviderID, "aws:///us-west-2") || n.Labels[awsv1.InstanceFamilyLabelKey] == "" {
+			w.Errorf("node %s is %s with the labels %v", n.Name, n.Spec.ProviderID, n.Labels)
+		}
+	}
+	zones := map[string]int{}
+	for _, p := range w.pods() {
+		n := nodes[p.Spec.NodeName]
+		if p.Labels["app"] == "my-app" {
+			zones[n.Labels[corev1.LabelTopologyZone]]++
+			continue
+		}
+		for key, want := range map[string]map[string]string{
+			"gpu-workload":  {corev1.LabelInstanceTypeStable: "p3.2xlarge"},
+			"gpu-pod":       {v1.NodePoolLabelKey: "gpu-nodes", v1.CapacityTypeLabelKey: "on-demand", awsv1.InstanceGPUCountLabelKey: "1"},
+			"compute-heavy": {awsv1.InstanceFamilyLabelKey: "c5", v1.CapacityTypeLabelKey: "on-demand"},
+			"special":       {v1.NodePoolLabelKey: "default"},
+			"batch":         {v1.NodePoolLabelKey: "batch-processing", v1.CapacityTypeLabelKey: "spot", awsv1.InstanceFamilyLabelKey: "c5"},
+			"my-app":        {corev1.LabelArchStable: "amd64"},
+		}[p.Name] {
+			if n.Labels[key] != want {
+				w.Errorf("pod %s is on a node with %s=%q, want %q", p.Name, key, n.Labels[key], want)
+			}
+		}
+	}
+	if len(zones) != 3 {
+		w.Errorf("the pods that spread are in %v", zones)
+	}
+}
+
+// tagged tests that every instance carries the names of its node and claim.
+func (w *awsWorld) tagged() {
+	w.Helper()
+	names := map[string]bool{}
+	for _, c := range w.claims() {
+		names[c.Name] = true
+	}
+	w.eventually(func() string {
+		for _, i := range w.alive() {
+			if i.Tags["Name"] != i.PrivateDNS || !names[i.Tags[awsv1.NodeClaimTagKey]] || i.Tags[awsv1.ClusterTagPrefix+"my-cluster"] != "owned" {
+				return fmt.Sprintf("instance %s of node %s has the tags %v", i.ID, i.PrivateDNS, i.Tags)
+			}
+		}
+		return ""
+	})
+}

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/internal/lab/labaws"
+)
+
+// awsWorld is a lab beside a simulated AWS account, whose instances are its nodes.
+type awsWorld struct {
+	*world
+	cloud *labaws.Cloud
+}
+
+// warning is how long before its end a spot instance is warned here. A replacement takes a few seconds.
+const warning = 30 * time.Second
+
+func newAWSWorld(t *testing.T) *awsWorld {
+	t.Helper()
+	w := &awsWorld{world: newWorld(t)}
+	var err error
+	w.cloud, err = labaws.Start(labaws.Options{
+		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
+		Shutdown: 200 * time.Millisecond, Warning: warning, Log: func(format string, args ...any) { t.Logf("aws: "+format, args...) },
+	})
+	w.must(err)
+	t.Cleanup(func() {
+		if err := w.cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.env = w.cloud.Environment()
+	return w
+}
+
+// alive lists the instances that EC2 runs.
+func (w *awsWorld) alive() []cloud.Instance {
+	return slices.DeleteFunc(w.cloud.World.Instances(), func(i cloud.Instance) bool { return !i.State.Alive() })
+}
+
+// nothingLeft says what is left of nodes, claims and instances.
+func (w *awsWorld) nothingLeft() string {
+	if nodes, claims, instances := len(w.nodes()), len(w.claims()), len(w.alive()); nodes+claims+instances > 0 {
+		return fmt.Sprintf("%d nodes, %d claims and %d instances are left", nodes, claims, instances)
+	}
+	return ""
+}
+
+// tally says what is wrong with the books: every instance has one claim and one node.
+func (w *awsWorld) tally() string {
+	if nodes, claims, instances := len(w.nodes()), len(w.claims()), len(w.alive()); nodes != claims || claims != instances {
+		return fmt.Sprintf("%d nodes, %d claims and %d instances: they should be equal", nodes, claims, instances)
+	}
+	return ""
+}
+
+// ec2Class is a class of Amazon Linux 2023 nodes in the account's network.
+func ec2Class(name string) *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Spec.Role = "KarpenterNodeRole-my-cluster"
+	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+	c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"}}}
+	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"}}}
+	return c
+}
+
+// ec2Pool is a pool of middling machines.
+func ec2Pool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
+	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
+		{Key: awsv1.InstanceFamilyLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"c5", "c6i", "m5", "m6i"}},
+		{Key: awsv1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"4"}},
+	}
+	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+// bought keeps a pool to a capacity type.
+func bought(how string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+			v1.NodeSelectorRequirementWithMinValues{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{how}})
+	}
+}

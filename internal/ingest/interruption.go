@@ -1,0 +1,36 @@
+package ingest
+
+import (
+	"fmt"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// readInterruption reads that the cloud takes a claim's instance away. A text that can't be read is none, and whoever wrote it
+// is told. The lock is held.
+func (b *Book) readInterruption(c *cluster.Claim, text string) {
+	i, err := cloudprovider.ParseInterruption(text)
+	if err == nil {
+		c.Interruption = cluster.Interruption{Kind: i.Kind, Deadline: i.Deadline, Force: i.Force}
+		return
+	}
+	note := c.Note("InvalidInterruption", fmt.Sprintf("annotation %s is ignored: %v", cloudprovider.InterruptionAnnotation, err))
+	note.Warning = true
+	b.notes["NodeClaim"+c.UID] = note
+}
+
+// takenBack notes that the cloud wants an instance for somebody else: for a while it will have no more of the kind. The lock is
+// held.
+func (b *Book) takenBack(old *claimEntry, c *cluster.Claim) change {
+	known := old != nil && old.claim.UID == c.UID && old.claim.Interrupted()
+	if !c.Interrupted() || known || !(cloudprovider.Interruption{Kind: c.Interruption.Kind}).ForLackOfCapacity() {
+		return nothing
+	}
+	e, complete := offeringOf(c)
+	if !complete || !b.refuseOfferings([]command.Exhausted{e}, b.now()) {
+		return nothing
+	}
+	return supply
+}

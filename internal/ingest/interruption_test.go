@@ -1,0 +1,68 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// spotClaim is a claim that has become a spot instance of type m in zone z.
+func spotClaim(version, interruption string) *v1.NodeClaim {
+	return with(claimObject("a", version), func(c *v1.NodeClaim) {
+		c.UID = "uid-a"
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True"}}
+		if interruption != "" {
+			c.Annotations = map[string]string{cloudprovider.InterruptionAnnotation: interruption}
+		}
+	})
+}
+
+// What the cloud wants for somebody else is not bought again for a while; hearing of it twice makes no difference.
+func TestInterruptedOfferingIsShut(t *testing.T) {
+	for text, want := range map[string]string{
+		"SpotInterruption 2026-03-01T12:00:00Z": "n", "RebalanceRecommendation": "n", "ReservationInterruption": "n",
+		"InstanceUnhealthy force": "m n", "InstanceStopping 2026-03-01T12:00:00Z": "m n", "ScheduledChange 2026-03-01T12:00:00Z": "m n",
+	} {
+		b, clock := market()
+		b.SetClaim(spotClaim("1", ""))
+		if got := sale(b); got != "m n" {
+			t.Fatalf("for sale before: %s", got)
+		}
+		if got := moved(b, func() { b.SetClaim(spotClaim("2", text)) }); !strings.Contains(got, "supply") {
+			t.Errorf("%s: %q moved", text, got)
+		}
+		if got := sale(b); got != want {
+			t.Errorf("for sale after %s: %s, want %s", text, got, want)
+		}
+		clock.tick(31 * time.Second)
+		b.SetClaim(spotClaim("3", text+" ")) // the same again
+		if got := sale(b); strings.ReplaceAll(got, "?", "") != "m n" {
+			t.Errorf("for sale half a minute after %s: %s", text, got)
+		}
+	}
+}
+
+func TestInterruptionIsRead(t *testing.T) {
+	b, _ := newBook()
+	b.SetClaim(spotClaim("1", "Preempted 2026-03-01T12:00:00Z force"))
+	want := cluster.Interruption{Kind: "Preempted", Deadline: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Force: true}
+	if got := b.Snapshot().Claim("a").Interruption; got != want {
+		t.Errorf("got %+v", got)
+	}
+	b.SetClaim(spotClaim("2", "Preempted tomorrow"))
+	s := b.Snapshot()
+	if s.Claim("a").Interrupted() || len(s.Notes) != 1 || s.Notes[0].Reason != "InvalidInterruption" || !s.Notes[0].Warning || !strings.Contains(s.Notes[0].Message, `"tomorrow"`) {
+		t.Errorf("%+v, notes %v", s.Claim("a").Interruption, s.Notes)
+	}
+	b.SetClaim(spotClaim("3", ""))
+	if s := b.Snapshot(); s.Claim("a").Interrupted() || len(s.Notes) > 0 {
+		t.Errorf("%+v, notes %v", s.Claim("a").Interruption, s.Notes)
+	}
+}
