@@ -92,7 +92,7 @@ func (d *desk) interrupted() []*group {
 		}
 		at, has := d.latest(c)
 		switch {
-		case has && n == nil:
+		case has && d.absent(c, n):
 			d.endInterrupted(c, n, "no node has come of it yet")
 			continue
 		case has && !d.s.Now.Before(at):
@@ -122,6 +122,11 @@ func (d *desk) interrupted() []*group {
 		return cmp.Or(compareDeadlines(x.Interruption.Deadline, y.Interruption.Deadline), strings.Compare(x.Name, y.Name))
 	})
 	return out
+}
+
+// absent reports whether nobody has come to the claim's node, and nobody will because it has not been opened.
+func (d *desk) absent(c *cluster.Claim, n *cluster.Node) bool {
+	return n == nil || !c.Is(cluster.Registered) && !slices.ContainsFunc(d.s.PodsOn(n.Name), d.s.Moves)
 }
 
 // compareDeadlines puts the earlier first, and none last.

@@ -103,6 +103,7 @@ func (t *turn) decide() {
 		t.launch()
 	case lost(t.s, c, n):
 		t.remove(command.InstanceMissing, fmt.Sprintf("the cloud no longer runs its instance %s", c.ProviderID))
+	case !c.Is(cluster.Registered) && c.Interruption.Urgent(): // it is not opened any more
 	case !c.Is(cluster.Registered):
 		t.register()
 	case n == nil:

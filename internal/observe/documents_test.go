@@ -114,7 +114,7 @@ func document(t *testing.T, path ...string) string {
 func TestDocumentNamesEveryMetric(t *testing.T) {
 	text := document(t, "reference", "metrics.md")
 	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(text, -1) {
 		labels := strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' || r == '`' })
 		slices.Sort(labels)
 		documented[row[1]] = row[2] + " " + strings.Join(labels, ",")
