@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
 const (
@@ -108,6 +109,8 @@ type stock struct {
 type shelf struct {
 	from  string
 	types []*cloudprovider.InstanceType
+	// list are the types, sorted by price.
+	list *choose.List
 	// shapes are the types without offerings, which depend on less.
 	shaped string
 	shapes []*cloudprovider.InstanceType
@@ -158,6 +161,7 @@ func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, fr
 			next.types = append(next.types, full)
 		}
 	}
+	next.list = choose.NewList(next.types)
 	next.unpriced, next.example = c.countUnpriced(next.shapes, have, terms)
 	maps.DeleteFunc(c.shelves, func(_ string, old *shelf) bool { return c.now().Sub(old.used) > shelfLasts })
 	c.shelves[class.Name] = next

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,11 +92,11 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := p.typesOf(ctx, class)
+	shelf, err := p.catalog.of(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	ranked := choose.Ranked(list, claim)
+	ranked := shelf.list.Ranked(claim)
 	candidates := narrow(ranked)
 	if len(candidates) == 0 {
 		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
@@ -154,6 +155,11 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
 	labels := bootLabels(claim, candidates)
+	plan := &blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, reserving: p.catalog.reserved}
+	key, err := plan.key()
+	if err != nil {
+		return nil, err
+	}
 	byMold := map[mold]*template{}
 	var out []*template
 	for i := range candidates {
@@ -169,8 +175,7 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 			continue
 		}
 		if t == nil {
-			t, err = newTemplate(&blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, mold: m, reserving: p.catalog.reserved})
-			if err != nil {
+			if t, err = p.templates.drawn(key, plan, m); err != nil {
 				return nil, &unusableError{err}
 			}
 			p.stats.gave(class.Name, t)
@@ -201,13 +206,13 @@ func (p *Provider) mold(ctx context.Context, class *awsv1.EC2NodeClass, claim *v
 // offering. The node gets all of them when it registers; here each would need a launch template of its own.
 func bootLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]string {
 	out := map[string]string{}
-	maps.Copy(out, claim.Labels)
-	for i := range candidates {
-		for key := range candidates[i].Type.Labels {
-			delete(out, key)
-		}
-		for key := range candidates[i].Offering.Labels {
-			delete(out, key)
+	for key, value := range claim.Labels {
+		if !slices.ContainsFunc(candidates, func(c choose.Candidate) bool {
+			_, typed := c.Type.Labels[key]
+			_, offered := c.Offering.Labels[key]
+			return typed || offered
+		}) {
+			out[key] = value
 		}
 	}
 	out[v1.CapacityTypeLabelKey] = capacityTypeOf(&candidates[0])

@@ -94,8 +94,9 @@ func TestShiftedZoneIsLeftAlone(t *testing.T) {
 	w.store(t, list...)
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)
-	w.faults.Allow("ec2:CreateTags")
 	called := func() int { return w.sim.Calls()["ec2:CreateTags"] }
+	eventually(t, "the first controller has given up naming them", func() bool { return called() == 3 })
+	w.faults.Allow("ec2:CreateTags")
 	before := called()
 	away, err := w.provider(func(o *aws.Options) { o.Shifted = func(string) bool { return true } })
 	if err != nil {

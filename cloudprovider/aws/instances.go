@@ -53,6 +53,9 @@ func (p *Provider) find(ctx context.Context, id, providerID string) (i *ec2types
 		if h := p.register.machine(id); h != nil && h.answer != nil && h.since.After(p.now().Add(-showsIn)) {
 			return nil, h, nil
 		}
+		if p.mayBeHidden(ctx, id) {
+			return nil, nil, fmt.Errorf("looking for instance %s: EC2 does not show it, which may be because it is new; it will be tried again", id)
+		}
 	}
 	if i == nil || i.State == nil || i.State.Name == ec2types.InstanceStateNameTerminated {
 		p.register.forget(id, p.now())

@@ -22,6 +22,8 @@ type estate struct {
 	reading chan struct{}
 	read    bool
 	claims  map[types.UID]bool
+	// instances are those of claims that were young then: EC2 may not show them yet either.
+	instances map[string]bool
 }
 
 func newEstate() *estate { return &estate{reading: make(chan struct{}, 1)} }
@@ -51,14 +53,29 @@ func (e *estate) of(ctx context.Context, p *Provider) (map[types.UID]bool, error
 	if err := p.live.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing NodeClaims that another controller may have launched instances for: %w", err)
 	}
-	e.claims = map[types.UID]bool{}
+	e.claims, e.instances = map[types.UID]bool{}, map[string]bool{}
 	for k := range list.Items {
-		if id, _, _ := unstructured.NestedString(list.Items[k].Object, "status", "providerID"); id == "" {
-			e.claims[list.Items[k].GetUID()] = true
+		c := &list.Items[k]
+		providerID, _, _ := unstructured.NestedString(c.Object, "status", "providerID")
+		id, err := instanceID(providerID)
+		switch {
+		case providerID == "":
+			e.claims[c.GetUID()] = true
+		case err == nil && p.now().Sub(c.GetCreationTimestamp().Time) < showsIn:
+			e.instances[id] = true
 		}
 	}
 	e.read = true
 	return e.claims, nil
+}
+
+// mayBeHidden tells whether EC2 may not show the instance yet although a process before this one has launched it.
+func (p *Provider) mayBeHidden(ctx context.Context, id string) bool {
+	if p.looks.isSettled(p.now()) {
+		return false
+	}
+	_, err := p.estate.of(ctx, p)
+	return err != nil || p.estate.instances[id]
 }
 
 // inherited finds what a process before this one has launched for the claim. As long as EC2 may not show it yet, and the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -167,6 +168,41 @@ func TestTakeOverInOtherCompany(t *testing.T) {
 	began := time.Now()
 	if _, err := next.Create(t.Context(), claim()); err != nil || time.Since(began) > time.Second {
 		t.Errorf("a new claim was launched after %s (%v)", time.Since(began), err)
+	}
+}
+
+// TestTakeOverOfAYoungInstance has the next controller end an instance that a NodeClaim names and EC2 does not show yet. That
+// it is not shown must not be taken for its end: the claim would go, and the instance stay.
+func TestTakeOverOfAYoungInstance(t *testing.T) {
+	clock := &ahead{}
+	w, p := start(t, setup{clock: clock, timing: cloud.Timing{Visibility: 3 * time.Second}})
+	c := claim()
+	c.CreationTimestamp = metav1.Now()
+	w.store(t, c)
+	made, err := p.Create(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.record(t.Context(), c, made); err != nil {
+		t.Fatal(err)
+	}
+	next, err := w.provider(func(o *aws.Options) { o.Now = clock.now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Delete(t.Context(), made.ProviderID); err == nil || cloudprovider.IsNotFound(err) {
+		t.Errorf("an instance that is not shown yet: %v", err)
+	}
+	if _, err := next.Get(t.Context(), "aws:///us-west-2a/i-0123456789abcdef0"); !cloudprovider.IsNotFound(err) {
+		t.Errorf("an instance that nobody knows: %v", err)
+	}
+	clock.put(4 * time.Second)
+	if err := next.Delete(t.Context(), made.ProviderID); err != nil || len(w.alive()) != 0 {
+		t.Errorf("once it is shown: %v, EC2 runs %d", err, len(w.alive()))
+	}
+	clock.put(10 * time.Second)
+	if err := next.Delete(t.Context(), made.ProviderID); !cloudprovider.IsNotFound(err) {
+		t.Errorf("once it is gone: %v", err)
 	}
 }
 

@@ -39,13 +39,12 @@ func moldOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate)
 	if !ok {
 		return mold{}, false
 	}
-	labels := c.Labels()
 	m := mold{
 		ImageID: ami.ID, ImageName: ami.Name, MaxPods: c.Type.Capacity.Pods().Value(),
 		Spot: capacityTypeOf(c) == v1.CapacityTypeSpot, Reservation: c.Offering.ReservationID,
 		Block:     c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock),
-		Tenancy:   labels[awsv1.InstanceTenancyLabelKey],
-		Partition: partitionOf(claim, c, labels),
+		Tenancy:   c.Label(awsv1.InstanceTenancyLabelKey),
+		Partition: partitionOf(claim, c),
 	}
 	if wanted, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; ok && !wanted.IsZero() {
 		have := c.Type.Capacity[awsv1.ResourceEFA]
@@ -56,13 +55,13 @@ func moldOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate)
 
 // partitionOf picks the partition of a placement group: the first that the claim asks for, else any, the same again for
 // the same claim.
-func partitionOf(claim *v1.NodeClaim, c *choose.Candidate, labels map[string]string) string {
+func partitionOf(claim *v1.NodeClaim, c *choose.Candidate) string {
 	all := c.Type.Labels[awsv1.PlacementGroupPartitionLabelKey]
 	asked := slices.ContainsFunc(claim.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
 		return r.Key == awsv1.PlacementGroupPartitionLabelKey
 	})
 	if len(all) < 2 || asked {
-		return labels[awsv1.PlacementGroupPartitionLabelKey]
+		return c.Label(awsv1.PlacementGroupPartitionLabelKey)
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(claim.UID))

@@ -65,6 +65,13 @@ func (l *looks) note(v *view) {
 	}
 }
 
+// isSettled tells whether what a process before this one has launched can be seen by now.
+func (l *looks) isSettled(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sure || !l.first.IsZero() && !now.Before(l.first.Add(settledIn))
+}
+
 func (l *looks) isSure() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -69,10 +69,45 @@ type templates struct {
 	// used is when each was last asked for.
 	used map[string]time.Time
 	now  func() time.Time
+	// drawings are templates as they are to be, by what they are made from: thousands of claims ask for the same.
+	drawings map[drawing]*template
 }
 
+// drawing is what a template is made from: the key of a blueprint, and a mold.
+type drawing struct {
+	of   [32]byte
+	mold mold
+}
+
+// mostDrawings is how many drawings are kept.
+const mostDrawings = 5000
+
 func newTemplates(api EC2API, now func() time.Time) *templates {
-	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now}
+	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
+}
+
+// drawn is the template of a blueprint with a mold. The key is the blueprint's.
+func (t *templates) drawn(key [32]byte, b *blueprint, m mold) (*template, error) {
+	of := drawing{key, m}
+	t.mu.Lock()
+	have := t.drawings[of]
+	t.mu.Unlock()
+	if have != nil {
+		return have, nil
+	}
+	with := *b
+	with.mold = m
+	made, err := newTemplate(&with)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.drawings) >= mostDrawings {
+		clear(t.drawings)
+	}
+	t.drawings[of] = made
+	return made, nil
 }
 
 // usedSince tells whether the template was asked for after the time.

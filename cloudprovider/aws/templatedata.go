@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -26,6 +28,15 @@ type blueprint struct {
 	mold    mold
 	// reserving says that capacity reservations are used at all.
 	reserving bool
+}
+
+// key is equal for blueprints that make equal templates from equal molds.
+func (b *blueprint) key() ([32]byte, error) {
+	text, err := json.Marshal([]any{b.class.Spec, b.class.Status.InstanceProfile, b.class.Status.SecurityGroups, b.cluster, b.group, b.labels, b.taints, b.tags, b.reserving})
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("naming what a launch template is made from: %w", err)
+	}
+	return sha256.Sum256(text), nil
 }
 
 // data is the template's content.

@@ -41,6 +41,18 @@ func (c *Candidate) Labels() map[string]string {
 	return out
 }
 
+// Label is one of Labels; empty if the node won't have it.
+func (c *Candidate) Label(key string) string {
+	if value, ok := c.Offering.Labels[key]; ok {
+		return value
+	}
+	values := c.Type.Labels[key]
+	if i := c.asked.firstAllowed(key, values); i >= 0 {
+		return values[i]
+	}
+	return ""
+}
+
 // Ref names the candidate's offering.
 func (c *Candidate) Ref() cloudprovider.OfferingRef {
 	return cloudprovider.OfferingRef{
@@ -92,12 +104,15 @@ func Ranked(types []*cloudprovider.InstanceType, claim *v1.NodeClaim) []Candidat
 }
 
 func byPrice(a, b Candidate) int {
-	if c := cmp.Compare(a.Offering.Price, b.Offering.Price); c != 0 {
+	x, y := a.Ref(), b.Ref()
+	return compare(a.Offering.Price, b.Offering.Price, &x, &y)
+}
+
+func compare(price, other float64, x, y *cloudprovider.OfferingRef) int {
+	if c := cmp.Compare(price, other); c != 0 {
 		return c
 	}
-	x, y := a.Ref(), b.Ref()
-	return cmp.Or(strings.Compare(x.Type, y.Type), strings.Compare(x.Zone, y.Zone),
-		strings.Compare(x.CapacityType, y.CapacityType))
+	return cmp.Or(strings.Compare(x.Type, y.Type), strings.Compare(x.Zone, y.Zone), strings.Compare(x.CapacityType, y.CapacityType))
 }
 
 // Available returns the first candidate that the cloud says it can sell and that is not refused. If there is none,

@@ -167,3 +167,31 @@ func TestAvailable(t *testing.T) {
 		t.Errorf("error %v, want NoCapacity that lists nothing", err)
 	}
 }
+
+// TestListRanksAlike holds a list that was sorted before against one that is sorted for each claim.
+func TestListRanksAlike(t *testing.T) {
+	types := world()
+	list := choose.NewList(types)
+	for _, asked := range [][]v1.NodeSelectorRequirementWithMinValues{
+		nil,
+		{require(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "b")},
+		{require("cpu", v1.NodeSelectorOpGte, "8"), require("team", corev1.NodeSelectorOpIn, "x")},
+		{require(corev1.LabelOSStable, corev1.NodeSelectorOpIn, "windows")},
+		{require(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, "nothing")},
+	} {
+		claim := &v1.NodeClaim{}
+		claim.Spec.Requirements = asked
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		want, got := choose.Ranked(types, claim), list.Ranked(claim)
+		if !slices.Equal(refs(got), refs(want)) {
+			t.Errorf("%v: got %v, want %v", asked, refs(got), refs(want))
+		}
+		for i := range got {
+			for _, key := range []string{corev1.LabelOSStable, corev1.LabelTopologyZone, "cpu", "none"} {
+				if one, all := got[i].Label(key), want[i].Labels()[key]; one != all {
+					t.Errorf("label %s is %q, and among all %q", key, one, all)
+				}
+			}
+		}
+	}
+}
