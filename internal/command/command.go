@@ -19,6 +19,15 @@ type Command interface {
 	command()
 }
 
+// IsNote reports whether a command only writes down what has been seen: nobody waits for it as for an act.
+func IsNote(c Command) bool {
+	switch c.(type) {
+	case SetClaim, SetPool, StampClaim, StampPool:
+		return true
+	}
+	return false
+}
+
 // CreateClaim asks for one new node by creating a NodeClaim.
 type CreateClaim struct {
 	// Name derives from the content, so that a second try after a crash is the same claim.
@@ -99,6 +108,8 @@ type DeleteClaim struct {
 	Deadline time.Time
 	// Condition is the condition of the node that called for it, if one did.
 	Condition string
+	// Party names those that go together for each other's sake: all of them or none. Empty for one that goes by itself.
+	Party string
 }
 
 // DeleteNode begins the end of a node that has lost its claim.

@@ -26,18 +26,6 @@ func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candi
 	return candidates, stays, wake
 }
 
-// MayGo says whether one node may be disrupted for the reason, budgets aside, and if not why. Whoever asks for many of one
-// snapshot asks a Judge.
-func MayGo(s *cluster.Snapshot, set Settings, c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
-	return NewJudge(s, set).MayGo(c, reason)
-}
-
-// MayStillGo is MayGo for a node that has been fenced for the reason: people and pods may have changed their minds since,
-// but how long it has been quiet is not asked again, and neither is whether it is fenced.
-func MayStillGo(s *cluster.Snapshot, set Settings, c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
-	return NewJudge(s, set).MayStillGo(c, reason)
-}
-
 // Judge answers which nodes of one snapshot may go. It keeps what the answers have in common.
 type Judge struct {
 	s   *cluster.Snapshot
@@ -81,7 +69,8 @@ func (j *Judge) MayGo(c *cluster.Claim, reason command.Reason) (Candidate, *Stay
 	return j.judge(c, reason, false)
 }
 
-// MayStillGo is MayGo for a node that has been fenced for the reason.
+// MayStillGo is MayGo for a node that has been fenced for the reason: people and pods may have changed their minds since,
+// but how long it has been quiet is not asked again, and neither is whether it is fenced.
 func (j *Judge) MayStillGo(c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
 	return j.judge(c, reason, true)
 }

@@ -68,27 +68,34 @@ type desk struct {
 	// needed are the hosts to which the plan sends pods; gone are nodes that other parts of it take away; going are the claims
 	// that it deletes.
 	needed, gone, going map[string]bool
+	// outs are how many nodes of a pool are out, as far as somebody has asked.
+	outs map[purse]int
 	// sick is what ails the nodes that are beyond hope, by claim.
 	sick map[string]illness
 	// groups are the moves, the oldest first.
 	groups []*group
 	// due and saving are where the pods of moves would go that have to be, and of those that save money.
 	due, saving *schedule.Placement
-	departures  []departure
+	// sought are the hosts to which pods go in these that are of no move.
+	sought     map[string]bool
+	departures []departure
 	// dropped are nodes that stay although their moves go on.
 	dropped []dropped
 	// homeless are the pods that are between two nodes, once they are counted.
 	homeless []*cluster.Pod
 	counted  bool
-	memo     *Memo
-	before   *Memo
+	// totals are what balances are measured against, once somebody asks.
+	totals Totals
+	memo   *Memo
+	before *Memo
 	// fencing says that a fence is being put up of which it is not known yet in which move it is.
 	fencing bool
 }
 
 func newDesk(s *cluster.Snapshot, set Settings, o Orders) *desk {
 	d := &desk{s: s, set: set, orders: o, before: o.Before, judge: NewJudge(s, set), ledger: o.Ledger,
-		needed: make(map[string]bool), gone: make(map[string]bool), going: make(map[string]bool)}
+		needed: make(map[string]bool), gone: make(map[string]bool), going: make(map[string]bool), outs: make(map[purse]int),
+		sought: make(map[string]bool)}
 	if d.before == nil {
 		d.before = &Memo{}
 	}

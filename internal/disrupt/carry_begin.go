@@ -88,11 +88,18 @@ func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*
 	}
 	if why == "" {
 		a, stay := AppraiseClosely(d.set, candidates, bins)
+		whole, known := d.whole(b, candidates)
 		switch {
 		case stay != nil:
 			why = stay.Why
+		case !known:
+			why = PriceUnknown
+		case whole.short(d.set, a.Worst) != "": // an earlier try has left nodes that nobody uses
+			why = whole.short(d.set, a.Worst)
 		case len(bins) > most && a.Saving() < leastPart*promised:
 			why = SavesTooLittle
+		case d.unbalanced(candidates, a.Saving()):
+			why = NotBalanced
 		}
 	}
 	for _, g := range b.groups {
@@ -192,6 +199,9 @@ func dryRunNotes(c *Candidate, text string) []cluster.Note {
 // its pods have somewhere to go.
 func (d *desk) enter(c Candidate, reason command.Reason) bool {
 	g := &group{id: MoveID(reason, []string{c.Claim.Name}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
+	if reason == command.Drifted {
+		g.id = driftID(c.Claim)
+	}
 	if !d.ledger.Take(c.Claim.Pool, reason, 1) {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -119,7 +120,9 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 		}
 	}
 	shut, avoid := append(d.madeFor(others), d.late()...), []string(nil)
-	if !saves(groups[0].reason) {
+	if saves(groups[0].reason) {
+		shut = append(shut, d.unquiet(groups)...)
+	} else {
 		avoid = d.driftedHosts()
 	}
 	memo.question = d.question(groups, gone, append(avoid, shut...))
@@ -128,7 +131,9 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 	} else {
 		memo.answer = d.solve(d.overlay(gone, r.on, cared), shut, avoid)
 	}
-	d.seat(groups, &memo.answer)
+	for _, host := range d.seat(groups, &memo.answer) {
+		d.sought[host] = true
+	}
 	return &memo.answer
 }
 
@@ -207,6 +212,27 @@ func (d *desk) late() []string {
 	return out
 }
 
+// unquiet are the nodes that are still being filled, or have been left alone for less than their own consolidateAfter: to save
+// money no pods are moved there. What was made for a move is not asked until that is over; and neither is who has come or gone
+// since the first of the moves began, for that may be their own doing.
+func (d *desk) unquiet(groups []*group) []string {
+	var since time.Time
+	for _, g := range groups {
+		since = cluster.Earlier(since, g.since)
+	}
+	var out []string
+	for _, c := range d.s.Claims {
+		n := d.s.NodeOf(c.Name)
+		if n == nil || !c.Is(cluster.Initialized) || len(d.s.Members(c.Replaces)) > 0 || Settled(d.s, d.set, c) {
+			continue
+		}
+		if since.IsZero() || c.Condition(cluster.Initialized).Since.After(since) || c.LastPodEvent.Before(since) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
 // madeFor are the hosts that were made for some moves.
 func (d *desk) madeFor(groups []*group) []string {
 	if len(groups) == 0 {
@@ -218,7 +244,7 @@ func (d *desk) madeFor(groups []*group) []string {
 	}
 	var out []string
 	for _, c := range d.s.Claims {
-		if c.Replaces != "" && ids[c.Replaces] {
+		if ids[c.Replaces] && d.s.Replacing(c) {
 			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
 		}
 	}
@@ -238,8 +264,8 @@ func (d *desk) driftedHosts() []string {
 
 // seat tells each move where its pods go. Of pods between which nobody sees a difference those of the oldest move get the
 // places that are there first, lest it is overtaken by others again and again; and before all come pods that have no node now,
-// because kube-scheduler will not wait with them.
-func (d *desk) seat(groups []*group, p *schedule.Placement) {
+// because kube-scheduler will not wait with them: to which hosts those go is the answer.
+func (d *desk) seat(groups []*group, p *schedule.Placement) (others []string) {
 	owner := make(map[string]*group)
 	for _, g := range groups {
 		g.seats = nil
@@ -276,12 +302,14 @@ func (d *desk) seat(groups []*group, p *schedule.Placement) {
 		add(seat{pod: p.Unplaced[i].Pod, rank: none})
 	}
 	for _, t := range kinds {
-		allot(alike[t], owner, order)
+		others = append(others, allot(alike[t], owner, order)...)
 	}
+	return others
 }
 
-// allot gives pods between which nobody sees a difference their places, in the order of their moves.
-func allot(seats []seat, owner map[string]*group, order map[*group]int) {
+// allot gives pods between which nobody sees a difference their places, in the order of their moves. others are the hosts of those
+// that are of none.
+func allot(seats []seat, owner map[string]*group, order map[*group]int) (others []string) {
 	pods := make([]*cluster.Pod, len(seats))
 	for i := range seats {
 		pods[i] = seats[i].pod
@@ -294,8 +322,11 @@ func allot(seats []seat, owner map[string]*group, order map[*group]int) {
 		st.pod = pods[i]
 		if g := owner[st.pod.UID]; g != nil {
 			g.seats = append(g.seats, st)
+		} else if st.host != "" {
+			others = append(others, st.host)
 		}
 	}
+	return others
 }
 
 // rankOf says how far a host is.

@@ -41,7 +41,7 @@ func nameFor(b *schedule.Bin, try int) string {
 }
 
 // poolStatus is what a pool's status should say.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy) cluster.PoolStatus {
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disrupt.Rolls) cluster.PoolStatus {
 	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
@@ -62,7 +62,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy) cluster.Poo
 		}
 	}
 	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity),
-		disrupt.BudgetsAllow(p, status.Nodes), disrupt.DriftProceeds(s, policy.disruption(), p)}
+		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}

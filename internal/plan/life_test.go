@@ -125,6 +125,9 @@ func (w *world) dropNode(name string) {
 
 func (w *world) setClaim(c command.SetClaim) {
 	claim := w.claims[c.Claim]
+	if claim == nil { // it has gone in the meantime
+		return
+	}
 	if !c.LastPodEvent.IsZero() {
 		claim.SavedPodEvent = c.LastPodEvent
 	}

@@ -34,15 +34,21 @@ type judge struct {
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
-	// left is what the nodes cost that a move has ended so far, by move.
-	left map[string]float64
+	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by the name
+	// of the first.
+	left    map[string]float64
+	parties map[string]string
+	// marked are claims that say why they go, and fences is when each has begun to say so.
+	marked map[types.UID]bool
+	fences map[types.UID][]time.Time
 }
 
 func newJudge(s *Sim) *judge {
 	return &judge{
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), left: make(map[string]float64),
+		voluntary: make(map[types.UID]bool), left: make(map[string]float64), parties: make(map[string]string),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
+		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time),
 	}
 }
 
@@ -133,6 +139,7 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 // what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
 func (j *judge) beginning(r *replica, c command.Command) {
 	if end, ok := c.(command.DeleteClaim); ok && !r.stale {
+		j.joins(r, end)
 		j.ending(r, end)
 	}
 	bind, ok := c.(command.Bind)
@@ -275,9 +282,10 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
 			continue
 		}
-		if meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
-			total++
+		if !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			continue
 		}
+		total++
 		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] {
 			out++
 		}
@@ -308,7 +316,8 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	}
 	if claim, there := find[*v1.NodeClaim](j.sim.store, claims, key); there {
 		j.written[claim.Status.ProviderID] = true
-		j.moved(claim)
+		j.fencing(r, claim)
+		j.moved(r, claim)
 		return
 	}
 	c, ok := r.current.command.(command.Release)
@@ -323,13 +332,14 @@ func (j *judge) changed(r *replica, k kind, key string) {
 }
 
 // moved: a claim may have got into a move. A move that is tried again begins anew.
-func (j *judge) moved(claim *v1.NodeClaim) {
-	move := claim.Annotations[cluster.MoveAnnotation]
-	if move == j.moves[claim.UID] {
+func (j *judge) moved(r *replica, claim *v1.NodeClaim) {
+	move, before := claim.Annotations[cluster.MoveAnnotation], j.moves[claim.UID]
+	if move == before {
 		return
 	}
 	delete(j.moves, claim.UID)
 	if move == "" {
+		j.reopened(r, claim, before)
 		return
 	}
 	if !slices.Contains(slices.Collect(maps.Values(j.moves)), move) {
