@@ -268,6 +268,10 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			h.Labels = Lasting(n.Labels.Merge(c.Labels))
 			h.Taints = c.Taints
 			h.Free = promised(n, c)
+			if !c.Labelled() {
+				h.Undecided = true
+				o.decide(c, &h)
+			}
 		}
 	}
 	h.awaitDaemons(o.Base)
@@ -350,8 +354,7 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 func (o *Overlay) hostOfClaim(c *Claim) Host {
 	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: Lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
 		Reserved: o.kept(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
-	// The labels of an instance may be seen a moment after its status: until then nothing is decided.
-	if _, known := c.Labels.Get(InstanceTypeLabel); c.Is(Launched) && known {
+	if c.Labelled() {
 		h.Free = c.Allocatable
 	} else {
 		h.Free, h.Undecided = o.smallest(c), true

@@ -67,7 +67,7 @@ func (a *account) share(reason command.Reason) share {
 	out := share{total, -1}
 	for i := range a.pool.Budgets {
 		b := &a.pool.Budgets[i]
-		if allows := b.Allows(total); b.Covers(string(reason)) && (allows < out.allowed || out.by < 0 && allows == out.allowed) {
+		if allows := min(b.Allows(total), total); b.Covers(string(reason)) && (allows < out.allowed || out.by < 0 && allows == out.allowed) {
 			out = share{allows, i}
 		}
 	}

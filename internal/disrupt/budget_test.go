@@ -182,6 +182,8 @@ func TestBudgetsAreTold(t *testing.T) {
 		{"the default", 42, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 5 (budgets[0], 10%)"},
 		{"none", 3, nil, cluster.True, "BudgetsAllow", "of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: all, no budget holds"},
+		{"more than there are", 3, []cluster.Budget{{Nodes: math.MaxInt32, Active: true}}, cluster.True, "BudgetsAllow",
+			"of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 3 (budgets[0], 2147483647)"},
 		{"no nodes yet", 0, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 0 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 0 (budgets[0], 10%)"},
 		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, Changes: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +47,7 @@ func NewRolls(s *cluster.Snapshot, set Settings) *Rolls {
 // driftID names the move of a drifted node. Its end says of which pool that is: what is made in its place may be of another, and
 // is looked at after the node has gone.
 func driftID(c *cluster.Claim) string {
-	return MoveID(command.Drifted, []string{c.Name}) + "-" + poolMark(c.Pool)
+	return MoveID(command.Drifted, []string{Identity(c)}) + "-" + poolMark(c.Pool)
 }
 
 // poolMark is a short form of a pool's name.
@@ -67,25 +66,21 @@ type rollout struct {
 	// long enough, moving those that are under way or being watched.
 	why            string
 	proven, moving int
-	// watching says that what the first nodes have left behind is being watched.
-	watching        bool
-	wake            time.Time
-	watch, patience time.Duration
+	// wave is how many nodes may go at the same time, budgets aside. leaving says that pods have yet to leave some of the first that
+	// go, watching that what these have left behind is being watched.
+	wave              int
+	leaving, watching bool
+	wake              time.Time
+	watch, patience   time.Duration
 }
 
 // of looks at the pool's claims.
 //
 // If replacements fail to come up, more of them would only leave the pool with fewer nodes that work: no more begin until that
-// is mended. A canary goes first and alone; when its replacement has been healthy for a while two follow, then four, and so on:
-// never more at once than have proven themselves, and one.
+// is mended. A canary goes first and alone; when its pods have been well elsewhere for a while two follow, then four, and so on:
+// never more at once than replacements have proven themselves, and one.
 func (rs *Rolls) of(p *cluster.Pool) rollout {
-	r := rollout{left: len(rs.s.ClaimsOf(p.Name)), watch: p.Care.Watch, patience: rs.set.ReplacementTimeout / 2}
-	if r.watch <= 0 {
-		r.watch = rs.set.DriftWatch
-	}
-	if r.watch <= 0 {
-		r.watch = defaultWatch
-	}
+	r := rollout{left: len(rs.s.ClaimsOf(p.Name)), wave: 1, watch: rs.watchFor(p), patience: rs.set.ReplacementTimeout / 2}
 	if r.patience <= 0 {
 		r.patience = defaultReplacementTimeout / 2
 	}
@@ -95,14 +90,24 @@ func (rs *Rolls) of(p *cluster.Pool) rollout {
 	}
 	if p.Care.Canary {
 		r.count(rs, p)
-		wave := 1
-		for 2*wave <= r.proven+1 {
-			wave *= 2
+		for 2*r.wave <= r.proven+1 {
+			r.wave *= 2
 		}
-		r.left = wave - r.moving
+		r.left = r.wave - r.moving
 		r.look(rs.s, p)
 	}
 	return r
+}
+
+// watchFor is for how long what takes the place of the pool's first drifted nodes is watched.
+func (rs *Rolls) watchFor(p *cluster.Pool) time.Duration {
+	switch {
+	case p.Care.Watch > 0:
+		return p.Care.Watch
+	case rs.set.DriftWatch > 0:
+		return rs.set.DriftWatch
+	}
+	return defaultWatch
 }
 
 // probe lets a single node begin now and then while the others wait: it finds out whether replacements come up again. A node
@@ -111,7 +116,7 @@ func (r *rollout) probe(s *cluster.Snapshot, p *cluster.Pool) {
 	r.left, r.probing = 1, true
 	for _, c := range s.ClaimsOf(p.Name) {
 		switch {
-		case ReasonOf(c.Move) == command.Drifted:
+		case ReasonOf(c.Move) == command.Drifted || beingFenced(s, c):
 			r.left = 0
 		case c.Is(cluster.Drifted) && c.Deleting.IsZero() && s.Now.Before(c.RestUntil):
 			r.left = 0
@@ -147,75 +152,6 @@ func (r *rollout) paused(rs *Rolls, p *cluster.Pool) {
 	}
 }
 
-// count counts what has proven itself and what is under way. A replacement that was made before the drift began that is going on
-// now proves nothing about it; but as long as it is new itself it is watched like the others: when nodes drift one after
-// the other, it may well be of this one.
-func (r *rollout) count(rs *Rolls, p *cluster.Pool) {
-	s, began := rs.s, driftBegan(rs.s, p)
-	under := make(map[string]bool)
-	for _, c := range s.ClaimsOf(p.Name) {
-		if ReasonOf(c.Move) == command.Drifted && !under[c.Move] {
-			under[c.Move] = true
-			r.moving++
-		}
-	}
-	for _, c := range rs.made[p.Name] {
-		if DriftOf(s, c) != "" {
-			continue
-		}
-		n := s.NodeOf(c.Name)
-		sound := c.Is(cluster.Initialized) && n != nil && n.Ready
-		due := c.Condition(cluster.Initialized).Since.Add(r.watch)
-		fresh := !c.Created.Before(began)
-		switch {
-		case sound && !s.Now.Before(due):
-			if fresh {
-				r.proven++
-			}
-		case under[c.Replaces]: // counted with what it replaces
-		case fresh || s.Now.Before(due) || !c.Is(cluster.Initialized):
-			r.moving++
-			r.watching = true
-		}
-		if sound && s.Now.Before(due) {
-			r.wake = cluster.Earlier(r.wake, due)
-		}
-	}
-}
-
-// look has the first node watched if nothing was made in its place because its pods had room elsewhere: no claim tells of it once
-// it has gone, so the pool does.
-func (r *rollout) look(s *cluster.Snapshot, p *cluster.Pool) {
-	if r.proven > 0 {
-		r.watching = false
-		return
-	}
-	told := toldOf(p)
-	until := told.Since.Add(r.watch)
-	if told.Status == cluster.Unknown {
-		r.left = 0 // what goes next waits until it has been said that the watch is over
-		if s.Now.Before(until) {
-			r.watching = true
-			r.wake = cluster.Earlier(r.wake, until)
-		}
-	}
-	for _, c := range s.ClaimsOf(p.Name) {
-		if n := s.NodeOf(c.Name); n != nil && ReasonOf(c.Move) == command.Drifted && !c.Deleting.IsZero() {
-			r.watching = r.watching || slices.ContainsFunc(s.PodsOn(n.Name), s.Moves)
-		}
-	}
-}
-
-// toldOf is what the pool's status says now about the replacement of its drifted nodes.
-func toldOf(p *cluster.Pool) cluster.Condition {
-	for _, c := range p.Status.Conditions {
-		if c.Type == cluster.DriftProceeds {
-			return c
-		}
-	}
-	return cluster.Condition{}
-}
-
 // driftBegan is when the first of the pool's nodes that are drifted now was found to be: what was made before proves nothing
 // about what is made now.
 func driftBegan(s *cluster.Snapshot, p *cluster.Pool) time.Time {
@@ -235,9 +171,14 @@ func (rs *Rolls) Proceeds(p *cluster.Pool) cluster.Condition {
 	case r.why != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
 			Message: r.why + "; no more drifted nodes are replaced until that is mended"}
+	case r.leaving:
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: reasonFor(r.wave, waveLeaves),
+			Message: "pods leave the first drifted nodes; others follow when these are gone and all is well"}
 	case r.watching:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: "CanaryWatched",
-			Message: fmt.Sprintf("the first drifted node has been replaced; others follow when all is well for %s", r.watch)}
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: reasonFor(r.wave, waveWatched),
+			Message: fmt.Sprintf("the first drifted nodes have gone; others follow when all is well for %s", r.watch)}
+	case r.proven > 0:
+		r.wave = 1 // the claims tell
 	}
-	return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: "DriftProceeds"}
+	return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: reasonFor(r.wave, "")}
 }

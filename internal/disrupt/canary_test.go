@@ -28,7 +28,9 @@ func rolling(drifted, proven, watched int) *cluster.Snapshot {
 		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Since: s.Now.Add(-24 * time.Hour)})
 	}
 	for i := range proven {
-		add("proven", i, time.Hour).Replaces = MoveID(command.Drifted, []string{fmt.Sprint(i)})
+		c := add("proven", i, time.Hour)
+		c.Replaces = MoveID(command.Drifted, []string{fmt.Sprint(i)})
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-time.Hour)})
 	}
 	for i := range watched {
 		add("watched", i, time.Minute).Replaces = MoveID(command.Drifted, []string{fmt.Sprint("w", i)})
@@ -94,6 +96,7 @@ func TestStaggeredDriftKeepsTheWatch(t *testing.T) {
 	for i, c := range s.Claims[:4] {
 		c.Conditions[2].Since = s.Now.Add(-5*time.Minute + time.Duration(i)*time.Second)
 	}
+	first.Conditions = append(first.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-3 * time.Minute)})
 	if r := NewRolls(s, Settings{}).of(s.Pools[0]); r.left != 0 || !r.wake.Equal(s.Now.Add(7*time.Minute)) {
 		t.Errorf("the first has been watched for 3 of 10 minutes: %+v, want nobody to begin for 7 more", r)
 	}
@@ -141,5 +144,91 @@ func TestPoolRemembersTheWatch(t *testing.T) {
 		if r, says := rolls.of(p), rolls.Proceeds(p); r.left != c.left || says.Status != c.after {
 			t.Errorf("%s: %d may begin, and then it says %s; want %d and %s", c.name, r.left, says.Status, c.left, c.after)
 		}
+	}
+}
+
+// Fences that are being put up count before they show.
+func TestFencesInFlightCount(t *testing.T) {
+	s := rolling(20, 1, 0)
+	s.Busy = map[string]bool{command.Fence{Node: "old00"}.Key(): true}
+	if r := NewRolls(s, Settings{}).of(s.Pools[0]); r.left != 1 {
+		t.Errorf("one of two is being fenced: %d may begin, want 1", r.left)
+	}
+	s.Pools[0].Registering = cluster.False
+	if r := NewRolls(s, Settings{}).of(s.Pools[0]); !r.probing || r.left != 0 {
+		t.Errorf("the probe is being fenced: %+v, want no other", r)
+	}
+}
+
+// A replacement is watched from when no pod has to leave the node any more in whose place it was made. The claim says when that was.
+func TestReplacementsAreWatchedOnceTheyHaveTakenOver(t *testing.T) {
+	s := rolling(3, 1, 0)
+	made := s.Claims[3]
+	made.Conditions = made.Conditions[:2]
+	goes := s.Claims[0]
+	goes.Move, goes.Deleting = made.Replaces, s.Now
+	s.Pods = []*cluster.Pod{{UID: "p", Node: goes.Name, Owner: "rs", Class: &cluster.PodClass{}}}
+	left := func() int { return NewRolls(s.Seal(), Settings{}).of(s.Pools[0]).left }
+	if taken := NewRolls(s.Seal(), Settings{}).takenOver(); left() != 0 || len(taken) != 0 {
+		t.Errorf("its pod has yet to leave: %d may begin, %d have taken over", left(), len(taken))
+	}
+	s.Pods[0].Deleting = s.Now
+	if taken := NewRolls(s.Seal(), Settings{}).takenOver(); left() != 0 || !taken[made] {
+		t.Errorf("its pod has left: %d may begin, it has taken over: %t", left(), taken[made])
+	}
+	s.Claims, s.Pods = s.Claims[1:], nil
+	if taken := NewRolls(s.Seal(), Settings{}).takenOver(); left() != 0 || !taken[made] {
+		t.Errorf("the node is gone: %d may begin, it has taken over: %t", left(), taken[made])
+	}
+	made.Conditions = append(made.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-9 * time.Minute)})
+	if taken := NewRolls(s.Seal(), Settings{}).takenOver(); left() != 0 || len(taken) != 0 {
+		t.Errorf("it is being watched: %d may begin, %d take over again", left(), len(taken))
+	}
+	made.Conditions[2].Since = s.Now.Add(-10 * time.Minute)
+	if left() != 2 {
+		t.Errorf("it has been well for long enough: %d may begin, want 2", left())
+	}
+}
+
+// Waves grow where nothing is made in place of nodes, too: the pool says how far they have come.
+func TestPoolRemembersTheWave(t *testing.T) {
+	for _, c := range []struct {
+		told    cluster.Condition
+		leaving bool
+		left    int
+		says    string
+	}{
+		{cluster.Condition{Status: cluster.True, Reason: "DriftProceeds"}, false, 1, "True DriftProceeds"},
+		{cluster.Condition{Status: cluster.True, Reason: "DriftProceeds"}, true, 0, "True CanaryLeaves"},
+		{cluster.Condition{Status: cluster.True, Reason: "CanaryLeaves"}, true, 0, "True CanaryLeaves"},
+		{cluster.Condition{Status: cluster.True, Reason: "CanaryLeaves"}, false, 0, "Unknown CanaryWatched"},
+		{cluster.Condition{Status: cluster.Unknown, Reason: "CanaryWatched"}, false, 0, "True Wave2"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave2"}, false, 2, "True Wave2"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave2"}, true, 0, "True Wave2Leaves"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave2Leaves"}, false, 0, "Unknown Wave2Watched"},
+		{cluster.Condition{Status: cluster.Unknown, Reason: "Wave2Watched"}, true, 0, "True Wave2Leaves"}, // its watch begins anew
+		{cluster.Condition{Status: cluster.Unknown, Reason: "Wave2Watched"}, false, 0, "True Wave4"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave4"}, false, 4, "True Wave4"},
+		{cluster.Condition{Status: cluster.False, Reason: "ReplacementsFail"}, false, 1, "True DriftProceeds"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave-3"}, false, 1, "True DriftProceeds"},
+		{cluster.Condition{Status: cluster.True, Reason: "Wave99999999999999999999"}, false, 1, "True DriftProceeds"},
+	} {
+		s := rolling(8, 0, 0)
+		if c.leaving {
+			s.Claims[0].Move, s.Claims[0].Deleting = driftID(s.Claims[0]), s.Now
+			s.Pods = []*cluster.Pod{{UID: "p", Node: s.Claims[0].Name, Owner: "rs", Class: &cluster.PodClass{}}}
+		}
+		c.told.Type, c.told.Since = cluster.DriftProceeds, s.Now.Add(-10*time.Minute)
+		s.Pools[0].Status.Conditions = []cluster.Condition{c.told}
+		rolls := NewRolls(s.Seal(), Settings{})
+		says := rolls.Proceeds(s.Pools[0])
+		if r := rolls.of(s.Pools[0]); r.left != c.left || string(says.Status)+" "+says.Reason != c.says {
+			t.Errorf("%s %s, pods leave: %t: %d may begin and it says %s %s, want %d and %s", c.told.Status, c.told.Reason, c.leaving, r.left, says.Status, says.Reason, c.left, c.says)
+		}
+	}
+	s := rolling(0, 0, 0)
+	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.DriftProceeds, Status: cluster.True, Reason: "Wave4"}}
+	if says := NewRolls(s, Settings{}).Proceeds(s.Pools[0]); says.Reason != "DriftProceeds" {
+		t.Errorf("nothing has drifted any more, and it says %s", says.Reason)
 	}
 }

@@ -35,7 +35,7 @@ type Judge struct {
 	kept   map[labelled][]*cluster.Guard
 	// nominated are the nodes to which pending pods have been told to go; wanted are the classes of pending pods.
 	nominated map[string]bool
-	wanted    map[string]bool
+	wanted    map[string]*cluster.PodClass
 	// moves are those under way.
 	moves    map[string]bool
 	patience *Patience
@@ -51,12 +51,12 @@ type labelled struct {
 // NewJudge takes in what concerns all nodes.
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
-		nominated: make(map[string]bool), wanted: make(map[string]bool), moves: movesUnderWay(s), patience: NewPatience(s, set)}
+		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), moves: movesUnderWay(s), patience: NewPatience(s, set)}
 	for _, g := range s.Guards {
 		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
 	}
 	for _, p := range s.Pending() {
-		j.wanted[p.Class.Key] = true
+		j.wanted[p.Class.Key] = p.Class
 		if p.Nominated != "" {
 			j.nominated[p.Nominated] = true
 		}
@@ -217,20 +217,40 @@ func (v *verdict) quiet() bool {
 // unpromised: pods may be on their way to the node.
 func (v *verdict) unpromised() bool {
 	n := v.candidate.Node
-	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.moves[v.candidate.Claim.Replaces] || v.seated() {
+	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.moves[v.candidate.Claim.Replaces] {
 		return v.no(PodsExpected)
+	}
+	return v.unseated()
+}
+
+// unseated: the node may keep a seat for a pod that is looking for a place. If others have taken the room meanwhile there is no seat
+// any more, or a pod that fits nowhere would keep the node for ever; and what has to be done whatever it costs waits only as long
+// as a new node is kept for its pods.
+func (v *verdict) unseated() bool {
+	until := v.candidate.Claim.Condition(cluster.Initialized).Since.Add(v.set.Nomination)
+	switch {
+	case saves(v.reason):
+		return !v.seated() || v.no(PodsExpected)
+	case v.s.Now.Before(until):
+		return !v.seated() || v.noUntil(PodsExpected, until)
 	}
 	return true
 }
 
-// seated reports whether the node keeps a seat for a pod that is looking for a place.
+// seated reports whether there is a seat, with room, for a pod that is looking for a place.
 func (v *verdict) seated() bool {
-	for _, seat := range v.candidate.Claim.Seats {
-		if !v.wanted[seat.Class] {
+	c, n := v.candidate.Claim, v.candidate.Node
+	free := n.Allocatable
+	for _, p := range v.s.PodsOn(n.Name) {
+		free = free.Sub(p.Class.Requests)
+	}
+	for _, seat := range c.Seats {
+		class := v.wanted[seat.Class]
+		if class == nil || !class.Requests.Fits(free) {
 			continue
 		}
 		taken := 0
-		for _, p := range v.s.PodsOn(v.candidate.Node.Name) {
+		for _, p := range v.s.PodsOn(n.Name) {
 			if p.Class.Key == seat.Class {
 				taken++
 			}

@@ -142,6 +142,19 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
 		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},
 		{"no free seat", u, func(h *house) { h.waiting("web"); h.claim.Seats = []cluster.Seat{{Class: "web", Count: 1}} }, stay{}},
+		{"a seat whose room others have taken", u, func(h *house) {
+			h.waiting("x").Class.Requests[0], h.web.Class.Requests[0], h.node.Allocatable[0] = 2, 3, 4
+			h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{}},
+		{"a seat with room", u, func(h *house) {
+			h.waiting("x").Class.Requests[0], h.web.Class.Requests[0], h.node.Allocatable[0] = 2, 3, 5
+			h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{Why: PodsExpected}},
+		{"a free seat of an old node, drift", d, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
+		{"a free seat of a new node, drift", d, func(h *house) {
+			h.waiting("x")
+			h.set.Nomination, h.claim.Seats = 125*time.Minute, []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{Why: PodsExpected, Until: at(5 * time.Minute)}},
 		{"a seat nobody wants", u, func(h *house) { h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
 		{"replaces a node that is there", u, func(h *house) {
 			h.claim.Replaces = "m"

@@ -71,7 +71,8 @@ type desk struct {
 	// outs are how many nodes of a pool are out, as far as somebody has asked.
 	outs map[purse]int
 	// sick is what ails the nodes that are beyond hope, by claim.
-	sick map[string]illness
+	sick   map[string]illness
+	clinic *Clinic
 	// groups are the moves, the oldest first.
 	groups []*group
 	// due and saving are where the pods of moves would go that have to be, and of those that save money.
@@ -95,7 +96,7 @@ type desk struct {
 func newDesk(s *cluster.Snapshot, set Settings, o Orders) *desk {
 	d := &desk{s: s, set: set, orders: o, before: o.Before, judge: NewJudge(s, set), ledger: o.Ledger,
 		needed: make(map[string]bool), gone: make(map[string]bool), going: make(map[string]bool), outs: make(map[purse]int),
-		sought: make(map[string]bool)}
+		sought: make(map[string]bool), clinic: NewClinic(s, o.Repair)}
 	if d.before == nil {
 		d.before = &Memo{}
 	}
@@ -131,11 +132,21 @@ func (d *desk) wake(at time.Time) { d.WakeAt = cluster.Earlier(d.WakeAt, at) }
 
 func (d *desk) do(c command.Command) { d.Commands = append(d.Commands, c) }
 
-// MoveID names a move. The same nodes and reason give the same name; the reason can be read off it.
+// Identity tells a claim from all others, those included that had the same name before it: names derive from what claims are for,
+// and come back.
+func Identity(c *cluster.Claim) string {
+	if c.UID == "" {
+		return c.Name
+	}
+	return c.Name + "/" + c.UID
+}
+
+// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others never do; the
+// reason can be read off it.
 func MoveID(reason command.Reason, claims []string) string {
 	h := sha256.New()
-	for _, name := range slices.Sorted(slices.Values(claims)) {
-		h.Write([]byte(name))
+	for _, id := range slices.Sorted(slices.Values(claims)) {
+		h.Write([]byte(id))
 		h.Write([]byte{0})
 	}
 	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6])

@@ -27,7 +27,7 @@ func (d *desk) begin(found *Proposal) {
 	p := d.newProof()
 	for i := range found.Moves {
 		m := &found.Moves[i]
-		candidates, why := d.stillThere(m)
+		candidates, why := d.stillThere(m, p.promised)
 		if why == "" {
 			why = d.reserve(m, candidates)
 		}
@@ -116,8 +116,9 @@ func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*
 	}
 }
 
-// stillThere finds the nodes of a move; why says why one of them may no longer go.
-func (d *desk) stillThere(m *Move) (candidates []Candidate, why Why) {
+// stillThere finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the pods of nodes
+// that are on their way out or about to be: whoever took such a node away, too, would leave them with nowhere to go.
+func (d *desk) stillThere(m *Move, promised map[string]bool) (candidates []Candidate, why Why) {
 	for _, name := range m.Claims {
 		c := d.s.Claim(name)
 		if c == nil {
@@ -129,8 +130,10 @@ func (d *desk) stillThere(m *Move) (candidates []Candidate, why Why) {
 			return nil, stay.Why
 		case d.gone[candidate.Node.Name]:
 			return nil, BeingDisrupted
-		case d.needed[candidate.Node.Name]:
+		case d.needed[candidate.Node.Name] || promised[candidate.Node.Name]:
 			return nil, PodsExpected
+		case d.s.Now.Before(d.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
+			return nil, MoveFailedLately // its fence did not go up
 		case candidate.Pool.Deleting:
 			return nil, PoolUnknown
 		}
@@ -198,7 +201,7 @@ func dryRunNotes(c *Candidate, text string) []cluster.Note {
 // enter lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it is known that
 // its pods have somewhere to go.
 func (d *desk) enter(c Candidate, reason command.Reason) bool {
-	g := &group{id: MoveID(reason, []string{c.Claim.Name}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
+	g := &group{id: MoveID(reason, []string{Identity(c.Claim)}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
 	if reason == command.Drifted {
 		g.id = driftID(c.Claim)
 	}

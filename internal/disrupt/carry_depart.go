@@ -18,19 +18,29 @@ type departed struct {
 	may      map[string]bool
 }
 
-// depart lets the nodes go that are ready to, as far as the budgets allow it.
+// depart lets the nodes go that are ready to, as far as the budgets allow it. What could have gone for long and is still there is
+// given up: somebody refuses it each time.
 func (d *desk) depart() {
 	may := d.mayDepart()
 	for _, dep := range d.departures {
-		ok := !slices.ContainsFunc(dep.groups, func(g *group) bool { return !may[g.id] }) && d.afford(dep.groups...)
+		refused := slices.ContainsFunc(dep.groups, d.overdue)
+		ok := !slices.ContainsFunc(dep.groups, func(g *group) bool { return !may[g.id] }) && !refused && d.afford(dep.groups...)
 		for _, g := range dep.groups {
-			if ok {
+			switch {
+			case ok:
 				d.delete(g, dep.groups[0].id, dep.message)
-			} else {
+			case refused:
+				g.giveUp(NotDeleted, true)
+			default:
 				d.await(g)
 			}
 		}
 	}
+}
+
+// overdue reports whether a move should be over even if its replacements came at the last moment.
+func (d *desk) overdue(g *group) bool {
+	return !d.s.Now.Before(g.since.Add(d.timeout() + d.timeout()/10))
 }
 
 // lastRounds bounds how often it is asked who may go without those who may not.
@@ -50,7 +60,7 @@ func (d *desk) mayDepart() map[string]bool {
 		return may
 	}
 	going, staying := d.split(may)
-	question := d.question(going, nil, d.hostsOf(staying))
+	question := d.question(going, append(d.leaving(), d.hostsOf(going)...), d.hostsOf(staying))
 	if question != "" && question == d.before.departed.question {
 		d.memo.departed = d.before.departed
 		return d.memo.departed.may

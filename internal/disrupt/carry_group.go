@@ -140,6 +140,7 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 // note remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
 func (d *desk) note(g *group, c *cluster.Claim, n *cluster.Node) {
 	if p := d.s.Pool(c.Pool); p != nil {
-		g.leaving = append(g.leaving, Candidate{Claim: c, Node: n, Pool: p, Price: c.Price})
+		price, _ := d.priceOf(c)
+		g.leaving = append(g.leaving, Candidate{Claim: c, Node: n, Pool: p, Price: price})
 	}
 }

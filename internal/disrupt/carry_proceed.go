@@ -30,6 +30,8 @@ type GivenUp struct {
 const (
 	NoLongerDue      Why = "NoLongerDue"      // the node is no longer drifted, sick or near its end
 	ReplacementsLate Why = "ReplacementsLate" // what was to take its place did not come up in time
+	NotDeleted       Why = "NotDeleted"       // what was to take its place is there, but it can't be deleted
+	ManyUnhealthy    Why = "ManyUnhealthy"    // so many nodes of the pool have fallen sick that the cause is elsewhere
 	DryRun           Why = "DryRun"           // the pool only wants to be told
 )
 

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -16,12 +17,19 @@ type proof struct {
 	hosts map[string]*cluster.Host
 	// left are the moves of which an earlier try has left replacements: what these cost is to be counted first.
 	left map[string]bool
+	// promised are the hosts to which pods go in moves that are under way, or in those that begin.
+	promised map[string]bool
 }
 
 func (d *desk) newProof() *proof {
-	p := &proof{d: d, room: roomFor(d.orders.Placement), left: make(map[string]bool)}
+	p := &proof{d: d, room: roomFor(d.orders.Placement), left: make(map[string]bool), promised: maps.Clone(d.sought)}
 	p.room.take(d.due)
 	p.room.take(d.saving)
+	for _, g := range d.alive() {
+		for i := range g.seats {
+			p.promised[g.seats[i].host] = true
+		}
+	}
 	for _, c := range d.s.Claims {
 		if c.Replaces != "" && c.Deleting.IsZero() {
 			p.left[c.Replaces] = true
@@ -66,6 +74,9 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 	}
 	a, stay := AppraiseClosely(p.d.set, candidates, bins)
 	if stay != nil || p.left[m.ID] || p.d.unbalanced(candidates, a.Saving()) {
+		return nil, false
+	}
+	if along, _ := riders(p.d.set, candidates, bins, byNode(candidates), false); len(along) > 0 { // found out when all is placed once more
 		return nil, false
 	}
 	p.take(taken, seated, bins)
@@ -122,6 +133,7 @@ func (p *proof) take(taken map[string]resource.Vector, seated map[string][]*clus
 		p.hosts[name].Free = p.hosts[name].Free.Sub(need)
 	}
 	for name, pods := range seated {
+		p.promised[name] = true
 		p.room.on[name] = append(p.room.on[name], pods...)
 		for _, pod := range pods {
 			p.room.cared[pod.UID] = true

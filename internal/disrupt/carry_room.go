@@ -11,59 +11,84 @@ import (
 
 // Cramped finds the parties of nodes for whose pods there is no longer room on nodes that are up: between the plan that lets them
 // go and this snapshot others may have taken it. parties are the names of the nodes that go; whatever else commands take away is
-// gone, too, and the pods that have no node yet are where the placement has put them.
+// gone, too, what they fence takes no pods, and the pods that have no node yet are where the placement has put them.
 func Cramped(s *cluster.Snapshot, set Settings, placed *schedule.Placement, commands []command.Command, parties map[string][]string) map[string]bool {
-	d := &desk{s: s, set: set, gone: make(map[string]bool)}
-	party := make(map[string]string)
+	c := &crush{desk: &desk{s: s, set: set, gone: make(map[string]bool)}, room: stillPending(s, placed), parties: parties,
+		party: make(map[string]string), fenced: make(map[string]bool), out: make(map[string]bool)}
 	for name, nodes := range parties {
 		for _, n := range nodes {
-			party[n] = name
+			c.party[n] = name
 		}
 	}
-	for _, c := range commands {
-		switch c := c.(type) {
+	listed := make(map[string]bool)
+	for _, cmd := range commands {
+		switch cmd := cmd.(type) {
 		case command.Fence:
-			d.gone[c.Node] = true
+			c.fenced[cmd.Node] = true
 		case command.DeleteClaim:
-			d.gone[c.Node] = party[c.Node] == ""
+			name := c.party[cmd.Node]
+			c.gone[cmd.Node] = name == ""
+			if name != "" && !listed[name] {
+				listed[name] = true
+				c.order = append(c.order, name)
+			}
 		}
 	}
-	delete(d.gone, "")
-	room, out := stillPending(s, placed), make(map[string]bool)
-	for range lastRounds {
-		lacking := d.lacking(room, parties, party, out)
+	delete(c.gone, "")
+	for round := 1; ; round++ {
+		lacking := c.lacking()
 		if len(lacking) == 0 {
-			return out
+			return c.out
 		}
-		maps.Copy(out, lacking)
+		maps.Copy(c.out, lacking)
+		if round >= lastRounds {
+			c.thin()
+		}
 	}
-	for name := range parties { // nobody can tell who may go without whom
-		out[name] = true
+}
+
+// crush is the question who of several parties of nodes may go, and what is known of the answer.
+type crush struct {
+	*desk
+	room    *room
+	parties map[string][]string
+	// order is that of the commands; party is that of a node.
+	order []string
+	party map[string]string
+	// fenced are nodes that the same plan fences; out are the parties that stay.
+	fenced, out map[string]bool
+}
+
+// thin lets the later half of the parties stay: where one after the other lacks room because others stay, it is not asked once more
+// for each of them.
+func (c *crush) thin() {
+	left := slices.DeleteFunc(slices.Clone(c.order), func(name string) bool { return c.out[name] })
+	for _, name := range left[(len(left)+1)/2:] {
+		c.out[name] = true
 	}
-	return out
 }
 
 // lacking finds the parties that lack room if all go but those that are out.
-func (d *desk) lacking(r *room, parties map[string][]string, party map[string]string, out map[string]bool) map[string]bool {
-	gone := d.leaving()
-	for _, name := range slices.Sorted(maps.Keys(parties)) {
-		if !out[name] {
-			gone = append(gone, parties[name]...)
+func (c *crush) lacking() map[string]bool {
+	gone := c.leaving()
+	for _, name := range c.order {
+		if !c.out[name] {
+			gone = append(gone, c.parties[name]...)
 		}
 	}
 	goes, shut := setOf(gone), make(map[string]bool)
-	for _, n := range d.s.Nodes {
-		shut[n.Name] = !goes[n.Name] && d.rankOf(n.Name) != ready
+	for _, n := range c.s.Nodes {
+		shut[n.Name] = !goes[n.Name] && (c.fenced[n.Name] || c.rankOf(n.Name) != ready)
 	}
-	for _, c := range d.s.Claims {
-		if d.s.NodeOf(c.Name) == nil {
-			shut[c.Name] = true
+	for _, claim := range c.s.Claims {
+		if c.s.NodeOf(claim.Name) == nil {
+			shut[claim.Name] = true
 		}
 	}
-	answer := schedule.Place(d.overlay(gone, r.on, r.cared).Avoiding(shut), d.set.Schedule)
+	answer := schedule.Place(c.overlay(gone, c.room.on, c.room.cared).Avoiding(shut), c.set.Schedule)
 	lacking := make(map[string]bool)
 	note := func(p *cluster.Pod) {
-		if name := party[p.Node]; name != "" && !out[name] {
+		if name := c.party[p.Node]; name != "" && !c.out[name] {
 			lacking[name] = true
 		}
 	}
@@ -78,14 +103,14 @@ func (d *desk) lacking(r *room, parties map[string][]string, party map[string]st
 	return lacking
 }
 
-// stillPending is the room that a placement has given to pods that have no node yet.
+// stillPending is what a placement has decided about pods that have no node yet, or are about to lose theirs.
 func stillPending(s *cluster.Snapshot, p *schedule.Placement) *room {
 	r := roomFor(nil)
 	if p == nil {
 		return r
 	}
 	waits := make(map[string]bool)
-	for _, pod := range s.Pending() {
+	for _, pod := range s.Plain().Pending() {
 		waits[pod.UID] = true
 	}
 	for _, a := range p.Assigned {
@@ -98,6 +123,9 @@ func stillPending(s *cluster.Snapshot, p *schedule.Placement) *room {
 		for _, pod := range p.Bins[i].Pods {
 			r.cared[pod.UID] = waits[pod.UID]
 		}
+	}
+	for i := range p.Unplaced {
+		r.cared[p.Unplaced[i].Pod.UID] = waits[p.Unplaced[i].Pod.UID]
 	}
 	return r
 }

@@ -39,12 +39,24 @@ func (d *desk) proceedBundle(b *bundle) {
 	case far == none: // without those that stay the rest looks different
 		d.shrink(b, d.holdouts(b, none), PodsStranded)
 		d.awaitAll(b)
-	case hindered || far == coming:
+	case hindered:
 		d.awaitAll(b)
+	case far == coming:
+		if d.awaitAll(b) {
+			d.reweigh(b)
+		}
 	case far == wished:
 		d.replace(b)
 	default:
 		d.commit(b)
+	}
+}
+
+// reweigh gives a bundle up that waits for what would not pay any more if it were there.
+func (d *desk) reweigh(b *bundle) {
+	t, known := d.tally(b, nodesOf(b))
+	if why := t.short(d.set, 0); known && why != "" {
+		b.giveUp(why)
 	}
 }
 
@@ -74,6 +86,10 @@ func (d *desk) replace(b *bundle) {
 	part, held := nodesOf(b), d.holdouts(b, wished)
 	if len(b.made) > 0 {
 		part = candidatesOf(held)
+	}
+	if along, why := d.riders(b, part, bins); len(along) > 0 && len(along) < len(part) {
+		d.shrink(b, along, why)
+		return
 	}
 	a, no := AppraiseClosely(d.set, part, bins)
 	whole, known := d.whole(b, nodesOf(b))

@@ -32,13 +32,17 @@ func (t *tally) short(set Settings, more float64) Why {
 // tally adds up what it is worth if these nodes of the bundle go and nothing more is bought; known is false if nobody can tell.
 //
 // Nodes of the same moves that are on their way out already have been replaced by the same nodes, so that they count. But if
-// some of the replacements stay whatever happens now, what is left has to pay only for the others.
+// some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some nodes are on
+// their way out, not for replacements that none of its pods goes to: nobody needs those, and they go in any case.
 func (d *desk) tally(b *bundle, nodes []Candidate) (t tally, known bool) {
 	t.nodes = nodes
-	sunk := false
+	sunk, leaving := false, leavingOf(b)
 	for _, c := range b.made {
 		if d.sunk(c) {
 			sunk = true
+			continue
+		}
+		if len(leaving) > 0 && !d.seats(b, c) {
 			continue
 		}
 		price, ok := d.priceOf(c)
@@ -48,12 +52,19 @@ func (d *desk) tally(b *bundle, nodes []Candidate) (t tally, known bool) {
 		t.after += price
 	}
 	if !sunk {
-		t.nodes = slices.Concat(nodes, leavingOf(b))
+		t.nodes = slices.Concat(nodes, leaving)
 	}
 	for i := range t.nodes {
 		t.before += t.nodes[i].Price
 	}
 	return t, true
+}
+
+// seats reports whether some pod of the bundle goes to the replacement.
+func (d *desk) seats(b *bundle, c *cluster.Claim) bool {
+	return slices.ContainsFunc(b.groups, func(g *group) bool {
+		return slices.ContainsFunc(g.seats, func(st seat) bool { return d.claimOf(st) == c })
+	})
 }
 
 // whole adds up what all of a bundle is worth if these nodes of it go: whoever buys more for it, or lets some of its nodes stay, must
@@ -103,8 +114,9 @@ func (d *desk) priceOf(c *cluster.Claim) (price float64, known bool) {
 		return c.Price, c.Price > 0
 	}
 	n := d.s.NodeOf(c.Name)
-	if kind := labelOf(c, n, cluster.InstanceTypeLabel); kind != "" {
-		return p.Catalog.Price(kind, labelOf(c, n, cluster.ZoneLabel), labelOf(c, n, cluster.CapacityTypeLabel))
+	kind, terms := labelOf(c, n, cluster.InstanceTypeLabel), labelOf(c, n, cluster.CapacityTypeLabel)
+	if kind != "" && terms != "" { // a node may say what it is before its claim does, but not on what terms
+		return p.Catalog.Price(kind, labelOf(c, n, cluster.ZoneLabel), terms)
 	}
 	for i := range p.Catalog.Offerings {
 		o := &p.Catalog.Offerings[i]

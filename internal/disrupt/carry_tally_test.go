@@ -33,12 +33,45 @@ func TestHalfAMoveIsWeighedWithTheOtherHalf(t *testing.T) {
 		t.Fatalf("both nodes: over is %q, %d depart", g.over, len(d.departures))
 	}
 	g.leaving, g.nodes = g.nodes[:1], g.nodes[1:]
+	g.seats = []seat{{pod: &cluster.Pod{Name: "p"}, host: b.made[0].Name}}
 	if d.commit(b); g.over != "" || len(d.departures) != 2 || !strings.Contains(d.departures[1].message, "$0.200") {
 		t.Errorf("one is on its way out: over is %q, %d depart", g.over, len(d.departures))
 	}
 	g.leaving = nil
 	if d.commit(b); g.over != NothingCheaper {
 		t.Errorf("a node for 0.40 goes for one of 0.60 that nobody uses: over is %q", g.over)
+	}
+}
+
+// A replacement that nobody needs goes in any case: it does not keep the last node of a move whose others have gone.
+func TestTheRestOfAMoveDoesNotPayForWhatNobodyNeeds(t *testing.T) {
+	d, b, made := halfway()
+	g := b.groups[0]
+	spare := *made
+	spare.Name, spare.ProviderID, spare.Price = "spare", "", 0.50
+	d.s.Claims = append(d.s.Claims, &spare)
+	d.s.Seal()
+	b.made = append(b.made, &spare)
+	d.sought[made.Name] = true // by a pod of the node that has gone
+	g.leaving, g.nodes = g.nodes[:1], g.nodes[1:]
+	if d.commit(b); g.over != "" || len(d.departures) != 1 || !strings.Contains(d.departures[0].message, "$0.400") {
+		t.Errorf("none of its pods goes there: over is %q, departures are %+v", g.over, d.departures)
+	}
+	g.seats = []seat{{pod: &cluster.Pod{Name: "p"}, host: spare.Name}}
+	if d.commit(b); g.over != NothingCheaper {
+		t.Errorf("its pod goes there: over is %q, want %s", g.over, NothingCheaper)
+	}
+}
+
+// What a node on its way out costs may be known from its Node alone.
+func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
+	s := quiet(1)
+	s.Pools[0].Catalog = shop()
+	s.Nodes[0].Labels = labelsFor("small", "a", spot)
+	s.Claims[0].Deleting = s.Now
+	g := &group{}
+	if newDesk(s.Seal(), Settings{}, Orders{}).note(g, s.Claims[0], s.Nodes[0]); len(g.leaving) != 1 || g.leaving[0].Price != 0.3 {
+		t.Errorf("%+v, want one for 0.3", g.leaving)
 	}
 }
 

@@ -27,6 +27,30 @@ func TestMoveIDsTellTheirReason(t *testing.T) {
 	}
 }
 
+// Names of claims come back; the moves of two claims are different ones all the same.
+func TestMovesOfNamesakesDiffer(t *testing.T) {
+	a, b := &cluster.Claim{Name: "n", UID: "1", Pool: "default"}, &cluster.Claim{Name: "n", UID: "2", Pool: "default"}
+	if driftID(a) == driftID(b) {
+		t.Errorf("two claims of one name drift in one move: %s", driftID(a))
+	}
+	var ids []string
+	for _, c := range []*cluster.Claim{a, b} {
+		s := quiet(1)
+		c.ProviderID, c.Conditions = s.Claims[0].ProviderID, s.Claims[0].Conditions
+		s.Claims[0] = c
+		s.Nodes[0].Name = "n"
+		d := newDesk(s.Seal(), Settings{}, Orders{})
+		d.enter(Candidate{Claim: c, Node: s.Nodes[0], Pool: s.Pools[0]}, command.Expired)
+		d.admit(c, s.Nodes[0], s.Pools[0])
+		for _, g := range d.groups {
+			ids = append(ids, g.id)
+		}
+	}
+	if len(ids) != 4 || ids[0] == ids[2] || ids[1] == ids[3] {
+		t.Errorf("the moves of two claims of one name are %v", ids)
+	}
+}
+
 func TestRestsGrowAndAreForgotten(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := &cluster.Claim{}

@@ -82,6 +82,9 @@ func (d *desk) changed(g *group, c *Candidate) Why {
 		if _, sick := d.sick[c.Claim.Name]; !sick {
 			return NoLongerDue
 		}
+		if d.clinic.Crowded(c.Claim.Pool) {
+			return ManyUnhealthy
+		}
 	default:
 		return NoLongerDue
 	}

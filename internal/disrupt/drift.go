@@ -58,6 +58,9 @@ func (d *desk) queueUp(p *cluster.Pool, reason command.Reason) {
 // up, which can be taken down again. Where the pods that are counted go is not known yet, so that everything else waits; but
 // where pods come and go all the time, whoever waits for a budget would hardly ever find a moment otherwise.
 func Start(s *cluster.Snapshot, set Settings, o Orders) Result {
+	if !anyDue(s, o) { // there are rushes in which every pass counts
+		return Result{}
+	}
 	counted := s.Pending()
 	o.Found, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
 	for i, pod := range counted {
@@ -80,6 +83,12 @@ func Start(s *cluster.Snapshot, set Settings, o Orders) Result {
 		}
 	}
 	return Result{Commands: d.Commands, Begun: d.Begun, WakeAt: d.WakeAt, Eager: d.Eager}
+}
+
+// anyDue reports whether there may be nodes that have to go whatever it costs.
+func anyDue(s *cluster.Snapshot, o Orders) bool {
+	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Care.SoftExpiry > 0 }) ||
+		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero() })
 }
 
 // drifted lists the pool's nodes that have drifted and may go, in the order in which they do.

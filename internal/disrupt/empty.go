@@ -47,7 +47,11 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Setti
 	var out Result
 	moves := movesUnderWay(s)
 	for _, p := range s.Pools {
-		if p.Static || p.Deleting {
+		if p.Deleting {
+			continue
+		}
+		if p.Static {
+			reopenStatic(s, p, &out)
 			continue
 		}
 		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, set: set, out: &out}
@@ -89,8 +93,7 @@ func (e *emptying) run() {
 		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
-		case !idle && !tainted(n) && c.Is(cluster.DisruptionReason) && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty):
-			// The fence is down and the reason is still written on the claim: whoever took it down was cut short.
+		case halfOpen(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
 		case s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
@@ -149,7 +152,7 @@ func beginning(s *cluster.Snapshot) bool {
 
 // would tells that a dry run keeps the node from going.
 func (e *emptying) would(c *cluster.Claim, n *cluster.Node) {
-	m := Move{ID: MoveID(command.Empty, []string{c.Name}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
+	m := Move{ID: MoveID(command.Empty, []string{Identity(c)}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
 	e.out.Would = append(e.out.Would, m)
 	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved", m.Before*hoursPerMonth)
 	e.out.Notes = append(e.out.Notes, n.Note(string(DryRun), text), c.Note(string(DryRun), text))

@@ -13,10 +13,10 @@ const madeInVain = "the nodes that it was to replace stay"
 
 // vain reports whether the claim has yet to become a node that takes pods, and nobody waits for it: the move that it was made for
 // has been given up. Before its time is up that is so only if it was to save money: whether a replacement of a node that has to go
-// comes up tells how it would go with others.
+// comes up tells how it would go with others. A dry run does not keep what was begun before it.
 func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 	switch {
-	case !stray(c) || c.Foreign || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || e.pool.Care.DryRun || e.moves[c.Replaces]:
+	case !stray(c) || c.Foreign || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || e.moves[c.Replaces]:
 		return false
 	case e.needed[cluster.HostName(c, n)] || c.DoNotDisrupt || e.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
 		return false

@@ -83,7 +83,7 @@ func (d *desk) repair() {
 
 // admit lines a sick node up to be replaced. Its pool's budgets have been asked.
 func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
-	g := &group{id: MoveID(command.Unhealthy, []string{c.Name}), reason: command.Unhealthy, static: p.Static,
+	g := &group{id: MoveID(command.Unhealthy, []string{Identity(c)}), reason: command.Unhealthy, static: p.Static,
 		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
 	d.estimate(&g.nodes[0])
 	if p.Care.DryRun {
@@ -121,12 +121,6 @@ func beyondHope(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (illn
 	}
 	ill, sick := diagnose(n, set.Policies)
 	return ill, sick && !s.Now.Before(ill.due())
-}
-
-// StillSick reports whether the node of a claim that was to be replaced for its health still is to be.
-func StillSick(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) bool {
-	_, sick := beyondHope(s, set, c)
-	return sick && set.Enabled
 }
 
 // illness is what ails a node, and when that has been tolerated for long enough.
@@ -171,7 +165,7 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 			}
 		}
 	}
-	allowed, left := (total*set.MaxUnhealthy+99)/100, total
+	allowed, left := set.bearable(total), total
 	if p != nil {
 		group, left = "NodePool "+p.Name, newAccount(s, p).share(command.Unhealthy).allowed-leaving
 	}

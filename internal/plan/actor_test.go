@@ -151,7 +151,10 @@ func (w *world) launch(c *cluster.Claim) {
 		}
 		t := catalog.Types[o.Type]
 		c.ProviderID = "model://" + c.Name
-		c.Labels = o.Labels.Merge(c.Labels)
+		if w.unwritten[c.Name] = o.Labels; !w.late {
+			c.Labels = o.Labels.Merge(c.Labels)
+			delete(w.unwritten, c.Name)
+		}
 		c.Capacity, c.Allocatable, c.Price = t.Capacity, t.Allocatable, o.Price
 		w.setCondition(c, cluster.Launched, cluster.True, "", "")
 		w.run(c)

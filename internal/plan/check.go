@@ -13,25 +13,30 @@ import (
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector)}
-	parted := make(map[string]bool)
+	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector), clinic: disrupt.NewClinic(s, p.repair)}
+	lost := newLosses()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
 		if s.Busy[c.Key()] {
+			lost.fence(c)
 			return true
 		}
-		if k.holds(c) && p.stillSick(c, s) {
+		if k.holds(c) && k.stillSick(c) {
 			return false
 		}
-		if d, ok := c.(command.DeleteClaim); ok && d.Party != "" && alive(s, d.Claim) != nil {
-			parted[d.Party] = true
+		lost.fence(c)
+		if d, ok := c.(command.DeleteClaim); ok && alive(s, d.Claim) != nil {
+			lost.parties[d.Party] = true
 		}
 		return true
 	})
-	p.dropParties(parted)
+	p.dropParts(lost)
 	if p.demand == 0 || p.supply == 0 || p.demand != s.Demand || p.supply != s.Supply {
-		p.dropParties(p.cramped(s))
+		lost.parties = p.cramped(s)
+		p.dropParts(lost)
 	}
 	p.dropLonely(s)
+	p.Begun, p.GivenUp = slices.Clone(p.Begun), slices.Clone(p.GivenUp)
+	p.correct()
 	return p
 }
 
@@ -40,6 +45,8 @@ type checker struct {
 	*cluster.Snapshot
 	set   disrupt.Settings
 	judge *disrupt.Judge
+	// clinic knows which nodes are beyond hope.
+	clinic *disrupt.Clinic
 	// bound is what pods need that the plan binds, by node.
 	bound map[string]resource.Vector
 }
@@ -74,17 +81,6 @@ func (k *checker) asks() *disrupt.Judge {
 	return k.judge
 }
 
-// dropParties keeps nodes that were to go with others which don't: what takes their place may cost more than they do alone.
-func (p *Plan) dropParties(parted map[string]bool) {
-	if len(parted) == 0 {
-		return
-	}
-	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
-		d, ok := c.(command.DeleteClaim)
-		return ok && parted[d.Party]
-	})
-}
-
 // cramped finds the parties of nodes whose pods no longer have room elsewhere. What is sick goes in any case, and in a static pool
 // each node goes for another.
 func (p *Plan) cramped(s *cluster.Snapshot) map[string]bool {
@@ -105,30 +101,19 @@ func (p *Plan) cramped(s *cluster.Snapshot) map[string]bool {
 }
 
 // stillSick reports whether a node that is to go for its health is still beyond hope; true for all other commands.
-func (p *Plan) stillSick(c command.Command, s *cluster.Snapshot) bool {
+func (k *checker) stillSick(c command.Command) bool {
+	name, reason := "", command.Reason("")
 	switch c := c.(type) {
 	case command.Fence:
-		claim := s.Claim(c.Claim)
-		return c.Reason != command.Unhealthy || claim != nil && disrupt.StillSick(s, p.repair, claim)
+		name, reason = c.Claim, c.Reason
 	case command.DeleteClaim:
-		claim := s.Claim(c.Claim)
-		return c.Reason != command.Unhealthy || claim != nil && disrupt.StillSick(s, p.repair, claim)
+		name, reason = c.Claim, c.Reason
 	}
-	return true
-}
-
-// dropLonely drops the claims that were to replace nodes which don't go after all.
-func (p *Plan) dropLonely(s *cluster.Snapshot) {
-	begun := make(map[string]bool)
-	for _, c := range p.Commands {
-		if f, ok := c.(command.Fence); ok {
-			begun[f.Move] = true
-		}
+	if reason != command.Unhealthy {
+		return true
 	}
-	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
-		create, ok := c.(command.CreateClaim)
-		return ok && create.Replaces != "" && !begun[create.Replaces] && !awaited(s, create.Replaces)
-	})
+	claim := k.Claim(name)
+	return claim != nil && k.clinic.StillSick(claim)
 }
 
 // holds reports whether a command still makes sense.
@@ -255,11 +240,6 @@ func (k *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
 	}
 	_, stay := k.asks().MayStillGo(claim, reason)
 	return stay == nil || reason == command.Unhealthy
-}
-
-// awaited reports whether some node of the move still waits to be replaced.
-func awaited(s *cluster.Snapshot, move string) bool {
-	return slices.ContainsFunc(s.Members(move), func(c *cluster.Claim) bool { return c.Deleting.IsZero() })
 }
 
 // awaits reports whether the pod still has no node.

@@ -172,10 +172,10 @@ func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.Orders) {
 // tell writes down what has changed about claims and pools.
 func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
 	p.Commands = append(p.Commands, disrupt.Stamps(s)...)
-	commands, wake := disrupt.TellClaims(s, p.Commands)
+	rolls := disrupt.NewRolls(s, policy.disruption())
+	commands, wake := disrupt.TellClaims(s, rolls, p.Commands)
 	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
 	p.Eager = p.Eager || slices.ContainsFunc(commands, tellsDrift)
-	rolls := disrupt.NewRolls(s, policy.disruption())
 	for _, pool := range s.Pools {
 		if status := poolStatus(s, pool, policy, rolls); !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
@@ -248,19 +248,21 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 	}
 }
 
-// hold leaves out what is under way or waits for another try. What is left is put in order: nodes and pods wait for acts, and
-// hundreds of notes before them would keep them waiting.
+// hold leaves out what is under way or waits for another try, and what makes no sense without it. What is left is put in order: nodes
+// and pods wait for acts, and hundreds of notes before them would keep them waiting.
 func (p *Plan) hold(s *cluster.Snapshot) {
-	ready := p.Commands[:0]
+	ready, lost := p.Commands[:0], newLosses()
 	asked := make(map[string]bool, len(p.Commands))
 	for _, c := range p.Commands {
 		key := c.Key()
 		if s.Busy[key] || asked[key] { // of two reasons for the same act the first stands
+			lost.fence(c)
 			continue
 		}
 		asked[key] = true
 		if retry, failed := s.Retry[key]; failed && s.Now.Before(retry.NotBefore) {
 			p.WakeAt = cluster.Earlier(p.WakeAt, retry.NotBefore)
+			lost.holdBack(c, s)
 			continue
 		}
 		ready = append(ready, c)
@@ -275,6 +277,9 @@ func (p *Plan) hold(s *cluster.Snapshot) {
 		return -1
 	})
 	p.Commands = ready
+	p.dropParts(lost)
+	p.dropLonely(s)
+	p.correct()
 }
 
 func needed(placement *schedule.Placement) map[string]bool {

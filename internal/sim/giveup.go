@@ -95,12 +95,26 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 		}
 		left += j.left[other]
 		for _, c := range j.replacing(other) {
-			if !j.unknown(r.current.knows, c) {
+			if !j.unknown(r.current.knows, c) && !j.taken(move, c) {
 				made += j.sim.priceOf(c)
 			}
 		}
 	}
 	return left, made
+}
+
+// taken reports whether somebody runs on a replacement who was there before the first node of its move, or of one that shares new
+// nodes with it, was ended: kube-scheduler puts pods wherever there is room. The replacement stays whatever becomes of the move, so
+// that the move does not have to pay for it.
+func (j *judge) taken(move string, c *v1.NodeClaim) bool {
+	return slices.ContainsFunc(j.sim.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool {
+		for other, before := range j.before {
+			if j.together(other, move) && !before[p.UID] {
+				return false
+			}
+		}
+		return !isDone(p)
+	})
 }
 
 // disturbed reports whether nodes of a move have gone for another reason: whoever looks for a place because of that may need what was
@@ -110,9 +124,11 @@ func (j *judge) disturbed(move string) bool {
 	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
 		there[c.UID] = c.DeletionTimestamp == nil
 	}
-	for uid, other := range j.moves {
-		if _, ended := j.voluntary[uid]; j.together(other, move) && !ended && !there[uid] {
-			return true
+	for _, members := range []map[types.UID]string{j.moves, j.meant} {
+		for uid, other := range members {
+			if _, ended := j.voluntary[uid]; j.together(other, move) && !ended && !there[uid] {
+				return true
+			}
 		}
 	}
 	return false

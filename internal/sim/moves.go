@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -168,6 +169,12 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	}
 	if move == "" {
 		return
+	}
+	if j.before[move] == nil {
+		j.before[move] = make(map[types.UID]bool)
+		for _, p := range list[*corev1.Pod](s.store, pods) {
+			j.before[move][p.UID] = true
+		}
 	}
 	j.left[move] += s.priceOf(claim)
 	going, coming := j.balance(r, move)
