@@ -16,6 +16,8 @@ import (
 const (
 	// breath is the least time between two plans, so that a burst of events shares one.
 	breath = 10 * time.Millisecond
+	// longestGather is the longest that news wait after a plan that did nothing, for whoever has just been left without a node.
+	longestGather = 2 * time.Second
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
 	// hands is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
@@ -97,13 +99,36 @@ func (l *Loop) Run(ctx context.Context) error {
 			p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
 		}
 
-		// 3. Let what comes next gather for three times as long as planning took, so that planning never takes more than a
-		// quarter of the time: in a rush the rest of the cluster needs the machine, too.
-		if !pause(ctx, max(breath, 3*time.Since(began))) {
+		// 3. Let what comes next gather.
+		now := time.Now()
+		if !pause(ctx, gather(now.Sub(began), UntilNext(p.WakeAt, now), acts(p.Commands))) {
 			return nil
 		}
 		wake.Reset(UntilNext(p.WakeAt, time.Now()))
 	}
+}
+
+// gather is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the machine,
+// too. Planning takes a tenth of the time; if the plan had nothing to do in the cluster, which is what most news of a large one
+// come to, a twentieth. Where somebody would have to wait for long, or something is due before, it may take up to a quarter.
+func gather(took, due time.Duration, acted bool) time.Duration {
+	wait := min(9*took, longestGather/2)
+	if !acted {
+		wait = min(19*took, due, longestGather)
+	}
+	return max(breath, 3*took, wait)
+}
+
+// acts reports whether some command does more than write down what has been seen.
+func acts(commands []command.Command) bool {
+	for _, c := range commands {
+		switch c.(type) {
+		case command.SetClaim, command.SetPool:
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their own

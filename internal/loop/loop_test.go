@@ -180,3 +180,33 @@ func TestWhatMayHaveBeenDoneIsRepeatedUntilItIsKnown(t *testing.T) {
 		t.Error("it is still under way")
 	}
 }
+
+func TestPlansThatDoNothingAreFarApart(t *testing.T) {
+	const never = time.Hour
+	for _, c := range []struct {
+		name      string
+		took, due time.Duration
+		acted     bool
+		want      time.Duration
+	}{
+		{"a small cluster answers at once", 100 * time.Microsecond, never, true, breath},
+		{"work goes on after nine times as long", 20 * time.Millisecond, 0, true, 180 * time.Millisecond},
+		{"and within a second", 200 * time.Millisecond, never, true, time.Second},
+		{"or three times as long", 500 * time.Millisecond, never, true, 1500 * time.Millisecond},
+		{"news that come to nothing gather", 50 * time.Millisecond, never, false, 950 * time.Millisecond},
+		{"but not for long", 500 * time.Millisecond, never, false, longestGather},
+		{"and never take more than a quarter of the time", time.Second, never, false, 3 * time.Second},
+		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, 200 * time.Millisecond},
+		{"but does not plan without a pause", 50 * time.Millisecond, 0, false, 150 * time.Millisecond},
+	} {
+		if got := gather(c.took, c.due, c.acted); got != c.want {
+			t.Errorf("%s: gather(%v, %v, %v) = %v, want %v", c.name, c.took, c.due, c.acted, got, c.want)
+		}
+	}
+	if acts([]command.Command{command.SetClaim{}, command.SetPool{}}) {
+		t.Error("writing down what was seen counts as an act")
+	}
+	if !acts([]command.Command{command.SetClaim{}, command.DeleteClaim{}}) {
+		t.Error("an end does not count as an act")
+	}
+}
