@@ -64,6 +64,7 @@ func (a *Actor) together(one, other func()) {
 type result struct {
 	writes    []command.Write
 	refused   bool
+	refusal   command.Refusal
 	exhausted []command.Exhausted
 	gone      bool
 	again     time.Duration
@@ -74,7 +75,7 @@ type result struct {
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
 	}
 }
 

@@ -176,15 +176,18 @@ func TestRefusedLaunchIsACondition(t *testing.T) {
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.InsufficientCapacity) {
-		t.Errorf("condition %+v", c)
+		t.Fatalf("condition %+v", c)
+	}
+	if out.Refusal != (command.Refusal{Reason: command.InsufficientCapacity, Message: c.Message}) {
+		t.Errorf("the outcome says %+v, the claim %s", out.Refusal, c.Message)
 	}
 }
 
 func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.cloud.BlockNodeClass("default", "no subnets")
-	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
-		t.Fatal(out.Err)
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil || out.Refusal.Reason != command.ClassNotReady {
+		t.Fatalf("outcome %+v", out)
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || !strings.Contains(c.Message, "no subnets") {

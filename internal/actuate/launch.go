@@ -108,6 +108,7 @@ func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error
 		_, shown := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 		return r, fmt.Errorf("launching an instance for NodeClaim %s: %w", c.Claim, errors.Join(err, shown))
 	}
+	r.refusal = command.Refusal{Reason: command.Reason(cond.Reason), Message: cond.Message}
 	writes, failed := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 	r.writes = writes
 	return r, failed
