@@ -7,18 +7,51 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
+	k := checker{Snapshot: s, bound: make(map[string]resource.Vector)}
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
-		return s.Busy[c.Key()] || !holds(c, s)
+		return s.Busy[c.Key()] || !k.holds(c)
 	})
 	return p
 }
 
-func holds(c command.Command, s *cluster.Snapshot) bool {
+// checker looks at the commands of one plan.
+type checker struct {
+	*cluster.Snapshot
+	// bound is what pods need that the plan binds, by node.
+	bound map[string]resource.Vector
+}
+
+// seats reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
+func (k *checker) seats(n *cluster.Node, uid string) bool {
+	room := n.Allocatable
+	if claim := k.ClaimOf(n.Name); claim != nil {
+		for dim := range room {
+			if room[dim] <= 0 { // its kubelet has not spoken of it yet
+				room[dim] = claim.Allocatable[dim]
+			}
+		}
+	}
+	need := k.bound[n.Name].Add(podOf(k.Snapshot, uid).Class.Requests)
+	used := need
+	for _, p := range k.PodsOn(n.Name) {
+		used = used.Add(p.Class.Requests)
+	}
+	if !used.Fits(room) {
+		return false
+	}
+	k.bound[n.Name] = need
+	return true
+}
+
+// holds reports whether a command still makes sense.
+func (k *checker) holds(c command.Command) bool {
+	s := k.Snapshot
 	switch c := c.(type) {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
@@ -46,7 +79,7 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 		return awaits(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
 	case command.Bind:
 		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
-		return awaits(s, c.UID) && n != nil && !n.Ready
+		return awaits(s, c.UID) && n != nil && !n.Ready && k.seats(n, c.UID)
 	case command.DeleteNode:
 		n := s.Node(c.Node)
 		return n != nil && n.UID == c.UID && n.Deleting.IsZero()

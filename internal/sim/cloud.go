@@ -45,6 +45,8 @@ type machine struct {
 	// awake says that the kubelet runs; late ones never come.
 	awake, never, asleep bool
 	gone                 bool
+	// contested says that two replicas were at work when it was launched: one may have let go of its claim meanwhile.
+	contested bool
 }
 
 func newCloud(s *Sim) *cloud {
@@ -129,7 +131,7 @@ func (c *cloud) launch(claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	c.launched++
 	m := &machine{instance: *chosen.Instance(claim), node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
-	m.instance.CreatedAt = s.clock.now
+	m.instance.CreatedAt, m.contested = s.clock.now, len(s.replicas) > 1
 	c.machines = append(c.machines, m)
 	s.trace.note("cloud: runs %s (%s) for %s", m.instance.ProviderID, m.instance.Type, claim.Name)
 	s.judge.launched(claim, m)

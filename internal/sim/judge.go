@@ -266,7 +266,8 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	}
 	for _, m := range j.sim.cloud.machines {
 		// A machine that the cloud's list did not show yet can't be known if the answer to its launch was lost. It is found later.
-		hidden := j.sim.cloud.late > 0 && j.sim.clock.now.Sub(m.instance.CreatedAt) < j.sim.cloud.late+10*time.Second
+		young := j.sim.clock.now.Sub(m.instance.CreatedAt) < j.sim.cloud.late+10*time.Second
+		hidden := young && (j.sim.cloud.late > 0 || m.contested)
 		if m.instance.ClaimUID == c.UID && !hidden {
 			j.sim.fail("a claim outlives its machine", "%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
 		}
