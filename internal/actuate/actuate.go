@@ -7,7 +7,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,10 +28,8 @@ type Actor struct {
 	Now    func() time.Time
 	// Names numbers the resources of a command's vectors.
 	Names func() *resource.Names
-	// Wait lets time pass between two tries, and Together does two things at the same time; nil for the real clock and for
-	// a goroutine. Tests in virtual time have their own.
-	Wait     func(context.Context, time.Duration) error
-	Together func(one, other func())
+	// Wait lets time pass between two tries; nil for the real clock.
+	Wait func(context.Context, time.Duration) error
 }
 
 // wait lets time pass unless the context ends first.
@@ -46,18 +43,6 @@ func (a *Actor) wait(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// together does two things at the same time.
-func (a *Actor) together(one, other func()) {
-	if a.Together != nil {
-		a.Together(one, other)
-		return
-	}
-	var both sync.WaitGroup
-	both.Go(one)
-	other()
-	both.Wait()
 }
 
 // result is what a command's file returns: the writes it made, and what else the outcome should say.
