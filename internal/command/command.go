@@ -253,8 +253,9 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Refused says that the cloud won't launch the instance; Exhausted are the offerings that it named.
+	// Refused says that the cloud won't launch the instance, Refusal in which way; Exhausted are the offerings that it named.
 	Refused   bool
+	Refusal   Refusal
 	Exhausted []Exhausted
 	// Gone says that the cloud no longer knows the instance that a Terminate was about.
 	Gone bool
@@ -282,6 +283,12 @@ const (
 	KindPool  = "NodePool"
 	KindPod   = "Pod"
 )
+
+// Refusal is what the cloud said when it would not launch an instance.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
 
 // Exhausted names an offering that could not be bought.
 type Exhausted struct{ Type, Zone, CapacityType string }

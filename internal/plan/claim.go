@@ -104,7 +104,7 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 	case p.Deleting:
 		return no("NodePoolDeleting", "the NodePool is being deleted")
 	case p.Static && !static:
-		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or remove the field to let pods decide")
+		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or make another NodePool without the field to let pods decide")
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
 		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
 	case p.Held:

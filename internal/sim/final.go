@@ -54,6 +54,8 @@ func (s *Sim) claimsInOrder() string {
 			return fmt.Sprintf("claim %s is still being deleted", c.Name)
 		case s.cloud.find(c.Status.ProviderID) == nil:
 			return fmt.Sprintf("claim %s has no machine (%q)", c.Name, c.Status.ProviderID)
+		case c.Labels[corev1.LabelInstanceTypeStable] == "":
+			return fmt.Sprintf("claim %s does not say what it has become", c.Name)
 		case !joined[c.Status.ProviderID]:
 			return fmt.Sprintf("claim %s has no node", c.Name)
 		case !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeReady):
