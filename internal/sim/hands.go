@@ -40,7 +40,7 @@ func (s *Sim) fenceNode() {
 func (s *Sim) unfenceByHand() {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	for _, name := range s.fenced {
-		if claim := s.claimOf(name); claim == nil || claim.DeletionTimestamp != nil {
+		if claim := s.claimOf(name); claim != nil && claim.DeletionTimestamp != nil {
 			continue
 		}
 		edit(s.store, nodes, name, "", func(n *corev1.Node) {
