@@ -50,6 +50,20 @@ with underscores for dashes. A flag wins over the environment.`,
 	return cmd
 }
 
+// lazyCollector is how much the heap may grow, in percent of what is alive, before the collector runs: each plan leaves a
+// snapshot behind, and twice Go's own figure halves what is spent on clearing them away.
+const lazyCollector = 200
+
+// tuneCollector tells the garbage collector what memory it may use. GOGC, where it is set, is obeyed.
+func tuneCollector(o *options) {
+	if _, chosen := os.LookupEnv("GOGC"); !chosen {
+		debug.SetGCPercent(lazyCollector)
+	}
+	if o.memoryLimit > 0 {
+		debug.SetMemoryLimit(o.memoryLimit / 10 * 9)
+	}
+}
+
 // runController wires the rooms together: watch, ingest, plan, actuate, observe.
 func runController(ctx context.Context, o *options, withoutEffect []string) error {
 	log, flush, err := newLogger(o)
@@ -61,9 +75,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	for _, setting := range withoutEffect {
 		log.Info("this setting has no effect in this version", "setting", setting)
 	}
-	if o.memoryLimit > 0 {
-		debug.SetMemoryLimit(o.memoryLimit / 10 * 9)
-	}
+	tuneCollector(o)
 	config, err := restConfig(o)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,10 +28,8 @@ type Actor struct {
 	Now    func() time.Time
 	// Names numbers the resources of a command's vectors.
 	Names func() *resource.Names
-	// Wait lets time pass between two tries, and Together does two things at the same time; nil for the real clock and for
-	// a goroutine. Tests in virtual time have their own.
-	Wait     func(context.Context, time.Duration) error
-	Together func(one, other func())
+	// Wait lets time pass between two tries; nil for the real clock.
+	Wait func(context.Context, time.Duration) error
 }
 
 // wait lets time pass unless the context ends first.
@@ -48,22 +45,11 @@ func (a *Actor) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// together does two things at the same time.
-func (a *Actor) together(one, other func()) {
-	if a.Together != nil {
-		a.Together(one, other)
-		return
-	}
-	var both sync.WaitGroup
-	both.Go(one)
-	other()
-	both.Wait()
-}
-
 // result is what a command's file returns: the writes it made, and what else the outcome should say.
 type result struct {
 	writes    []command.Write
 	refused   bool
+	refusal   command.Refusal
 	exhausted []command.Exhausted
 	gone      bool
 	again     time.Duration
@@ -74,7 +60,7 @@ type result struct {
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
 	}
 }
 

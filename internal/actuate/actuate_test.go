@@ -160,6 +160,30 @@ func TestLaunchKeepsTheProvidersAnnotations(t *testing.T) {
 	}
 }
 
+// TestLaunchedClaimHasItsLabels fails the write of the labels: the claim must not count as Launched, or nobody would write them.
+func TestLaunchedClaimHasItsLabels(t *testing.T) {
+	lost := true
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if lost {
+			return errors.New("the connection was reset")
+		}
+		return c.Patch(ctx, obj, p, opts...)
+	}}, ours("a"))
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err == nil {
+		t.Fatal("the lost write is no error")
+	}
+	if claim := s.claim("a"); meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
+		t.Error("the claim is Launched and has no labels")
+	}
+	lost = false
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if claim := s.claim("a"); claim.Labels[corev1.LabelInstanceTypeStable] == "" || !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
+		t.Errorf("after another try: labels %v, status %+v", claim.Labels, claim.Status)
+	}
+}
+
 // TestLaunchWhoseAnswerIsLost fails every status write after the instance was started: the next try finds the instance.
 func TestLaunchWhoseAnswerIsLost(t *testing.T) {
 	lost := true
@@ -198,7 +222,10 @@ func TestRefusedLaunchIsACondition(t *testing.T) {
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.InsufficientCapacity) {
-		t.Errorf("condition %+v", c)
+		t.Fatalf("condition %+v", c)
+	}
+	if out.Refusal != (command.Refusal{Reason: command.InsufficientCapacity, Message: c.Message}) {
+		t.Errorf("the outcome says %+v, the claim %s", out.Refusal, c.Message)
 	}
 }
 
@@ -226,8 +253,8 @@ func TestRefusalsOnTheWayAreTold(t *testing.T) {
 func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.cloud.BlockNodeClass("default", "no subnets")
-	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
-		t.Fatal(out.Err)
+	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil || out.Refusal.Reason != command.ClassNotReady {
+		t.Fatalf("outcome %+v", out)
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || !strings.Contains(c.Message, "no subnets") {

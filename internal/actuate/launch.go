@@ -51,44 +51,42 @@ func exhausted(list []cloudprovider.OfferingRef) []command.Exhausted {
 	return out
 }
 
-// writeDown puts the instance's labels and state on its claim, both at the same time: until they are there the node can't
-// be registered and its pods wait. Nobody else writes these fields now, so neither write needs a lock. A write is missing
-// from the answer if the claim was gone, or is another by now.
+// writeDown puts the instance's labels and then its state on its claim. In this order: what is Launched is never launched again,
+// so that labels which a crash or a fault kept from being written after it would be missing for ever. Nobody else writes these
+// fields now, so neither write needs a lock. A write is missing from the answer if the claim was gone, or is another by now.
 func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instance *cloudprovider.Instance) ([]command.Write, error) {
-	var labels, status []command.Write
-	var labelsErr, statusErr error
-	a.together(func() {
-		labels, labelsErr = a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
-			if claim.Labels == nil {
-				claim.Labels = map[string]string{}
-			}
-			maps.Copy(claim.Labels, instance.Labels)
-			if claim.Annotations == nil && len(instance.Annotations) > 0 {
-				claim.Annotations = map[string]string{}
-			}
-			maps.Copy(claim.Annotations, instance.Annotations)
-		}, func(claim *v1.NodeClaim, base client.Object) error {
-			if isNamesake(claim, c.UID) {
-				return errNamesake(claim)
-			}
-			return a.Client.Patch(ctx, claim, pinned{base})
-		})
-	}, func() {
-		status, statusErr = a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
-			claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
-			claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
-			setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
-			for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-				putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
-			}
-		}, func(claim *v1.NodeClaim, base client.Object) error {
-			if isNamesake(claim, c.UID) {
-				return errNamesake(claim)
-			}
-			return a.Client.Status().Patch(ctx, claim, pinned{base})
-		})
+	labels, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		if claim.Labels == nil {
+			claim.Labels = map[string]string{}
+		}
+		maps.Copy(claim.Labels, instance.Labels)
+		if claim.Annotations == nil && len(instance.Annotations) > 0 {
+			claim.Annotations = map[string]string{}
+		}
+		maps.Copy(claim.Annotations, instance.Annotations)
+	}, func(claim *v1.NodeClaim, base client.Object) error {
+		if isNamesake(claim, c.UID) {
+			return errNamesake(claim)
+		}
+		return a.Client.Patch(ctx, claim, pinned{base})
 	})
-	return append(labels, status...), errors.Join(labelsErr, statusErr)
+	if err != nil {
+		return nil, err
+	}
+	status, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+		claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
+		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
+		setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
+		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
+			putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+		}
+	}, func(claim *v1.NodeClaim, base client.Object) error {
+		if isNamesake(claim, c.UID) {
+			return errNamesake(claim)
+		}
+		return a.Client.Status().Patch(ctx, claim, pinned{base})
+	})
+	return append(labels, status...), err
 }
 
 // heldUp names what keeps an instance from being launched although it may go well later.
@@ -119,6 +117,7 @@ func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error
 		_, shown := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 		return r, fmt.Errorf("launching an instance for NodeClaim %s: %w", c.Claim, errors.Join(err, shown))
 	}
+	r.refusal = command.Refusal{Reason: command.Reason(cond.Reason), Message: cond.Message}
 	writes, failed := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 	r.writes = writes
 	return r, failed

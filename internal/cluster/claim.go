@@ -118,6 +118,13 @@ func (c *Claim) Is(kind string) bool {
 	return false
 }
 
+// Labelled reports whether the claim says what it has become. Its labels may be seen a moment after its status says that it has
+// been launched; what a node has joined with may be less than it will have in the end.
+func (c *Claim) Labelled() bool {
+	_, known := c.Labels.Get(InstanceTypeLabel)
+	return c.Is(Launched) && known || c.Is(Registered)
+}
+
 // Types returns the instance types that the claim may become.
 func (c *Claim) Types() []string {
 	values, _ := c.Requirements.Get(InstanceTypeLabel)

@@ -41,11 +41,10 @@ func (o *Overlay) Settled(on map[string][]*Pod, cared map[string]bool) *Overlay 
 // kept reports whether the claim's node is made to replace others that wait for it: until the first of them goes, its room is
 // for pods that have a seat there.
 func (o *Overlay) kept(c *Claim) bool {
-	if c.Replaces == "" || len(c.Seats) == 0 {
+	if len(c.Seats) == 0 || !o.Base.Replacing(c) {
 		return false
 	}
-	members := o.Base.Members(c.Replaces)
-	return len(members) > 0 && !slices.ContainsFunc(members, func(m *Claim) bool { return !m.Deleting.IsZero() })
+	return !slices.ContainsFunc(o.Base.Members(c.Replaces), func(m *Claim) bool { return !m.Deleting.IsZero() })
 }
 
 // spoken reports whether a fenced node is spoken for: it goes whether or not pods could use it. One that goes only to save
@@ -53,7 +52,8 @@ func (o *Overlay) kept(c *Claim) bool {
 func (o *Overlay) spoken(c *Claim) bool {
 	switch c.Condition(DisruptionReason).Reason {
 	case "Empty", "Underutilized":
-		return o.Base.view.replaced[c.Move]
+		made, replaced := o.Base.view.replaced[c.Move]
+		return replaced && !made.Before(c.Condition(DisruptionReason).Since.Add(-sameTry))
 	}
 	return c.Move != ""
 }
@@ -269,6 +269,10 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			h.Labels = Lasting(n.Labels.Merge(c.Labels))
 			h.Taints = c.Taints
 			h.Free = promised(n, c)
+			if !c.Labelled() {
+				h.Undecided = true
+				o.decide(c, &h)
+			}
 		}
 	}
 	h.awaitDaemons(o.Base)
@@ -351,8 +355,7 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 func (o *Overlay) hostOfClaim(c *Claim) Host {
 	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: Lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
 		Reserved: o.kept(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
-	// The labels of an instance may be seen a moment after its status: until then nothing is decided.
-	if _, known := c.Labels.Get(InstanceTypeLabel); c.Is(Launched) && known {
+	if c.Labelled() {
 		h.Free = c.Allocatable
 	} else {
 		h.Free, h.Undecided = o.smallest(c), true

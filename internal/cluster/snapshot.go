@@ -80,10 +80,10 @@ type view struct {
 	nodeOf      map[string]*Node  // by claim name
 	claimOf     map[string]*Claim // by node name
 	byProvider  map[string]*Node
-	claimsOf    map[string][]*Claim // by pool
-	members     map[string][]*Claim // by move
-	replaced    map[string]bool     // moves for which claims have been made
-	kin         map[string]*kin     // by owner UID
+	claimsOf    map[string][]*Claim  // by pool
+	members     map[string][]*Claim  // by move
+	replaced    map[string]time.Time // moves for which claims have been made, and when the last was
+	kin         map[string]*kin      // by owner UID
 	pendingPods []*Pod
 	// told are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still waits.
 	// What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler looks at one
@@ -147,9 +147,11 @@ func (v *view) addClaim(c *Claim) {
 	}
 	if c.Replaces != "" && c.Deleting.IsZero() {
 		if v.replaced == nil {
-			v.replaced = make(map[string]bool)
+			v.replaced = make(map[string]time.Time)
 		}
-		v.replaced[c.Replaces] = true
+		if made, known := v.replaced[c.Replaces]; !known || c.Created.After(made) {
+			v.replaced[c.Replaces] = c.Created
+		}
 	}
 	if c.ProviderID == "" {
 		return
@@ -246,6 +248,24 @@ func (s *Snapshot) ClaimsOf(pool string) []*Claim { return s.view.claimsOf[pool]
 
 // Members lists the claims whose nodes go in a move.
 func (s *Snapshot) Members(move string) []*Claim { return s.view.members[move] }
+
+// sameTry bounds how long before the first fence of a move its replacements may have been made: both are asked for at the same
+// time, by clocks that need not agree.
+const sameTry = 30 * time.Second
+
+// Replacing reports whether the claim was made for a move that is under way. A move that is tried again has the same name as
+// before: what is left of an earlier try is a node like any other.
+func (s *Snapshot) Replacing(c *Claim) bool {
+	if c.Replaces == "" {
+		return false
+	}
+	members := s.Members(c.Replaces)
+	var began time.Time
+	for _, m := range members {
+		began = Earlier(began, m.Condition(DisruptionReason).Since)
+	}
+	return len(members) > 0 && !c.Created.Before(began.Add(-sameTry))
+}
 
 // PodsOn lists the pods that take up room on a node.
 func (s *Snapshot) PodsOn(node string) []*Pod {

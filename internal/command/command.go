@@ -19,6 +19,15 @@ type Command interface {
 	command()
 }
 
+// IsNote reports whether a command only writes down what has been seen: nobody waits for it as for an act.
+func IsNote(c Command) bool {
+	switch c.(type) {
+	case SetClaim, SetPool, StampClaim, StampPool:
+		return true
+	}
+	return false
+}
+
 // CreateClaim asks for one new node by creating a NodeClaim.
 type CreateClaim struct {
 	// Name derives from the content, so that a second try after a crash is the same claim.
@@ -99,6 +108,8 @@ type DeleteClaim struct {
 	Deadline time.Time
 	// Condition is the condition of the node that called for it, if one did.
 	Condition string
+	// Party names those that go together for each other's sake: all of them or none. Empty for one that goes by itself.
+	Party string
 }
 
 // DeleteNode begins the end of a node that has lost its claim.
@@ -244,9 +255,10 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Refused says that the cloud won't launch the instance; Exhausted are the offerings that it named, which it may also do
-	// when it has launched the instance after all.
+	// Refused says that the cloud won't launch the instance, Refusal in which way; Exhausted are the offerings that it named,
+	// which it may also do when it has launched the instance after all.
 	Refused   bool
+	Refusal   Refusal
 	Exhausted []Exhausted
 	// Gone says that the cloud no longer knows the instance that a Terminate was about.
 	Gone bool
@@ -274,6 +286,12 @@ const (
 	KindPool  = "NodePool"
 	KindPod   = "Pod"
 )
+
+// Refusal is what the cloud said when it would not launch an instance.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
 
 // Exhausted names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
 // value that the offering's labels have.

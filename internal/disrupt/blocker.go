@@ -59,7 +59,7 @@ func (v *verdict) blocks(p *cluster.Pod, guards []*cluster.Guard) bool {
 	case len(guards) > 1:
 		v.stay.Pod, v.stay.Guard = p.ID(), guards[0].ID()+" and "+guards[1].ID()
 		return !v.no(SeveralGuards)
-	case guards[0].Allowed <= 0 && !guards[0].Spares(p):
+	case (guards[0].Allowed <= 0 || guards[0].Never()) && !guards[0].Spares(p): // one that wants all keeps no other place for them
 		v.stay.Pod, v.stay.Guard = p.ID(), guards[0].ID()
 		return !v.no(GuardBlocks)
 	}

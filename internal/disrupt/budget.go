@@ -22,6 +22,8 @@ type account struct {
 	// total are the nodes that percentages are of; out are those of them that are not at work, whoever took them: a node
 	// that is unwell in two ways is out once.
 	total, out int
+	// ward is what total is for repairs: a node may be sick before it is up. leaving are those of them that are on their way out.
+	ward, leaving int
 	// allowed and by are known once somebody has asked for the reason.
 	known map[command.Reason]share
 }
@@ -42,6 +44,7 @@ func NewLedger(s *cluster.Snapshot) *Ledger {
 
 func newAccount(s *cluster.Snapshot, p *cluster.Pool) *account {
 	a := &account{pool: p, known: make(map[command.Reason]share)}
+	a.ward, a.leaving = ward(s, s.ClaimsOf(p.Name))
 	for _, c := range s.ClaimsOf(p.Name) {
 		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
 			continue
@@ -60,10 +63,11 @@ func (a *account) share(reason command.Reason) share {
 	if known, ok := a.known[reason]; ok {
 		return known
 	}
-	out := share{a.total, -1}
+	total := a.totalFor(reason)
+	out := share{total, -1}
 	for i := range a.pool.Budgets {
 		b := &a.pool.Budgets[i]
-		if allows := b.Allows(a.total); b.Covers(string(reason)) && (allows < out.allowed || out.by < 0 && allows == out.allowed) {
+		if allows := min(b.Allows(total), total); b.Covers(string(reason)) && (allows < out.allowed || out.by < 0 && allows == out.allowed) {
 			out = share{allows, i}
 		}
 	}
@@ -71,11 +75,22 @@ func (a *account) share(reason command.Reason) share {
 	return out
 }
 
+// totalFor is how many nodes percentages are of.
+func (a *account) totalFor(reason command.Reason) int {
+	if reason == command.Unhealthy {
+		return a.ward
+	}
+	return a.total
+}
+
 // Left is how many more of the pool's nodes may be disrupted for the reason; below zero if more are out than may be.
 func (l *Ledger) Left(pool string, reason command.Reason) int {
 	a := l.accounts[pool]
 	if a == nil {
 		return 0
+	}
+	if reason == command.Unhealthy {
+		return a.share(reason).allowed - a.leaving
 	}
 	return a.share(reason).allowed - a.out
 }
@@ -85,9 +100,7 @@ func (l *Ledger) Take(pool string, reason command.Reason, n int) bool {
 	if n > l.Left(pool, reason) {
 		return false
 	}
-	if a := l.accounts[pool]; a != nil {
-		a.out += n
-	}
+	l.Give(pool, -n)
 	return true
 }
 
@@ -112,16 +125,16 @@ func (l *Ledger) TakeAll(candidates []Candidate, reason command.Reason) bool {
 func (l *Ledger) Give(pool string, n int) {
 	if a := l.accounts[pool]; a != nil {
 		a.out -= n
+		a.leaving -= n
 	}
 }
 
 // Allowance is how many of the pool's nodes may be out at the same time for the reason, the least that an active budget
 // allows, and how many are out already, whoever took them. Repairs are counted in their own way: see Repair.
 func Allowance(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
-	if reason == string(command.Unhealthy) {
-		total, leaving := ward(s, s.ClaimsOf(p.Name))
-		return repairs(p, total), leaving
-	}
 	a := newAccount(s, p)
+	if reason == string(command.Unhealthy) {
+		return a.share(command.Unhealthy).allowed, a.leaving
+	}
 	return a.share(command.Reason(reason)).allowed, a.out
 }

@@ -34,8 +34,11 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 		c := &cluster.Claim{Name: name, Pool: "p", ProviderID: name}
 		n := &cluster.Node{Name: name, ProviderID: name, Ready: true}
 		odd := func(what string) bool { return rapid.IntRange(0, 7).Draw(t, what) == 0 }
-		if !odd("coming") {
-			c.Conditions = append(c.Conditions, is(cluster.Initialized))
+		if !odd("joining") {
+			c.Conditions = append(c.Conditions, is(cluster.Registered))
+			if !odd("coming") {
+				c.Conditions = append(c.Conditions, is(cluster.Initialized))
+			}
 		}
 		if odd("ending") {
 			c.Conditions = append(c.Conditions, is(cluster.InstanceTerminating))
@@ -59,10 +62,20 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 	return s.Seal()
 }
 
-// twinLeft is what the contract says about budgets, in so many words.
+// twinLeft is what the contract says about budgets, in so many words. Repairs, of which it says nothing, may be of nodes that have
+// joined and are not up, and those that are not ready don't stand in the way.
 func twinLeft(s *cluster.Snapshot, reason string) int {
 	total, away := 0.0, 0
 	for _, c := range s.Claims {
+		if reason == string(command.Unhealthy) {
+			if n := s.NodeOf(c.Name); n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating) {
+				total++
+				if !c.Deleting.IsZero() || len(n.Taints) > 0 || s.Busy["fence/"+n.Name] {
+					away++
+				}
+			}
+			continue
+		}
 		if c.Condition(cluster.Initialized).Status == cluster.True && c.Condition(cluster.InstanceTerminating).Status != cluster.True {
 			total++
 			n := s.NodeOf(c.Name)
@@ -107,7 +120,7 @@ func TestLedgerIsTheContract(t *testing.T) {
 			if got := l.Left("p", reason); got != left {
 				t.Fatalf("%s: %d left, want %d", reason, got, left)
 			}
-			if allowed, out := Allowance(s, s.Pools[0], string(reason)); reason != command.Unhealthy && allowed-out != left+taken {
+			if allowed, out := Allowance(s, s.Pools[0], string(reason)); allowed-out != left+taken {
 				t.Fatalf("%s: allowance %d of which %d are out, want %d left", reason, allowed, out, left+taken)
 			}
 			switch n := rapid.IntRange(0, 4).Draw(t, "n"); {
@@ -169,6 +182,8 @@ func TestBudgetsAreTold(t *testing.T) {
 		{"the default", 42, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 5 (budgets[0], 10%)"},
 		{"none", 3, nil, cluster.True, "BudgetsAllow", "of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: all, no budget holds"},
+		{"more than there are", 3, []cluster.Budget{{Nodes: math.MaxInt32, Active: true}}, cluster.True, "BudgetsAllow",
+			"of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 3 (budgets[0], 2147483647)"},
 		{"no nodes yet", 0, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 0 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 0 (budgets[0], 10%)"},
 		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, Changes: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",

@@ -18,7 +18,7 @@ import (
 //
 // It is False while a budget that is zero, or can't be read, keeps some reason from doing anything at all.
 func BudgetsAllow(p *cluster.Pool, nodes int64) cluster.Condition {
-	a := &account{pool: p, total: int(nodes), known: make(map[command.Reason]share)}
+	a := &account{pool: p, total: int(nodes), ward: int(nodes), known: make(map[command.Reason]share)}
 	var lines []string
 	var groups [][]string
 	blocked, reasons := 0, Budgeted()
@@ -90,7 +90,7 @@ func (a *account) next(reason command.Reason, now share) string {
 		}
 		say := " until %s"
 		if i != now.by {
-			if b.Active || b.Allows(a.total) >= now.allowed {
+			if b.Active || b.Allows(a.totalFor(reason)) >= now.allowed {
 				continue
 			}
 			b.Active = true

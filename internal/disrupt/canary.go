@@ -1,7 +1,10 @@
 package disrupt
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -11,7 +14,49 @@ import (
 // defaultWatch is how long a canary must be healthy if nobody says otherwise.
 const defaultWatch = 10 * time.Minute
 
-// rollout is how far the replacement of a pool's drifted nodes has come, as its claims show it.
+// Rolls are how far the replacement of drifted nodes has come, pool by pool, as the claims show it.
+type Rolls struct {
+	s   *cluster.Snapshot
+	set Settings
+	// made are the claims that were made in place of drifted nodes, by the pool of those: they may be another's.
+	made map[string][]*cluster.Claim
+}
+
+// NewRolls looks for what was made in place of drifted nodes.
+func NewRolls(s *cluster.Snapshot, set Settings) *Rolls {
+	rs := &Rolls{s: s, set: set, made: make(map[string][]*cluster.Claim)}
+	marked := make(map[string]string, len(s.Pools))
+	for _, c := range s.Claims {
+		if c.Replaces == "" || ReasonOf(c.Replaces) != command.Drifted || !c.Deleting.IsZero() {
+			continue
+		}
+		if len(marked) == 0 { // most of the time there is none
+			for _, p := range s.Pools {
+				marked[poolMark(p.Name)] = p.Name
+			}
+		}
+		pool := c.Pool // where the move says nothing else
+		if parts := strings.Split(c.Replaces, "-"); len(parts) > 2 {
+			pool = marked[parts[2]]
+		}
+		rs.made[pool] = append(rs.made[pool], c)
+	}
+	return rs
+}
+
+// driftID names the move of a drifted node. Its end says of which pool that is: what is made in its place may be of another, and
+// is looked at after the node has gone.
+func driftID(c *cluster.Claim) string {
+	return MoveID(command.Drifted, []string{Identity(c)}) + "-" + poolMark(c.Pool)
+}
+
+// poolMark is a short form of a pool's name.
+func poolMark(pool string) string {
+	sum := sha256.Sum256([]byte(pool))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:4]))
+}
+
+// rollout is how far the replacement of one pool's drifted nodes has come.
 type rollout struct {
 	// left is how many more nodes may begin now, budgets aside.
 	left int
@@ -19,41 +64,50 @@ type rollout struct {
 	probing bool
 	// why says why none may, if that is because replacements fail; proven counts the new nodes that have been healthy for
 	// long enough, moving those that are under way or being watched.
-	why             string
-	proven, moving  int
-	wake            time.Time
-	watch, patience time.Duration
+	why            string
+	proven, moving int
+	// wave is how many nodes may go at the same time, budgets aside. leaving says that pods have yet to leave some of the first that
+	// go, watching that what these have left behind is being watched.
+	wave              int
+	leaving, watching bool
+	wake              time.Time
+	watch, patience   time.Duration
 }
 
-// newRollout looks at the pool's claims.
+// of looks at the pool's claims.
 //
 // If replacements fail to come up, more of them would only leave the pool with fewer nodes that work: no more begin until that
-// is mended. A canary goes first and alone; when its replacement has been healthy for a while two follow, then four, and so on:
-// never more at once than have proven themselves, and one.
-func newRollout(s *cluster.Snapshot, set Settings, p *cluster.Pool) rollout {
-	r := rollout{left: len(s.ClaimsOf(p.Name)), watch: p.Care.Watch, patience: set.ReplacementTimeout / 2}
-	if r.watch <= 0 {
-		r.watch = set.DriftWatch
-	}
-	if r.watch <= 0 {
-		r.watch = defaultWatch
-	}
+// is mended. A canary goes first and alone; when its pods have been well elsewhere for a while two follow, then four, and so on:
+// never more at once than replacements have proven themselves, and one.
+func (rs *Rolls) of(p *cluster.Pool) rollout {
+	r := rollout{left: len(rs.s.ClaimsOf(p.Name)), wave: 1, watch: rs.watchFor(p), patience: rs.set.ReplacementTimeout / 2}
 	if r.patience <= 0 {
 		r.patience = defaultReplacementTimeout / 2
 	}
-	if r.paused(s, p); r.why != "" {
-		r.probe(s, p)
+	if r.paused(rs, p); r.why != "" {
+		r.probe(rs.s, p)
 		return r
 	}
 	if p.Care.Canary {
-		r.count(s, p)
-		wave := 1
-		for 2*wave <= r.proven+1 {
-			wave *= 2
+		r.count(rs, p)
+		for 2*r.wave <= r.proven+1 {
+			r.wave *= 2
 		}
-		r.left = wave - r.moving
+		r.left = r.wave - r.moving
+		r.look(rs.s, p)
 	}
 	return r
+}
+
+// watchFor is for how long what takes the place of the pool's first drifted nodes is watched.
+func (rs *Rolls) watchFor(p *cluster.Pool) time.Duration {
+	switch {
+	case p.Care.Watch > 0:
+		return p.Care.Watch
+	case rs.set.DriftWatch > 0:
+		return rs.set.DriftWatch
+	}
+	return defaultWatch
 }
 
 // probe lets a single node begin now and then while the others wait: it finds out whether replacements come up again. A node
@@ -62,7 +116,7 @@ func (r *rollout) probe(s *cluster.Snapshot, p *cluster.Pool) {
 	r.left, r.probing = 1, true
 	for _, c := range s.ClaimsOf(p.Name) {
 		switch {
-		case ReasonOf(c.Move) == command.Drifted:
+		case ReasonOf(c.Move) == command.Drifted || beingFenced(s, c):
 			r.left = 0
 		case c.Is(cluster.Drifted) && c.Deleting.IsZero() && s.Now.Before(c.RestUntil):
 			r.left = 0
@@ -73,58 +127,28 @@ func (r *rollout) probe(s *cluster.Snapshot, p *cluster.Pool) {
 
 // paused finds out whether the replacements of drifted nodes fail. One that is late says nothing once a younger one has come
 // up: then it is that machine.
-func (r *rollout) paused(s *cluster.Snapshot, p *cluster.Pool) {
+func (r *rollout) paused(rs *Rolls, p *cluster.Pool) {
 	if p.Registering == cluster.False {
 		r.why = "at least half of the pool's latest launches did not become nodes"
 		return
 	}
 	var young time.Time
-	for _, c := range s.ClaimsOf(p.Name) {
-		if ReasonOf(c.Replaces) == command.Drifted && c.Is(cluster.Initialized) && c.Created.After(young) {
+	for _, c := range rs.made[p.Name] {
+		if c.Is(cluster.Initialized) && c.Created.After(young) {
 			young = c.Created
 		}
 	}
-	for _, c := range s.ClaimsOf(p.Name) {
-		if ReasonOf(c.Replaces) != command.Drifted || !c.Deleting.IsZero() || c.Expected || c.Is(cluster.Initialized) || c.Created.Before(young) {
+	for _, c := range rs.made[p.Name] {
+		if c.Expected || c.Is(cluster.Initialized) || c.Created.Before(young) {
 			continue
 		}
 		late := c.Created.Add(r.patience)
-		if s.Now.Before(late) {
+		if rs.s.Now.Before(late) {
 			r.wake = cluster.Earlier(r.wake, late)
 			continue
 		}
 		r.why = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, is not ready for pods after %s", c.Name, r.patience)
 		return
-	}
-}
-
-// count counts what has proven itself and what is under way.
-func (r *rollout) count(s *cluster.Snapshot, p *cluster.Pool) {
-	began := driftBegan(s, p)
-	under := make(map[string]bool)
-	for _, c := range s.ClaimsOf(p.Name) {
-		if ReasonOf(c.Move) == command.Drifted && !under[c.Move] {
-			under[c.Move] = true
-			r.moving++
-		}
-	}
-	for _, c := range s.ClaimsOf(p.Name) {
-		if ReasonOf(c.Replaces) != command.Drifted || c.Created.Before(began) || !c.Deleting.IsZero() || DriftOf(s, c) != "" {
-			continue
-		}
-		n := s.NodeOf(c.Name)
-		sound := c.Is(cluster.Initialized) && n != nil && n.Ready
-		due := c.Condition(cluster.Initialized).Since.Add(r.watch)
-		switch {
-		case sound && !s.Now.Before(due):
-			r.proven++
-		case under[c.Replaces]: // counted with what it replaces
-		default:
-			r.moving++
-		}
-		if sound && s.Now.Before(due) {
-			r.wake = cluster.Earlier(r.wake, due)
-		}
 	}
 }
 
@@ -140,11 +164,21 @@ func driftBegan(s *cluster.Snapshot, p *cluster.Pool) time.Time {
 	return began
 }
 
-// DriftProceeds is what a pool's status says about the replacement of its drifted nodes.
-func DriftProceeds(s *cluster.Snapshot, set Settings, p *cluster.Pool) cluster.Condition {
-	if r := newRollout(s, set, p); r.why != "" {
+// Proceeds is what a pool's status says about the replacement of its drifted nodes.
+func (rs *Rolls) Proceeds(p *cluster.Pool) cluster.Condition {
+	r := rs.of(p)
+	switch {
+	case r.why != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
 			Message: r.why + "; no more drifted nodes are replaced until that is mended"}
+	case r.leaving:
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: reasonFor(r.wave, waveLeaves),
+			Message: "pods leave the first drifted nodes; others follow when these are gone and all is well"}
+	case r.watching:
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: reasonFor(r.wave, waveWatched),
+			Message: fmt.Sprintf("the first drifted nodes have gone; others follow when all is well for %s", r.watch)}
+	case r.proven > 0:
+		r.wave = 1 // the claims tell
 	}
-	return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: "DriftProceeds"}
+	return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: reasonFor(r.wave, "")}
 }

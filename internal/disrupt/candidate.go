@@ -26,18 +26,6 @@ func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candi
 	return candidates, stays, wake
 }
 
-// MayGo says whether one node may be disrupted for the reason, budgets aside, and if not why. Whoever asks for many of one
-// snapshot asks a Judge.
-func MayGo(s *cluster.Snapshot, set Settings, c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
-	return NewJudge(s, set).MayGo(c, reason)
-}
-
-// MayStillGo is MayGo for a node that has been fenced for the reason: people and pods may have changed their minds since,
-// but how long it has been quiet is not asked again, and neither is whether it is fenced.
-func MayStillGo(s *cluster.Snapshot, set Settings, c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
-	return NewJudge(s, set).MayStillGo(c, reason)
-}
-
 // Judge answers which nodes of one snapshot may go. It keeps what the answers have in common.
 type Judge struct {
 	s   *cluster.Snapshot
@@ -47,7 +35,7 @@ type Judge struct {
 	kept   map[labelled][]*cluster.Guard
 	// nominated are the nodes to which pending pods have been told to go; wanted are the classes of pending pods.
 	nominated map[string]bool
-	wanted    map[string]bool
+	wanted    map[string]*cluster.PodClass
 	// moves are those under way.
 	moves    map[string]bool
 	patience *Patience
@@ -63,12 +51,12 @@ type labelled struct {
 // NewJudge takes in what concerns all nodes.
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
-		nominated: make(map[string]bool), wanted: make(map[string]bool), moves: movesUnderWay(s), patience: NewPatience(s, set)}
+		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), moves: movesUnderWay(s), patience: NewPatience(s, set)}
 	for _, g := range s.Guards {
 		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
 	}
 	for _, p := range s.Pending() {
-		j.wanted[p.Class.Key] = true
+		j.wanted[p.Class.Key] = p.Class
 		if p.Nominated != "" {
 			j.nominated[p.Nominated] = true
 		}
@@ -81,7 +69,8 @@ func (j *Judge) MayGo(c *cluster.Claim, reason command.Reason) (Candidate, *Stay
 	return j.judge(c, reason, false)
 }
 
-// MayStillGo is MayGo for a node that has been fenced for the reason.
+// MayStillGo is MayGo for a node that has been fenced for the reason: people and pods may have changed their minds since,
+// but how long it has been quiet is not asked again, and neither is whether it is fenced.
 func (j *Judge) MayStillGo(c *cluster.Claim, reason command.Reason) (Candidate, *Stay) {
 	return j.judge(c, reason, true)
 }
@@ -228,20 +217,40 @@ func (v *verdict) quiet() bool {
 // unpromised: pods may be on their way to the node.
 func (v *verdict) unpromised() bool {
 	n := v.candidate.Node
-	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.moves[v.candidate.Claim.Replaces] || v.seated() {
+	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.moves[v.candidate.Claim.Replaces] {
 		return v.no(PodsExpected)
+	}
+	return v.unseated()
+}
+
+// unseated: the node may keep a seat for a pod that is looking for a place. If others have taken the room meanwhile there is no seat
+// any more, or a pod that fits nowhere would keep the node for ever; and what has to be done whatever it costs waits only as long
+// as a new node is kept for its pods.
+func (v *verdict) unseated() bool {
+	until := v.candidate.Claim.Condition(cluster.Initialized).Since.Add(v.set.Nomination)
+	switch {
+	case saves(v.reason):
+		return !v.seated() || v.no(PodsExpected)
+	case v.s.Now.Before(until):
+		return !v.seated() || v.noUntil(PodsExpected, until)
 	}
 	return true
 }
 
-// seated reports whether the node keeps a seat for a pod that is looking for a place.
+// seated reports whether there is a seat, with room, for a pod that is looking for a place.
 func (v *verdict) seated() bool {
-	for _, seat := range v.candidate.Claim.Seats {
-		if !v.wanted[seat.Class] {
+	c, n := v.candidate.Claim, v.candidate.Node
+	free := n.Allocatable
+	for _, p := range v.s.PodsOn(n.Name) {
+		free = free.Sub(p.Class.Requests)
+	}
+	for _, seat := range c.Seats {
+		class := v.wanted[seat.Class]
+		if class == nil || !class.Requests.Fits(free) {
 			continue
 		}
 		taken := 0
-		for _, p := range v.s.PodsOn(v.candidate.Node.Name) {
+		for _, p := range v.s.PodsOn(n.Name) {
 			if p.Class.Key == seat.Class {
 				taken++
 			}

@@ -142,6 +142,19 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
 		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},
 		{"no free seat", u, func(h *house) { h.waiting("web"); h.claim.Seats = []cluster.Seat{{Class: "web", Count: 1}} }, stay{}},
+		{"a seat whose room others have taken", u, func(h *house) {
+			h.waiting("x").Class.Requests[0], h.web.Class.Requests[0], h.node.Allocatable[0] = 2, 3, 4
+			h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{}},
+		{"a seat with room", u, func(h *house) {
+			h.waiting("x").Class.Requests[0], h.web.Class.Requests[0], h.node.Allocatable[0] = 2, 3, 5
+			h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{Why: PodsExpected}},
+		{"a free seat of an old node, drift", d, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
+		{"a free seat of a new node, drift", d, func(h *house) {
+			h.waiting("x")
+			h.set.Nomination, h.claim.Seats = 125*time.Minute, []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{Why: PodsExpected, Until: at(5 * time.Minute)}},
 		{"a seat nobody wants", u, func(h *house) { h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
 		{"replaces a node that is there", u, func(h *house) {
 			h.claim.Replaces = "m"
@@ -159,6 +172,10 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"a pod says no to repair in vain", sick, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{}},
 		{"a pod says no to saving", u, func(h *house) { h.web.DoNotDisrupt, h.claim.HasTerminationGrace = true, true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
 		{"a budget says no", u, func(h *house) { h.guard("g", "db", 0) }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
+		{"a budget wants all, although there are more", u, func(h *house) {
+			g := h.guard("g", "db", 1)
+			g.Healthy, g.Wanted, g.Expected = 3, 2, 1
+		}, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
 		{"a budget says yes", u, func(h *house) { h.guard("g", "db", 1) }, stay{}},
 		{"a budget of others", u, func(h *house) { h.guard("g", "db", 0).Namespace = "else" }, stay{}},
 		{"a budget of a daemon says no", u, func(h *house) { h.guard("g", "db", 0); h.db.Daemon = true }, stay{Why: GuardBlocks, Pod: "shop/db", Guard: "shop/g"}},
@@ -184,7 +201,7 @@ func TestWhatKeepsANode(t *testing.T) {
 		h := newHouse()
 		c.change(h)
 		s := h.s.Seal()
-		candidate, got := MayGo(s, h.set, h.claim, c.reason)
+		candidate, got := NewJudge(s, h.set).MayGo(h.claim, c.reason)
 		if c.want.Why == "" {
 			if got != nil {
 				t.Errorf("%s for %s: %+v, want it to go", c.name, c.reason, *got)
@@ -214,7 +231,7 @@ func TestWhatIsAskedAgain(t *testing.T) {
 	mark(h.s, 0, command.Underutilized)
 	h.claim.Move, h.claim.RestUntil, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
 	h.pool.ConsolidateAfter.For, h.set.EvictionsPerHour, h.s.Evicted["deploy"] = time.Hour, 1, 9
-	if _, stay := MayStillGo(h.s.Seal(), h.set, h.claim, command.Underutilized); stay != nil {
+	if _, stay := NewJudge(h.s.Seal(), h.set).MayStillGo(h.claim, command.Underutilized); stay != nil {
 		t.Errorf("a fenced node: %+v, want it to go", *stay)
 	}
 	for want, change := range map[Why]func(){
@@ -227,7 +244,7 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		before := *h
 		web, node, pool, claim := *h.web, *h.node, *h.pool, *h.claim
 		change()
-		if _, stay := MayStillGo(h.s.Seal(), h.set, h.claim, command.Underutilized); stay == nil || stay.Why != want {
+		if _, stay := NewJudge(h.s.Seal(), h.set).MayStillGo(h.claim, command.Underutilized); stay == nil || stay.Why != want {
 			t.Errorf("%+v, want %s", stay, want)
 		}
 		*before.web, *before.node, *before.pool, *before.claim = web, node, pool, claim
@@ -269,7 +286,7 @@ func TestGuardsAreAllAsked(t *testing.T) {
 				moves++
 			}
 		}
-		c, got := MayGo(s, h.set, h.claim, command.Underutilized)
+		c, got := NewJudge(s, h.set).MayGo(h.claim, command.Underutilized)
 		switch {
 		case (got == nil) != (want == ""), got != nil && got.Pod != want:
 			t.Fatalf("%+v, want it held by %q", got, want)
@@ -286,7 +303,7 @@ func TestWhatMoves(t *testing.T) {
 	daemon.Daemon, stays.StaysThroughDrain, gone.Deleting = true, true, h.s.Now
 	h.db.EvictionCost, h.web.EvictionCost, stays.EvictionCost = -3, 2.5, 0.25
 	h.s.Pods = []*cluster.Pod{daemon, h.db, gone, loose, stays, h.web}
-	c, stay := MayGo(h.s.Seal(), h.set, h.claim, command.Underutilized)
+	c, stay := NewJudge(h.s.Seal(), h.set).MayGo(h.claim, command.Underutilized)
 	if stay != nil {
 		t.Fatalf("it stays: %+v", *stay)
 	}

@@ -68,29 +68,37 @@ type desk struct {
 	// needed are the hosts to which the plan sends pods; gone are nodes that other parts of it take away; going are the claims
 	// that it deletes.
 	needed, gone, going map[string]bool
+	// outs are how many nodes of a pool are out, as far as somebody has asked.
+	outs map[purse]int
 	// sick is what ails the nodes that are beyond hope, by claim.
-	sick map[string]illness
+	sick   map[string]illness
+	clinic *Clinic
 	// forced are pods that will have to leave at the deadline of an interrupted node, whatever they say, by UID.
 	forced map[string]bool
 	// groups are the moves, the oldest first.
 	groups []*group
 	// due and saving are where the pods of moves would go that have to be, and of those that save money.
 	due, saving *schedule.Placement
-	departures  []departure
+	// sought are the hosts to which pods go in these that are of no move.
+	sought     map[string]bool
+	departures []departure
 	// dropped are nodes that stay although their moves go on.
 	dropped []dropped
 	// homeless are the pods that are between two nodes, once they are counted.
 	homeless []*cluster.Pod
 	counted  bool
-	memo     *Memo
-	before   *Memo
+	// totals are what balances are measured against, once somebody asks.
+	totals Totals
+	memo   *Memo
+	before *Memo
 	// fencing says that a fence is being put up of which it is not known yet in which move it is.
 	fencing bool
 }
 
 func newDesk(s *cluster.Snapshot, set Settings, o Orders) *desk {
 	d := &desk{s: s, set: set, orders: o, before: o.Before, judge: NewJudge(s, set), ledger: o.Ledger,
-		needed: make(map[string]bool), gone: make(map[string]bool), going: make(map[string]bool)}
+		needed: make(map[string]bool), gone: make(map[string]bool), going: make(map[string]bool), outs: make(map[purse]int),
+		sought: make(map[string]bool), clinic: NewClinic(s, o.Repair)}
 	if d.before == nil {
 		d.before = &Memo{}
 	}
@@ -126,11 +134,21 @@ func (d *desk) wake(at time.Time) { d.WakeAt = cluster.Earlier(d.WakeAt, at) }
 
 func (d *desk) do(c command.Command) { d.Commands = append(d.Commands, c) }
 
-// MoveID names a move. The same nodes and reason give the same name; the reason can be read off it.
+// Identity tells a claim from all others, those included that had the same name before it: names derive from what claims are for,
+// and come back.
+func Identity(c *cluster.Claim) string {
+	if c.UID == "" {
+		return c.Name
+	}
+	return c.Name + "/" + c.UID
+}
+
+// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others never do; the
+// reason can be read off it.
 func MoveID(reason command.Reason, claims []string) string {
 	h := sha256.New()
-	for _, name := range slices.Sorted(slices.Values(claims)) {
-		h.Write([]byte(name))
+	for _, id := range slices.Sorted(slices.Values(claims)) {
+		h.Write([]byte(id))
 		h.Write([]byte{0})
 	}
 	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6])

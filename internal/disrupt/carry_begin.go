@@ -27,7 +27,7 @@ func (d *desk) begin(found *Proposal) {
 	p := d.newProof()
 	for i := range found.Moves {
 		m := &found.Moves[i]
-		candidates, why := d.stillThere(m)
+		candidates, why := d.stillThere(m, p.promised)
 		if why == "" {
 			why = d.reserve(m, candidates)
 		}
@@ -88,11 +88,18 @@ func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*
 	}
 	if why == "" {
 		a, stay := AppraiseClosely(d.set, candidates, bins)
+		whole, known := d.whole(b, candidates)
 		switch {
 		case stay != nil:
 			why = stay.Why
+		case !known:
+			why = PriceUnknown
+		case whole.short(d.set, a.Worst) != "": // an earlier try has left nodes that nobody uses
+			why = whole.short(d.set, a.Worst)
 		case len(bins) > most && a.Saving() < leastPart*promised:
 			why = SavesTooLittle
+		case d.unbalanced(candidates, a.Saving()):
+			why = NotBalanced
 		}
 	}
 	for _, g := range b.groups {
@@ -109,8 +116,9 @@ func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*
 	}
 }
 
-// stillThere finds the nodes of a move; why says why one of them may no longer go.
-func (d *desk) stillThere(m *Move) (candidates []Candidate, why Why) {
+// stillThere finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the pods of nodes
+// that are on their way out or about to be: whoever took such a node away, too, would leave them with nowhere to go.
+func (d *desk) stillThere(m *Move, promised map[string]bool) (candidates []Candidate, why Why) {
 	for _, name := range m.Claims {
 		c := d.s.Claim(name)
 		if c == nil {
@@ -122,8 +130,10 @@ func (d *desk) stillThere(m *Move) (candidates []Candidate, why Why) {
 			return nil, stay.Why
 		case d.gone[candidate.Node.Name]:
 			return nil, BeingDisrupted
-		case d.needed[candidate.Node.Name]:
+		case d.needed[candidate.Node.Name] || promised[candidate.Node.Name]:
 			return nil, PodsExpected
+		case d.s.Now.Before(d.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
+			return nil, MoveFailedLately // its fence did not go up
 		case candidate.Pool.Deleting:
 			return nil, PoolUnknown
 		}
@@ -191,7 +201,10 @@ func dryRunNotes(c *Candidate, text string) []cluster.Note {
 // enter lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it is known that
 // its pods have somewhere to go.
 func (d *desk) enter(c Candidate, reason command.Reason) bool {
-	g := &group{id: MoveID(reason, []string{c.Claim.Name}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
+	g := &group{id: MoveID(reason, []string{Identity(c.Claim)}), reason: reason, nodes: []Candidate{c}, static: c.Pool.Static}
+	if reason == command.Drifted {
+		g.id = driftID(c.Claim)
+	}
 	if !d.ledger.Take(c.Claim.Pool, reason, 1) {
 		return false
 	}

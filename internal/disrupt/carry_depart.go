@@ -18,19 +18,29 @@ type departed struct {
 	may      map[string]bool
 }
 
-// depart lets the nodes go that are ready to, as far as the budgets allow it.
+// depart lets the nodes go that are ready to, as far as the budgets allow it. What could have gone for long and is still there is
+// given up: somebody refuses it each time.
 func (d *desk) depart() {
 	may := d.mayDepart()
 	for _, dep := range d.departures {
-		ok := !slices.ContainsFunc(dep.groups, func(g *group) bool { return !may[g.id] }) && d.afford(dep.groups...)
+		refused := slices.ContainsFunc(dep.groups, d.overdue)
+		ok := !slices.ContainsFunc(dep.groups, func(g *group) bool { return !may[g.id] }) && !refused && d.afford(dep.groups...)
 		for _, g := range dep.groups {
-			if ok {
-				d.delete(g, dep.message)
-			} else {
+			switch {
+			case ok:
+				d.delete(g, dep.groups[0].id, dep.message)
+			case refused:
+				g.giveUp(NotDeleted, true)
+			default:
 				d.await(g)
 			}
 		}
 	}
+}
+
+// overdue reports whether a move should be over even if its replacements came at the last moment.
+func (d *desk) overdue(g *group) bool {
+	return !d.s.Now.Before(g.since.Add(d.timeout() + d.timeout()/10))
 }
 
 // lastRounds bounds how often it is asked who may go without those who may not.
@@ -45,12 +55,12 @@ func (d *desk) mayDepart() map[string]bool {
 			may[g.id] = true
 		}
 	}
-	stay := slices.ContainsFunc(d.groups, func(g *group) bool { return g.over == "" && !g.fresh() && !may[g.id] })
+	stay := len(d.dropped) > 0 || slices.ContainsFunc(d.groups, func(g *group) bool { return !may[g.id] })
 	if len(may) == 0 || !stay || !d.tied() {
 		return may
 	}
 	going, staying := d.split(may)
-	question := d.question(going, nil, d.hostsOf(staying))
+	question := d.question(going, append(d.leaving(), d.hostsOf(going)...), d.hostsOf(staying))
 	if question != "" && question == d.before.departed.question {
 		d.memo.departed = d.before.departed
 		return d.memo.departed.may
@@ -74,39 +84,38 @@ func (d *desk) mayDepart() map[string]bool {
 	return nil
 }
 
-// split tells the moves that may go from those that stay for now.
+// split tells the moves that may go from those that stay, for now or because they are given up.
 func (d *desk) split(may map[string]bool) (going, staying []*group) {
 	for _, g := range d.groups {
-		switch {
-		case may[g.id]:
+		if may[g.id] {
 			going = append(going, g)
-		case g.over == "":
+		} else {
 			staying = append(staying, g)
 		}
 	}
 	return going, staying
 }
 
-// tied reports whether some pod of a move says something about other pods.
+// tied reports whether some pod of a move, or of a node that was to go in one, says something about other pods.
 func (d *desk) tied() bool {
+	speaks := func(n *cluster.Node) bool {
+		return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return len(p.Class.Rules) > 0 })
+	}
 	for _, g := range d.groups {
-		for i := range g.nodes {
-			if slices.ContainsFunc(d.s.PodsOn(g.nodes[i].Node.Name), func(p *cluster.Pod) bool { return len(p.Class.Rules) > 0 }) {
-				return true
-			}
+		if slices.ContainsFunc(g.nodes, func(c Candidate) bool { return speaks(c.Node) }) {
+			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(d.dropped, func(out dropped) bool { return speaks(out.node.Node) })
 }
 
 // unready finds the moves some pod of which would have no place that is up if only these went.
 func (d *desk) unready(going, staying []*group) []*group {
 	room := roomFor(d.orders.Placement)
-	gone := append(d.leaving(), d.hostsOf(going)...)
-	gone = slices.DeleteFunc(gone, func(name string) bool {
-		return slices.ContainsFunc(staying, func(g *group) bool { return g.has(name) })
-	})
-	answer := d.solve(d.overlay(gone, room.on, room.cared), d.hostsOf(staying), nil)
+	shut := d.hostsOf(staying)
+	stays := setOf(shut)
+	gone := slices.DeleteFunc(append(d.leaving(), d.hostsOf(going)...), func(name string) bool { return stays[name] })
+	answer := d.solve(d.overlay(gone, room.on, room.cared), shut, nil)
 	kept := make([][]seat, len(going))
 	for i, g := range going {
 		kept[i] = g.seats
@@ -120,11 +129,6 @@ func (d *desk) unready(going, staying []*group) []*group {
 		g.seats = kept[i]
 	}
 	return out
-}
-
-// has reports whether the node goes in the move.
-func (g *group) has(node string) bool {
-	return slices.ContainsFunc(g.nodes, func(c Candidate) bool { return c.Node.Name == node })
 }
 
 // hostsOf are the nodes of moves.

@@ -15,9 +15,8 @@ import (
 type group struct {
 	id     string
 	reason command.Reason
-	// nodes are those of its nodes that are there and not on their way out; leaving says that others are.
-	nodes   []Candidate
-	leaving bool
+	// nodes are those of its nodes that are there and not on their way out; leaving are those that are, as far as they are known.
+	nodes, leaving []Candidate
 	// since is when the first of them was fenced; zero for a move that has not begun.
 	since time.Time
 	// unsettled says that something is being done to one of its nodes; again are those whose fence did not go up.
@@ -38,11 +37,6 @@ type group struct {
 
 // fresh reports whether the move has not begun.
 func (g *group) fresh() bool { return g.since.IsZero() }
-
-// standing reports whether the move is going on and all its fences are up.
-func (g *group) standing() bool {
-	return g.over == "" && !g.fresh() && !g.unsettled && len(g.again) == 0
-}
 
 func (g *group) claims() []string {
 	out := make([]string, len(g.nodes))
@@ -109,10 +103,11 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 	s, n := d.s, d.s.NodeOf(c.Name)
 	switch {
 	case n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero():
-		g.leaving = true
+		d.note(g, c, n)
 		return
 	case s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
-		g.leaving, d.gone[n.Name] = true, true
+		d.note(g, c, n)
+		d.gone[n.Name] = true
 		return
 	case s.Busy[command.Unfence{Node: n.Name}.Key()]:
 		g.unsettled = true // it comes back
@@ -140,4 +135,12 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 	g.since = cluster.Earlier(g.since, since)
 	g.static = g.static || s.Pool(c.Pool) != nil && s.Pool(c.Pool).Static
 	g.nodes = append(g.nodes, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)})
+}
+
+// note remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
+func (d *desk) note(g *group, c *cluster.Claim, n *cluster.Node) {
+	if p := d.s.Pool(c.Pool); p != nil {
+		price, _ := d.priceOf(c)
+		g.leaving = append(g.leaving, Candidate{Claim: c, Node: n, Pool: p, Price: price})
+	}
 }

@@ -30,6 +30,8 @@ type GivenUp struct {
 const (
 	NoLongerDue      Why = "NoLongerDue"      // the node is no longer drifted, sick or near its end
 	ReplacementsLate Why = "ReplacementsLate" // what was to take its place did not come up in time
+	NotDeleted       Why = "NotDeleted"       // what was to take its place is there, but it can't be deleted
+	ManyUnhealthy    Why = "ManyUnhealthy"    // so many nodes of the pool have fallen sick that the cause is elsewhere
 	DryRun           Why = "DryRun"           // the pool only wants to be told
 )
 
@@ -49,7 +51,17 @@ func (d *desk) proceed() {
 	for _, g := range d.groups {
 		if g.over != "" {
 			d.release(g)
+		} else {
+			d.refence(g)
 		}
+	}
+}
+
+// refence puts fences up again that did not go up.
+func (d *desk) refence(g *group) {
+	for _, i := range g.again {
+		c := &g.nodes[i]
+		d.do(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Move: g.id})
 	}
 }
 
@@ -103,12 +115,8 @@ func (d *desk) fence(g *group) {
 	d.Begun = append(d.Begun, g.move(nil))
 }
 
-// hindered reports whether a move can't go on at this moment. Fences that did not go up are put up again.
+// hindered reports whether a move can't go on at this moment.
 func (d *desk) hindered(g *group) bool {
-	for _, i := range g.again {
-		c := &g.nodes[i]
-		d.do(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Move: g.id})
-	}
 	return g.unsettled || g.blocked || len(g.again) > 0 || d.fencing && d.s.Now.Before(g.since.Add(young))
 }
 
@@ -123,21 +131,16 @@ func (d *desk) await(g *group) bool {
 }
 
 // timeout is how long replacements are awaited.
-func (d *desk) timeout() time.Duration {
-	if d.set.ReplacementTimeout > 0 {
-		return d.set.ReplacementTimeout
-	}
-	return defaultReplacementTimeout
-}
+func (d *desk) timeout() time.Duration { return d.set.replacementTimeout() }
 
-// delete lets the nodes of a move go.
-func (d *desk) delete(g *group, message string) {
+// delete lets the nodes of a move go, together with those of the party.
+func (d *desk) delete(g *group, party, message string) {
 	if saves(g.reason) {
 		message = d.destiny(g) + ", " + message
 	}
 	for i := range g.nodes {
 		c := &g.nodes[i]
-		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Message: message}
+		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Message: message, Party: party}
 		if ill, sick := d.sick[c.Claim.Name]; g.reason == command.Unhealthy && sick {
 			cmd.Deadline, cmd.Condition, cmd.Message = d.s.Now, ill.policy.Type, ill.message(c.Node)
 		}

@@ -15,12 +15,26 @@ type proof struct {
 	// room is what others have taken. hosts are those that take pods now, by name; nil until somebody asks.
 	room  *room
 	hosts map[string]*cluster.Host
+	// left are the moves of which an earlier try has left replacements: what these cost is to be counted first.
+	left map[string]bool
+	// promised are the hosts to which pods go in moves that are under way, or in those that begin.
+	promised map[string]bool
 }
 
 func (d *desk) newProof() *proof {
-	p := &proof{d: d, room: roomFor(d.orders.Placement)}
+	p := &proof{d: d, room: roomFor(d.orders.Placement), left: make(map[string]bool), promised: maps.Clone(d.sought)}
 	p.room.take(d.due)
 	p.room.take(d.saving)
+	for _, g := range d.alive() {
+		for i := range g.seats {
+			p.promised[g.seats[i].host] = true
+		}
+	}
+	for _, c := range d.s.Claims {
+		if c.Replaces != "" && c.Deleting.IsZero() {
+			p.left[c.Replaces] = true
+		}
+	}
 	return p
 }
 
@@ -59,7 +73,10 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 		}
 	}
 	a, stay := AppraiseClosely(p.d.set, candidates, bins)
-	if stay != nil {
+	if stay != nil || p.left[m.ID] || p.d.unbalanced(candidates, a.Saving()) {
+		return nil, false
+	}
+	if along, _ := riders(p.d.set, candidates, bins, byNode(candidates), false); len(along) > 0 { // found out when all is placed once more
 		return nil, false
 	}
 	p.take(taken, seated, bins)
@@ -86,7 +103,8 @@ func plain(p *cluster.Pod) bool {
 	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) == 0
 }
 
-// host finds a node that is up and takes pods, with the room that it has left.
+// host finds a node that is up and takes pods, with the room that it has left. To save money pods only go to nodes that have been
+// quiet for long enough.
 func (p *proof) host(name string) *cluster.Host {
 	if p.hosts == nil {
 		p.hosts = make(map[string]*cluster.Host)
@@ -94,7 +112,11 @@ func (p *proof) host(name string) *cluster.Host {
 		gone := append(d.leaving(), d.hostsOf(d.alive())...)
 		list := d.overlay(gone, p.room.on, p.room.cared).Hosts()
 		for i := range list {
-			if h := &list[i]; !h.Closed && !h.Reserved && !h.Fenced && !h.Undecided && d.rankOf(h.Name) == ready {
+			h := &list[i]
+			if h.Closed || h.Reserved || h.Fenced || h.Undecided || d.rankOf(h.Name) != ready {
+				continue
+			}
+			if c := d.s.Claim(h.Claim); c == nil || Settled(d.s, d.set, c) {
 				p.hosts[h.Name] = h
 			}
 		}
@@ -111,6 +133,7 @@ func (p *proof) take(taken map[string]resource.Vector, seated map[string][]*clus
 		p.hosts[name].Free = p.hosts[name].Free.Sub(need)
 	}
 	for name, pods := range seated {
+		p.promised[name] = true
 		p.room.on[name] = append(p.room.on[name], pods...)
 		for _, pod := range pods {
 			p.room.cared[pod.UID] = true
@@ -121,5 +144,4 @@ func (p *proof) take(taken map[string]resource.Vector, seated map[string][]*clus
 			p.room.cared[pod.UID] = true
 		}
 	}
-	maps.DeleteFunc(p.hosts, func(name string, _ *cluster.Host) bool { return p.d.gone[name] })
 }

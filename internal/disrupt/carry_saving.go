@@ -39,12 +39,24 @@ func (d *desk) proceedBundle(b *bundle) {
 	case far == none: // without those that stay the rest looks different
 		d.shrink(b, d.holdouts(b, none), PodsStranded)
 		d.awaitAll(b)
-	case hindered || far == coming:
+	case hindered:
 		d.awaitAll(b)
+	case far == coming:
+		if d.awaitAll(b) {
+			d.reweigh(b)
+		}
 	case far == wished:
 		d.replace(b)
 	default:
 		d.commit(b)
+	}
+}
+
+// reweigh gives a bundle up that waits for what would not pay any more if it were there.
+func (d *desk) reweigh(b *bundle) {
+	t, known := d.tally(b, nodesOf(b))
+	if why := t.short(d.set, 0); known && why != "" {
+		b.giveUp(why)
 	}
 }
 
@@ -71,17 +83,25 @@ func (d *desk) replace(b *bundle) {
 	for i, n := range b.bins {
 		bins[i] = d.saving.Bins[n]
 	}
-	all, held := nodesOf(b), d.holdouts(b, wished)
-	part := all
+	part, held := nodesOf(b), d.holdouts(b, wished)
 	if len(b.made) > 0 {
 		part = candidatesOf(held)
 	}
+	if along, why := d.riders(b, part, bins); len(along) > 0 && len(along) < len(part) {
+		d.shrink(b, along, why)
+		return
+	}
 	a, no := AppraiseClosely(d.set, part, bins)
+	whole, known := d.whole(b, nodesOf(b))
 	switch {
 	case no != nil:
 		d.shrink(b, held, no.Why)
-	case priceOf(all)-d.spent(b)-a.Worst < leastPart*Needed(d.set, all):
-		d.shrink(b, held, SavesTooLittle)
+	case !known:
+		b.giveUp(PriceUnknown)
+	case whole.short(d.set, a.Worst) != "":
+		d.shrink(b, held, whole.short(d.set, a.Worst))
+	case len(leavingOf(b)) == 0 && d.unbalanced(whole.nodes, whole.saving()-a.After):
+		d.shrink(b, held, NotBalanced)
 	default:
 		for i, n := range b.bins {
 			g := mostIn(b.groups, n)
@@ -117,38 +137,26 @@ func nodesOf(b *bundle) []Candidate {
 }
 
 // commit has the nodes of a bundle go: all that their pods need is up. It is asked once more whether it pays, since prices
-// change and the cloud chooses.
+// change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
 func (d *desk) commit(b *bundle) {
-	saving := priceOf(nodesOf(b)) - d.spent(b)
-	if saving < leastSaving {
-		for _, g := range b.groups {
-			g.giveUp(NothingCheaper, true)
-		}
-		return
+	t, known := d.tally(b, nodesOf(b))
+	switch why := t.short(d.set, 0); {
+	case !known:
+		b.giveUp(PriceUnknown)
+	case why != "":
+		b.giveUp(why)
+	case len(b.made)+len(leavingOf(b)) == 0 && d.unbalanced(t.nodes, t.saving()):
+		b.giveUp(NotBalanced)
+	default:
+		d.departures = append(d.departures, departure{b.groups, fmt.Sprintf("which saves $%.3f an hour", t.saving())})
 	}
-	d.departures = append(d.departures, departure{b.groups, fmt.Sprintf("which saves $%.3f an hour", saving)})
 }
 
-// priceOf is what a replacement costs or, while that is open, what it will cost at least.
-func (d *desk) priceOf(c *cluster.Claim) float64 {
-	p := d.s.Pool(c.Pool)
-	if c.Price > 0 || p == nil || p.Catalog == nil {
-		return c.Price
+// giveUp gives all moves of the bundle up.
+func (b *bundle) giveUp(why Why) {
+	for _, g := range b.groups {
+		g.giveUp(why, true)
 	}
-	least := 0.0
-	asked := c.Requirements
-	for i := range p.Catalog.Offerings {
-		o := &p.Catalog.Offerings[i]
-		if _, ok := asked.Miss(func(key string) (string, bool) {
-			if value, known := o.Labels.Get(key); known {
-				return value, true
-			}
-			return c.Labels.Get(key)
-		}); ok && o.Available && (least == 0 || o.Price < least) {
-			least = o.Price
-		}
-	}
-	return least
 }
 
 // bundlesOf puts moves together that share new nodes, in the order of the first of each.
@@ -192,17 +200,11 @@ func (d *desk) bundlesOf(list []*group) []*bundle {
 		}
 	}
 	for _, c := range d.s.Claims { // what was made and is not used is paid for all the same
-		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && d.unused(c) {
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && (d.unused(c) || d.s.Replacing(c)) {
 			uses[i] = append(uses[i], c)
 		}
 	}
 	return bundled(list, uses, find)
-}
-
-// unused reports whether nobody runs on a replacement.
-func (d *desk) unused(c *cluster.Claim) bool {
-	n := d.s.NodeOf(c.Name)
-	return n == nil || idle(d.s.PodsOn(n.Name))
 }
 
 func bundled(list []*group, uses [][]*cluster.Claim, find func(int) int) []*bundle {

@@ -166,7 +166,8 @@ func (d *desk) shrink(b *bundle, stay []holdout, why Why) {
 			}
 		}
 	}
-	enough := len(left) > 0 && priceOf(left)-d.spent(b) >= leastPart*Needed(d.set, left)
+	t, known := d.whole(b, left)
+	enough := len(left) > 0 && known && t.short(d.set, 0) == ""
 	for _, g := range b.groups {
 		if enough {
 			d.drop(g, outs[g], true)
@@ -174,21 +175,4 @@ func (d *desk) shrink(b *bundle, stay []holdout, why Why) {
 			g.giveUp(why, true)
 		}
 	}
-}
-
-// spent is what the replacements of a bundle cost that were made already.
-func (d *desk) spent(b *bundle) float64 {
-	sum := 0.0
-	for _, c := range b.made {
-		sum += d.priceOf(c)
-	}
-	return sum
-}
-
-func priceOf(nodes []Candidate) float64 {
-	sum := 0.0
-	for i := range nodes {
-		sum += nodes[i].Price
-	}
-	return sum
 }

@@ -47,8 +47,7 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 	if len(g.nodes) != 2 || g.over != "" || len(d.dropped) != 1 || d.dropped[0].node.Claim.Name != "n2" || !d.dropped[0].rest {
 		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(g.nodes), g.over, d.dropped)
 	}
-	s.Claims[2].Price = 1 // as if it had been made for the move
-	b.made = []*cluster.Claim{s.Claims[2]}
+	b.made = []*cluster.Claim{{Name: "new", Pool: "default", Price: 1}}
 	d.shrink(b, []holdout{{g, 1}}, NothingCheaper)
 	if g.over != NothingCheaper || !g.rest {
 		t.Errorf("what is left saves nothing: over is %q", g.over)

@@ -27,6 +27,30 @@ func TestMoveIDsTellTheirReason(t *testing.T) {
 	}
 }
 
+// Names of claims come back; the moves of two claims are different ones all the same.
+func TestMovesOfNamesakesDiffer(t *testing.T) {
+	a, b := &cluster.Claim{Name: "n", UID: "1", Pool: "default"}, &cluster.Claim{Name: "n", UID: "2", Pool: "default"}
+	if driftID(a) == driftID(b) {
+		t.Errorf("two claims of one name drift in one move: %s", driftID(a))
+	}
+	var ids []string
+	for _, c := range []*cluster.Claim{a, b} {
+		s := quiet(1)
+		c.ProviderID, c.Conditions = s.Claims[0].ProviderID, s.Claims[0].Conditions
+		s.Claims[0] = c
+		s.Nodes[0].Name = "n"
+		d := newDesk(s.Seal(), Settings{}, Orders{})
+		d.enter(Candidate{Claim: c, Node: s.Nodes[0], Pool: s.Pools[0]}, command.Expired)
+		d.admit(c, s.Nodes[0], s.Pools[0])
+		for _, g := range d.groups {
+			ids = append(ids, g.id)
+		}
+	}
+	if len(ids) != 4 || ids[0] == ids[2] || ids[1] == ids[3] {
+		t.Errorf("the moves of two claims of one name are %v", ids)
+	}
+}
+
 func TestRestsGrowAndAreForgotten(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := &cluster.Claim{}
@@ -72,81 +96,5 @@ func TestSoftEndsAreSpread(t *testing.T) {
 		if _, soft := softEnd(p, c); soft {
 			t.Errorf("a node that never expires ends softly: %+v", c.Expire)
 		}
-	}
-}
-
-// rolling is a pool with a canary: so many nodes have drifted, so many replacements have been well for so long.
-func rolling(drifted, proven, watched int) *cluster.Snapshot {
-	s := quiet(0)
-	p := s.Pools[0]
-	p.Care = cluster.Care{Canary: true, Watch: 10 * time.Minute}
-	add := func(kind string, i int, up time.Duration) *cluster.Claim {
-		name := fmt.Sprintf("%s%02d", kind, i)
-		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
-		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: "cloud://" + name, Created: s.Now.Add(-up - time.Minute),
-			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True, Since: s.Now.Add(-up)}}}
-		s.Claims = append(s.Claims, c)
-		return c
-	}
-	for i := range drifted {
-		c := add("old", i, 48*time.Hour)
-		c.DriftedFrom = "ImageDrift"
-		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Since: s.Now.Add(-24 * time.Hour)})
-	}
-	for i := range proven {
-		add("proven", i, time.Hour).Replaces = MoveID(command.Drifted, []string{fmt.Sprint(i)})
-	}
-	for i := range watched {
-		add("watched", i, time.Minute).Replaces = MoveID(command.Drifted, []string{fmt.Sprint("w", i)})
-	}
-	return s.Seal()
-}
-
-func TestCanaryWavesGrow(t *testing.T) {
-	for _, c := range []struct{ proven, watched, want int }{
-		{0, 0, 1}, {0, 1, 0}, {1, 0, 2}, {1, 1, 1}, {2, 1, 1}, {3, 0, 4}, {3, 4, 0}, {7, 0, 8}, {6, 0, 4},
-	} {
-		s := rolling(20, c.proven, c.watched)
-		if r := newRollout(s, Settings{}, s.Pools[0]); r.left != c.want {
-			t.Errorf("%d proven, %d watched: %d more may begin, want %d", c.proven, c.watched, r.left, c.want)
-		}
-	}
-}
-
-func TestOldReplacementsProveNothing(t *testing.T) {
-	s := rolling(5, 3, 0)
-	for _, c := range s.Claims {
-		if c.Replaces != "" {
-			c.Created = s.Now.Add(-25 * time.Hour) // before the drift began
-		}
-	}
-	if r := newRollout(s, Settings{}, s.Pools[0]); r.proven != 0 || r.left != 1 {
-		t.Errorf("%d replacements of an earlier drift count, and %d nodes may begin", r.proven, r.left)
-	}
-}
-
-func TestDriftPausesAndProbes(t *testing.T) {
-	s := rolling(5, 0, 1)
-	p, stuck := s.Pools[0], s.Claims[5]
-	p.Care = cluster.Care{}
-	stuck.Conditions, stuck.Created = nil, s.Now.Add(-time.Hour)
-	if r := newRollout(s, Settings{}, p); r.why == "" || r.left != 1 {
-		t.Errorf("a replacement that does not come up: %+v, want a pause with one probe", r)
-	}
-	s.Claims[0].RestUntil = s.Now.Add(time.Minute)
-	if r := newRollout(s, Settings{}, p); r.left != 0 || !r.wake.Equal(s.Claims[0].RestUntil) {
-		t.Errorf("while the last probe rests: %+v, want none and to be woken then", r)
-	}
-	if c := DriftProceeds(s, Settings{}, p); c.Status != cluster.False {
-		t.Errorf("the pool says %+v", c)
-	}
-	s.Claims[1].Replaces, s.Claims[1].DriftedFrom = MoveID(command.Drifted, []string{"x"}), ""
-	s.Claims[1].Created = s.Now.Add(-time.Minute)
-	if r := newRollout(s, Settings{}, p); r.why != "" {
-		t.Errorf("a younger one has come up: %q, want no pause", r.why)
-	}
-	p.Registering = cluster.False
-	if r := newRollout(s, Settings{}, p); r.why == "" {
-		t.Error("launches that don't become nodes don't pause")
 	}
 }

@@ -1,10 +1,10 @@
 package disrupt
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -119,7 +119,9 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 		}
 	}
 	shut, avoid := append(d.madeFor(others), d.late()...), []string(nil)
-	if !saves(groups[0].reason) {
+	if saves(groups[0].reason) {
+		shut = append(shut, d.unquiet(groups)...)
+	} else {
 		avoid = d.driftedHosts()
 	}
 	memo.question = d.question(groups, gone, append(avoid, shut...))
@@ -128,7 +130,9 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 	} else {
 		memo.answer = d.solve(d.overlay(gone, r.on, cared), shut, avoid)
 	}
-	d.seat(groups, &memo.answer)
+	for _, host := range d.seat(groups, &memo.answer) {
+		d.sought[host] = true
+	}
 	return &memo.answer
 }
 
@@ -207,6 +211,27 @@ func (d *desk) late() []string {
 	return out
 }
 
+// unquiet are the nodes that are still being filled, or have been left alone for less than their own consolidateAfter: to save
+// money no pods are moved there. What was made for a move is not asked until that is over; and neither is who has come or gone
+// since the first of the moves began, for that may be their own doing.
+func (d *desk) unquiet(groups []*group) []string {
+	var since time.Time
+	for _, g := range groups {
+		since = cluster.Earlier(since, g.since)
+	}
+	var out []string
+	for _, c := range d.s.Claims {
+		n := d.s.NodeOf(c.Name)
+		if n == nil || !c.Is(cluster.Initialized) || len(d.s.Members(c.Replaces)) > 0 || Settled(d.s, d.set, c) {
+			continue
+		}
+		if since.IsZero() || c.Condition(cluster.Initialized).Since.After(since) || c.LastPodEvent.Before(since) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
 // madeFor are the hosts that were made for some moves.
 func (d *desk) madeFor(groups []*group) []string {
 	if len(groups) == 0 {
@@ -218,7 +243,7 @@ func (d *desk) madeFor(groups []*group) []string {
 	}
 	var out []string
 	for _, c := range d.s.Claims {
-		if c.Replaces != "" && ids[c.Replaces] {
+		if ids[c.Replaces] && d.s.Replacing(c) {
 			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
 		}
 	}
@@ -229,73 +254,11 @@ func (d *desk) madeFor(groups []*group) []string {
 func (d *desk) driftedHosts() []string {
 	var out []string
 	for _, c := range d.s.Claims {
-		if n := d.s.NodeOf(c.Name); n != nil && c.Is(cluster.Drifted) {
+		if n := d.s.NodeOf(c.Name); n != nil && c.Is(cluster.Drifted) && DriftOf(d.s, c) != "" {
 			out = append(out, n.Name)
 		}
 	}
 	return out
-}
-
-// seat tells each move where its pods go. Of pods between which nobody sees a difference those of the oldest move get the
-// places that are there first, lest it is overtaken by others again and again; and before all come pods that have no node now,
-// because kube-scheduler will not wait with them.
-func (d *desk) seat(groups []*group, p *schedule.Placement) {
-	owner := make(map[string]*group)
-	for _, g := range groups {
-		g.seats = nil
-		for i := range g.nodes {
-			for _, pod := range d.s.PodsOn(g.nodes[i].Node.Name) {
-				if d.moves(pod) {
-					owner[pod.UID] = g
-				}
-			}
-		}
-	}
-	order := make(map[*group]int, len(groups)) // nobody's pods come first
-	for i, g := range groups {
-		order[g] = i + 1
-	}
-	alike := make(map[twins][]seat)
-	var kinds []twins
-	add := func(st seat) {
-		t := twinsOf(st.pod)
-		if alike[t] == nil {
-			kinds = append(kinds, t)
-		}
-		alike[t] = append(alike[t], st)
-	}
-	for _, a := range p.Assigned {
-		add(seat{pod: a.Pod, rank: d.rankOf(a.Host), host: a.Host})
-	}
-	for i := range p.Bins {
-		for _, pod := range p.Bins[i].Pods {
-			add(seat{pod: pod, rank: wished, bin: i})
-		}
-	}
-	for i := range p.Unplaced {
-		add(seat{pod: p.Unplaced[i].Pod, rank: none})
-	}
-	for _, t := range kinds {
-		allot(alike[t], owner, order)
-	}
-}
-
-// allot gives pods between which nobody sees a difference their places, in the order of their moves.
-func allot(seats []seat, owner map[string]*group, order map[*group]int) {
-	pods := make([]*cluster.Pod, len(seats))
-	for i := range seats {
-		pods[i] = seats[i].pod
-	}
-	slices.SortStableFunc(pods, func(a, b *cluster.Pod) int {
-		return cmp.Or(order[owner[a.UID]]-order[owner[b.UID]], strings.Compare(a.UID, b.UID))
-	})
-	slices.SortStableFunc(seats, func(a, b seat) int { return int(a.rank - b.rank) })
-	for i, st := range seats {
-		st.pod = pods[i]
-		if g := owner[st.pod.UID]; g != nil {
-			g.seats = append(g.seats, st)
-		}
-	}
 }
 
 // rankOf says how far a host is.
@@ -312,33 +275,4 @@ func (d *desk) rankOf(host string) rank {
 		return coming
 	}
 	return ready
-}
-
-// twins are pods between which a placement sees no difference. A pod with volumes has none.
-type twins struct {
-	class     *cluster.PodClass
-	namespace string
-	labels    *cluster.Label // of pods with equal labels, who share them
-	count     int
-	uid       string
-}
-
-func twinsOf(p *cluster.Pod) twins {
-	t := twins{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
-	if t.count > 0 {
-		t.labels = &p.Labels[0]
-	}
-	if len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) > 0 {
-		t.uid = p.UID
-	}
-	return t
-}
-
-// worst is the farthest place of the move's pods; ready if it has none.
-func (g *group) worst() rank {
-	out := ready
-	for i := range g.seats {
-		out = max(out, g.seats[i].rank)
-	}
-	return out
 }

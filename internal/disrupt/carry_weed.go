@@ -82,6 +82,9 @@ func (d *desk) changed(g *group, c *Candidate) Why {
 		if _, sick := d.sick[c.Claim.Name]; !sick {
 			return NoLongerDue
 		}
+		if d.clinic.Crowded(c.Claim.Pool) {
+			return ManyUnhealthy
+		}
 	default:
 		return NoLongerDue
 	}
@@ -185,30 +188,52 @@ func (d *desk) afford(groups ...*group) bool {
 	}
 	for _, g := range groups {
 		for i := range g.nodes {
-			d.going[g.nodes[i].Claim.Name] = true
+			d.send(&g.nodes[i])
 		}
 	}
 	return true
 }
 
-// out counts the pool's nodes that are out and not just fenced by us.
+// send counts a node as gone.
+func (d *desk) send(c *Candidate) {
+	for _, reason := range append(Budgeted(), command.Expired) {
+		p := purse{c.Pool, reason}
+		if n, counted := d.outs[p]; counted && !d.isOut(c.Claim, reason) {
+			d.outs[p] = n + 1
+		}
+	}
+	d.going[c.Claim.Name] = true
+}
+
+// out is how many of the pool's nodes are out and not just fenced by us. They are counted once; whoever goes after that is added.
 func (d *desk) out(p *cluster.Pool, reason command.Reason) int {
+	key := purse{p, reason}
+	if n, counted := d.outs[key]; counted {
+		return n
+	}
 	out := 0
 	for _, c := range d.s.ClaimsOf(p.Name) {
-		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
-			continue
-		}
-		n := d.s.NodeOf(c.Name)
-		switch {
-		case d.going[c.Name], n == nil, !c.Deleting.IsZero(), !n.Deleting.IsZero(), d.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
-			out++
-		case !n.Ready:
-			if reason != command.Unhealthy && c.Move == "" {
-				out++
-			}
-		case tainted(n) && !c.Is(cluster.DisruptionReason):
+		if d.isOut(c, reason) {
 			out++
 		}
 	}
+	d.outs[key] = out
 	return out
+}
+
+// isOut reports whether a claim's node is out and not just fenced by us.
+func (d *desk) isOut(c *cluster.Claim, reason command.Reason) bool {
+	if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
+		return false
+	}
+	n := d.s.NodeOf(c.Name)
+	switch {
+	case d.going[c.Name], n == nil, !c.Deleting.IsZero(), !n.Deleting.IsZero():
+		return true
+	case len(d.s.Busy) > 0 && d.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
+		return true
+	case !n.Ready:
+		return reason != command.Unhealthy && c.Move == ""
+	}
+	return tainted(n) && !c.Is(cluster.DisruptionReason)
 }

@@ -42,6 +42,9 @@ func driftOf(s *cluster.Snapshot, c *cluster.Claim) (reason string, known bool) 
 		return PoolDrifted, true
 	}
 	n := s.NodeOf(c.Name)
+	if !c.Labelled() {
+		return "", false
+	}
 	for _, e := range p.Template.Requirements {
 		value, present := c.Labels.Get(e.Key)
 		if !present && n != nil {
@@ -74,9 +77,10 @@ func listed(catalog *cluster.Catalog, c *cluster.Claim) bool {
 }
 
 // TellClaims adds to the commands what claims should say about their disruption: whether they have drifted, and whether they
-// have been quiet for long enough to be consolidated. What is written on a claim anyway is written together with it. wake is
-// when a claim will have something new to say.
-func TellClaims(s *cluster.Snapshot, commands []command.Command) (out []command.Command, wake time.Time) {
+// have been quiet for long enough to be consolidated, and whether they have taken over, as far as the rolls ask. What is written on a
+// claim anyway is written together with it. wake is when a claim will have something new to say.
+func TellClaims(s *cluster.Snapshot, rolls *Rolls, commands []command.Command) (out []command.Command, wake time.Time) {
+	tookOver := rolls.takenOver()
 	written := make(map[string]int)
 	for i, c := range commands {
 		if set, ok := c.(command.SetClaim); ok {
@@ -94,6 +98,9 @@ func TellClaims(s *cluster.Snapshot, commands []command.Command) (out []command.
 		}
 		news, at := newsOf(s, c, tell.LastPodEvent)
 		wake = cluster.Earlier(wake, at)
+		if tookOver[c] {
+			news = change(news, c, cluster.TookOver, true, "TookOver", "")
+		}
 		if len(news) == 0 {
 			continue
 		}

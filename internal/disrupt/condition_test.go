@@ -146,7 +146,7 @@ func TestWhatClaimsAreTold(t *testing.T) {
 	for _, c := range cases {
 		h := newHouse()
 		c.change(h)
-		commands, wake := TellClaims(h.s.Seal(), nil)
+		commands, wake := TellClaims(h.s.Seal(), NewRolls(h.s, Settings{}), nil)
 		if got := told(commands); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -165,7 +165,7 @@ func TestClaimsAreWrittenOnce(t *testing.T) {
 	room := make([]cluster.Condition, 1, 4)
 	room[0] = cluster.Condition{Type: cluster.ConsistentState, Status: cluster.True}
 	before := command.SetClaim{Claim: "c", Conditions: room, LastPodEvent: h.claim.LastPodEvent}
-	commands, _ := TellClaims(h.s.Seal(), []command.Command{command.SetClaim{Claim: "b", LastPodEvent: h.s.Now}, before})
+	commands, _ := TellClaims(h.s.Seal(), NewRolls(h.s, Settings{}), []command.Command{command.SetClaim{Claim: "b", LastPodEvent: h.s.Now}, before})
 	if got := told(commands); len(commands) != 2 || got != "c ConsistentStateFound=True ; c Drifted=True AMIDrift; c Consolidatable= " {
 		t.Errorf("%d commands: %s", len(commands), got)
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // drift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same time as the
 // budgets allow, those first that carry nothing, then those that have drifted first. As soon as one is gone the next begins.
 func (d *desk) drift() {
+	var rolls *Rolls
 	for _, p := range d.s.Pools {
 		if p.Deleting || p.Static && !d.orders.Static {
 			continue
@@ -20,7 +22,10 @@ func (d *desk) drift() {
 		if len(candidates) == 0 {
 			continue
 		}
-		rollout := newRollout(d.s, d.set, p)
+		if rolls == nil {
+			rolls = NewRolls(d.s, d.set)
+		}
+		rollout := rolls.of(p)
 		d.wake(rollout.wake)
 		if rollout.probing { // who has failed most often rests longest: it is the one to try again
 			slices.SortStableFunc(candidates, func(a, b Candidate) int { return b.Claim.Rests - a.Claim.Rests })
@@ -29,7 +34,11 @@ func (d *desk) drift() {
 			candidates = candidates[:min(len(candidates), d.spareSlots(p))]
 		}
 		for i := range candidates {
-			if rollout.left <= 0 || !d.enter(candidates[i], command.Drifted) {
+			if rollout.left <= 0 {
+				break
+			}
+			if !d.enter(candidates[i], command.Drifted) {
+				d.queueUp(p, command.Drifted)
 				break
 			}
 			rollout.left--
@@ -38,6 +47,48 @@ func (d *desk) drift() {
 			d.wake(p.Budgets[i].Changes)
 		}
 	}
+}
+
+// queueUp notes that nodes wait for room in a budget, if nodes that are on their way out will make some.
+func (d *desk) queueUp(p *cluster.Pool, reason command.Reason) {
+	d.Eager = d.Eager || d.allowed(p, reason) > 0
+}
+
+// Start begins the replacement of nodes that have to go whatever it costs while pods are still being counted: only fences are put
+// up, which can be taken down again. Where the pods that are counted go is not known yet, so that everything else waits; but
+// where pods come and go all the time, whoever waits for a budget would hardly ever find a moment otherwise.
+func Start(s *cluster.Snapshot, set Settings, o Orders) Result {
+	if !anyDue(s, o) { // there are rushes in which every pass counts
+		return Result{}
+	}
+	counted := s.Pending()
+	o.Found, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
+	for i, pod := range counted {
+		o.Placement.Unplaced[i].Pod = pod
+	}
+	d := newDesk(s, set, o)
+	d.gather()
+	d.weed()
+	d.balance()
+	under := len(d.groups)
+	d.repair()
+	d.drift()
+	d.softExpiry()
+	if len(d.groups) > under {
+		d.verify()
+	}
+	for _, g := range d.groups[under:] {
+		if g.static || g.worst() != none {
+			d.fence(g)
+		}
+	}
+	return Result{Commands: d.Commands, Begun: d.Begun, WakeAt: d.WakeAt, Eager: d.Eager}
+}
+
+// anyDue reports whether there may be nodes that have to go whatever it costs.
+func anyDue(s *cluster.Snapshot, o Orders) bool {
+	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Care.SoftExpiry > 0 }) ||
+		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero() })
 }
 
 // drifted lists the pool's nodes that have drifted and may go, in the order in which they do.

@@ -26,6 +26,8 @@ type Result struct {
 	Would   []Move
 	// Passed are moves that a search has found and that are not begun.
 	Passed []GivenUp
+	// Eager says that nodes wait only for others to be gone: as soon as one is, the next may begin.
+	Eager bool
 }
 
 // Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and
@@ -37,18 +39,22 @@ type Result struct {
 //
 // Nodes that go in a move are left to it, and so is what was made to replace them for as long as one of them is there.
 func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration) Result {
-	return EmptyFrom(s, NewLedger(s), needed, nomination)
+	return EmptyFrom(s, NewLedger(s), needed, Settings{Nomination: nomination})
 }
 
 // EmptyFrom is Empty, drawing on the budgets of a ledger.
-func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, nomination time.Duration) Result {
+func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Settings) Result {
 	var out Result
 	moves := movesUnderWay(s)
 	for _, p := range s.Pools {
-		if p.Static || p.Deleting {
+		if p.Deleting {
 			continue
 		}
-		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, nomination: nomination, out: &out}
+		if p.Static {
+			reopenStatic(s, p, &out)
+			continue
+		}
+		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, set: set, out: &out}
 		e.run()
 	}
 	return out
@@ -56,15 +62,16 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, nominatio
 
 // emptying is one look at the nodes of a pool.
 type emptying struct {
-	s          *cluster.Snapshot
-	l          *Ledger
-	pool       *cluster.Pool
-	moves      map[string]bool
-	needed     map[string]bool
-	nomination time.Duration
-	out        *Result
-	// asked is whether nobody looks for a place, once that is known.
+	s      *cluster.Snapshot
+	l      *Ledger
+	pool   *cluster.Pool
+	moves  map[string]bool
+	needed map[string]bool
+	set    Settings
+	out    *Result
+	// asked is whether nobody looks for a place, once that is known; kept are replacements of drifted nodes that tell something.
 	asked *bool
+	kept  map[*cluster.Claim]bool
 }
 
 func (e *emptying) run() {
@@ -72,8 +79,8 @@ func (e *emptying) run() {
 	wait, _ := WaitFor(p, command.Empty)
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
-		if n == nil && e.vain(c) {
-			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Empty, Message: madeInVain})
+		if e.vain(c, n) {
+			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nameOf(n), Reason: command.Empty, Message: madeInVain})
 			continue
 		}
 		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
@@ -86,12 +93,11 @@ func (e *emptying) run() {
 		case Fenced(c, n):
 			out.Commands = append(out.Commands, command.DeleteClaim{
 				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
-		case !idle && !tainted(n) && c.Is(cluster.DisruptionReason) && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty):
-			// The fence is down and the reason is still written on the claim: whoever took it down was cut short.
+		case halfOpen(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case s.Now.Before(quietAt(wait, c, e.nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
-			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.nomination))
+		case s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
+			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:
 			e.would(c, n)
@@ -122,16 +128,6 @@ func (e *emptying) open(c *cluster.Claim, n *cluster.Node, idle bool) {
 // that keeps its nodes for ever has not asked for this one.
 func stray(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
 
-// madeInVain is why a claim goes that nobody has waited for.
-const madeInVain = "the nodes that it was to replace stay"
-
-// vain reports whether the claim has yet to become a node and nobody waits for it: the move that it was made for has been given
-// up. What was to replace nodes that have to go is kept: whether it comes up tells how it would go with others.
-func (e *emptying) vain(c *cluster.Claim) bool {
-	return stray(c) && saves(ReasonOf(c.Replaces)) && !c.Foreign && !c.Expected && c.Deleting.IsZero() && !c.Is(cluster.Registered) && !e.pool.Care.DryRun &&
-		!e.moves[c.Replaces] && !e.needed[c.Name] && !e.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && e.deserted()
-}
-
 // deserted reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for a move that
 // has been given up is made for nobody then.
 func (e *emptying) deserted() bool {
@@ -156,7 +152,7 @@ func beginning(s *cluster.Snapshot) bool {
 
 // would tells that a dry run keeps the node from going.
 func (e *emptying) would(c *cluster.Claim, n *cluster.Node) {
-	m := Move{ID: MoveID(command.Empty, []string{c.Name}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
+	m := Move{ID: MoveID(command.Empty, []string{Identity(c)}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
 	e.out.Would = append(e.out.Would, m)
 	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved", m.Before*hoursPerMonth)
 	e.out.Notes = append(e.out.Notes, n.Note(string(DryRun), text), c.Note(string(DryRun), text))

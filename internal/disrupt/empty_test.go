@@ -80,6 +80,42 @@ func TestAReasonWithoutAFenceIsTakenBack(t *testing.T) {
 	}
 }
 
+// The reason of a move that the claim is no longer in is taken back as well, even if the node is empty.
+func TestTheReasonOfNoMoveIsTakenBack(t *testing.T) {
+	s := quiet(1)
+	mark(s, 0, command.Drifted)
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n0 " {
+		t.Errorf("a claim that is in no move and says it has drifted: %s, want the reason taken back", got)
+	}
+	s.Claims[0].Move = "drifted-x"
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("a claim in a move: %s, want it left to the move", got)
+	}
+}
+
+// Nobody looks after the empty nodes of a static pool, but what is left of its fences is taken down.
+func TestAFenceOfNoMoveInAStaticPoolIsTakenDown(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *cluster.Snapshot)
+		want   string
+	}{
+		"no fence":                     {func(*cluster.Snapshot) {}, ""},
+		"fence and reason":             {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted) }, "unfence/n0 "},
+		"only the reason":              {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted) }, "unfence/n0 "},
+		"a fence that is not ours":     {func(s *cluster.Snapshot) { taint(s, 0) }, ""},
+		"a fence that is being put up": {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted); s.Busy["fence/n0"] = true }, ""},
+		"in a move":                    {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Move = "drifted-x" }, ""},
+		"on its way out":               {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Deleting = s.Now }, ""},
+	} {
+		s := quiet(1)
+		s.Pools[0].Static, s.Pools[0].Replicas = true, 1
+		c.change(s)
+		if got := keys(Empty(s.Seal(), nil, 0)); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestAFenceOfOursWithoutAReasonIsTakenDown(t *testing.T) {
 	s := quiet(1)
 	taint(s, 0)

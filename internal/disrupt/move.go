@@ -57,7 +57,7 @@ type Candidate struct {
 // everything about it can be read off the cluster: the nodes that go carry its name on their claims, and so do the
 // replacements.
 type Move struct {
-	// ID derives from the nodes and the reason: the same move has the same name after a crash.
+	// ID derives from the claims' UIDs and the reason: the same move has the same name after a crash, and no other has.
 	ID     string
 	Reason command.Reason
 	// Claims of the nodes that go, sorted.

@@ -68,6 +68,10 @@ func (d *desk) repair() {
 			if d.gone[n.Name] {
 				return false
 			}
+			if p.Static && !d.orders.Static {
+				d.Notes = append(d.Notes, blocked(d.s, c, n, fmt.Sprintf("NodePool %s is static and the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
+				return false
+			}
 			if d.s.Now.Before(c.RestUntil) {
 				d.wake(c.RestUntil)
 				return false
@@ -79,7 +83,7 @@ func (d *desk) repair() {
 
 // admit lines a sick node up to be replaced. Its pool's budgets have been asked.
 func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
-	g := &group{id: MoveID(command.Unhealthy, []string{c.Name}), reason: command.Unhealthy, static: p.Static,
+	g := &group{id: MoveID(command.Unhealthy, []string{Identity(c)}), reason: command.Unhealthy, static: p.Static,
 		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
 	d.estimate(&g.nodes[0])
 	if p.Care.DryRun {
@@ -102,12 +106,21 @@ func (d *desk) diagnoseAll() {
 		return
 	}
 	for _, c := range d.s.Claims {
-		if n := d.s.NodeOf(c.Name); n != nil && !n.DoNotRepair && !c.DoNotRepair {
-			if ill, sick := diagnose(n, d.orders.Repair.Policies); sick && !d.s.Now.Before(ill.due()) {
-				d.sick[c.Name] = ill
-			}
+		if ill, sick := beyondHope(d.s, d.orders.Repair, c); sick {
+			d.sick[c.Name] = ill
 		}
 	}
+}
+
+// beyondHope reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody has asked to
+// leave it alone.
+func beyondHope(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (illness, bool) {
+	n := s.NodeOf(c.Name)
+	if n == nil || n.DoNotRepair || c.DoNotRepair {
+		return illness{}, false
+	}
+	ill, sick := diagnose(n, set.Policies)
+	return ill, sick && !s.Now.Before(ill.due())
 }
 
 // illness is what ails a node, and when that has been tolerated for long enough.
@@ -117,17 +130,6 @@ type illness struct {
 }
 
 func (i *illness) due() time.Time { return i.since.Add(i.policy.Toleration) }
-
-// repairs is how many of a pool's nodes may be replaced for their health at the same time.
-func repairs(p *cluster.Pool, total int) int {
-	allowed := total
-	for i := range p.Budgets {
-		if p.Budgets[i].Covers(string(command.Unhealthy)) {
-			allowed = min(allowed, p.Budgets[i].Allows(total))
-		}
-	}
-	return allowed
-}
 
 // ward counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't use up the budget
 // for repairs, as they would for other reasons: they are those that it is for.
@@ -145,8 +147,10 @@ func ward(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 	return total, leaving
 }
 
+// inWard reports whether a node counts among those that may fall sick. One whose machine is being ended does not, as with all
+// other budgets: that nobody hears from it any more is no illness.
 func inWard(c *cluster.Claim, n *cluster.Node) bool {
-	return n != nil && !c.Foreign && c.Is(cluster.Registered)
+	return n != nil && !c.Foreign && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
 }
 
 // repairGroup looks after the nodes of a pool, or those without one (p is nil).
@@ -161,9 +165,9 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 			}
 		}
 	}
-	allowed, left := (total*set.MaxUnhealthy+99)/100, total
+	allowed, left := set.bearable(total), total
 	if p != nil {
-		group, left = "NodePool "+p.Name, repairs(p, total)-leaving
+		group, left = "NodePool "+p.Name, newAccount(s, p).share(command.Unhealthy).allowed-leaving
 	}
 	for _, c := range claims {
 		ill, is := sick[c.Name]
@@ -181,6 +185,7 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 			continue
 		}
 		if left <= 0 {
+			out.Eager = out.Eager || left+leaving > 0
 			out.Notes = append(out.Notes, blocked(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
 			continue
 		}

@@ -37,12 +37,17 @@ func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trim
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them gets a
 // ceiling, and keeps the types that cost no more than that at worst.
 func Appraise(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
+	return appraise(set, candidates, candidates, bins)
+}
+
+// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them.
+func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
 	var a Appraisal
 	for i := range candidates {
 		a.Before += candidates[i].Price
 	}
 	a.Needed = Needed(set, candidates)
-	if why := a.trim(set, candidates, bins); why != "" {
+	if why := a.trim(set, candidates, origins, bins); why != "" {
 		stay := &Stay{Why: why, Saving: a.Before, Needed: a.Needed}
 		for i := range bins {
 			stay.Saving -= bins[i].Price
@@ -77,18 +82,18 @@ func Needed(set Settings, candidates []Candidate) float64 {
 }
 
 // trim gives each bin its ceiling and leaves the types that are below. It is empty-handed if that does not pay.
-func (a *Appraisal) trim(set Settings, candidates []Candidate, bins []schedule.Bin) Why {
+func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []schedule.Bin) Why {
 	ceiling := a.Before - a.Needed
 	if ceiling < 0 {
 		return SavesTooLittle
 	}
-	rule, why := spotRule(set, candidates, bins)
-	if why != "" {
-		return why
-	}
 	shelves := make([]*shelf, len(bins))
 	cheapest := 0.0
 	for i := range bins {
+		rule, why := spotRule(set, candidates, origins, &bins[i])
+		if why != "" {
+			return why
+		}
 		shelves[i] = newShelf(&bins[i], rule, set.Schedule.RelaxMinValues)
 		if len(bins) == 1 && len(candidates) > 1 {
 			shelves[i].outdo(candidates)

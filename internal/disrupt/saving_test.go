@@ -33,6 +33,24 @@ func goer(p *cluster.Pool, kind, terms string, price float64, evicted int) Candi
 		Price: price, Evicted: evicted, Cost: 1 + float64(evicted)}
 }
 
+// spotAndNot are a spot node x and an on-demand node y.
+func spotAndNot(p *cluster.Pool) []Candidate {
+	return []Candidate{goer(p, "x", spot, 0.3, 1), goer(p, "y", onDemand, 1, 1)}
+}
+
+// withPods has pods of the nodes go to the new nodes.
+func withPods(come func(p *cluster.Pool) []schedule.Bin, nodes ...string) func(p *cluster.Pool) []schedule.Bin {
+	return func(p *cluster.Pool) []schedule.Bin {
+		bins := come(p)
+		for i := range bins {
+			for _, n := range nodes {
+				bins[i].Pods = append(bins[i].Pods, &cluster.Pod{UID: n, Node: n, Class: &cluster.PodClass{}})
+			}
+		}
+		return bins
+	}
+}
+
 // kept writes bins as people would: types @ capacity types.
 func kept(bins []schedule.Bin) string {
 	var parts []string
@@ -85,7 +103,11 @@ func TestWhatPays(t *testing.T) {
 		{"spot and on-demand for spot", Settings{}, nil,
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "x", spot, 0.3, 1), goer(p, "y", onDemand, 1, 1)}
-			}, comes(both, "medium"), "medium@spot $0.60"},
+			}, comes(both, "medium"), "SpotToSpotOff saves 0.70 of 0.00"},
+		{"spot for the pods of an on-demand node", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y"), "medium@spot $0.60"},
+		{"spot for the pods of both", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"), "SpotToSpotOff saves 0.70 of 0.00"},
+		{"spot for the pods of both, which is on", Settings{SpotToSpot: true}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"), "medium@spot $0.60"},
+		{"on-demand for the pods of a spot node", Settings{}, nil, spotAndNot, withPods(comes(od, "small"), "n-x"), "small@on-demand $1.00"},
 		{"no cheaper than one of the same type that goes", Settings{}, nil,
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}

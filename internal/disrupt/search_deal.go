@@ -118,9 +118,10 @@ func (sr *searcher) moves() []Move {
 func (sr *searcher) describe(m *Move, places []int) {
 	slices.Sort(places)
 	var assigned []schedule.Assignment
+	var ids []string
 	for _, i := range places {
 		c := &sr.all[i]
-		m.Claims = append(m.Claims, c.Claim.Name)
+		m.Claims, ids = append(m.Claims, c.Claim.Name), append(ids, Identity(c.Claim))
 		m.Evicted += c.Evicted
 		m.Cost += c.Cost
 		for _, p := range c.Pods {
@@ -130,5 +131,5 @@ func (sr *searcher) describe(m *Move, places []int) {
 		}
 	}
 	slices.Sort(m.Claims)
-	m.ID, m.Assigned = MoveID(m.Reason, m.Claims), assigned
+	m.ID, m.Assigned = MoveID(m.Reason, ids), assigned
 }

@@ -27,7 +27,7 @@ func (sr *searcher) open(i int) bool {
 	if c.taken || sr.stage.Gone(i) {
 		return false
 	}
-	if !sr.joinable([]int{i}) {
+	if sr.stage.Promised(i) || !sr.joinable([]int{i}) {
 		c.stay.Why = PodsExpected
 		return false
 	}

@@ -15,7 +15,8 @@ import (
 const mostNodes = 16
 
 // groups finds nodes whose pods can be had for less on new ones if they are packed anew together. Nodes of a pool and a zone
-// are looked at together first, because their pods mostly can be; then what is left of each pool, and then of all.
+// are looked at together first, because their pods mostly can be; then what is left of each pool, and then of all. Spot nodes are
+// looked at apart where their pods may not go to new spot nodes.
 func (sr *searcher) groups() {
 	keys := []func(*prospect) string{
 		func(p *prospect) string {
@@ -28,9 +29,14 @@ func (sr *searcher) groups() {
 	for _, key := range keys {
 		lists := make(map[string][]int)
 		for i := range sr.all {
-			if sr.open(i) {
-				lists[key(&sr.all[i])] = append(lists[key(&sr.all[i])], i)
+			if !sr.open(i) {
+				continue
 			}
+			name := key(&sr.all[i])
+			if !sr.set.SpotToSpot && sr.all[i].CapacityType == spot {
+				name += "\x00" + spot
+			}
+			lists[name] = append(lists[name], i)
 		}
 		sr.group(lists)
 	}
@@ -78,6 +84,8 @@ type grouping struct {
 	loss float64
 	// housed is which part of the pods, by worth, has lately found room on nodes that are there.
 	housed float64
+	// riding are the places of those who only rode along in what was tried last.
+	riding []int
 }
 
 const (
@@ -87,6 +95,7 @@ const (
 	usually   = 0.15 // of pods find room
 	hope      = 1.5  // by how much better the next group may do
 	manyNodes = 100
+	mostTried = 3 // how often a group is tried, each time without those who only rode along
 )
 
 // next tries the first nodes of the list together, then fewer of them, down to the first alone, which may become several. It
@@ -108,7 +117,7 @@ func (g *grouping) next(list []int) int {
 		if g.hopeless(places) {
 			continue
 		}
-		a, ok := g.try(places, g.together)
+		places, a, ok := g.attempt(places)
 		if ok {
 			g.accept(places, a)
 			return slices.Index(list, places[len(places)-1]) + 1
@@ -116,6 +125,19 @@ func (g *grouping) next(list []int) int {
 		g.stage.Undo()
 	}
 	return min(len(list), skip)
+}
+
+// attempt tries some nodes together and, if some of them only ride along, the others without them.
+func (g *grouping) attempt(places []int) (tried []int, a Appraisal, ok bool) {
+	for range mostTried {
+		g.riding = nil
+		if a, ok = g.try(places, g.together); ok || len(g.riding) == 0 || len(g.riding) == len(places) {
+			break
+		}
+		g.stage.Undo()
+		places = slices.DeleteFunc(slices.Clone(places), func(i int) bool { return slices.Contains(g.riding, i) })
+	}
+	return places, a, ok
 }
 
 // hopeless reports whether a group would have to do much better than those before to pay. Where there are few nodes, nothing is
@@ -177,7 +199,33 @@ func (g *grouping) together(places []int, chosen []Candidate, before, needed flo
 	if before-price < needed {
 		return Appraisal{}, false
 	}
+	if len(places) > 1 {
+		if g.riding = g.ridersOf(places, chosen, bins); len(g.riding) > 0 {
+			return Appraisal{}, false
+		}
+	}
 	return g.appraise(places, chosen, bins)
+}
+
+// ridersOf finds those of the places who only ride along. Pods that were to go to their nodes count as theirs.
+func (g *grouping) ridersOf(places []int, chosen []Candidate, bins []schedule.Bin) []int {
+	guests := make(map[string]int)
+	for n, i := range places {
+		for p := range g.stage.Guests(i) {
+			guests[p.UID] = n
+		}
+	}
+	own := byNode(chosen)
+	list, _ := riders(g.set, chosen, bins, func(p *cluster.Pod) int {
+		if n, guest := guests[p.UID]; guest {
+			return n
+		}
+		return own(p)
+	}, true)
+	for n := range list {
+		list[n] = places[list[n]]
+	}
+	return list
 }
 
 func binsPrice(bins []schedule.Bin) float64 {

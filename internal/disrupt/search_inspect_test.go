@@ -21,6 +21,7 @@ type step struct {
 func inspect(t *testing.T, w *town, s *step) {
 	t.Helper()
 	inspectMoves(t, s)
+	inspectParts(t, s)
 	inspectBudgets(t, s)
 	inspectStays(t, s)
 	inspectNodes(t, s)
@@ -44,7 +45,11 @@ func inspectMoves(t *testing.T, s *step) {
 				places[p.UID]++
 			}
 		}
-		if m.ID != disrupt.MoveID(command.Underutilized, m.Claims) || math.Abs(m.After-after) > 1e-9 {
+		ids := make([]string, len(m.Claims))
+		for j, name := range m.Claims {
+			ids[j] = disrupt.Identity(s.before.Claim(name))
+		}
+		if m.ID != disrupt.MoveID(command.Underutilized, ids) || math.Abs(m.After-after) > 1e-9 {
 			t.Errorf("move %s of %v says that it costs %v, and its nodes cost %v", m.ID, m.Claims, m.After, after)
 		}
 		if saving := m.Before - m.After; saving < m.Needed-1e-9 || m.Needed <= 0 || saving < s.set.MinSaving*m.Before-1e-9 {

@@ -89,27 +89,65 @@ func (sr *searcher) try(places []int, buy purchase) (a Appraisal, ok bool) {
 // AppraiseClosely is Appraise for nodes that need not be free to come up in any zone: where a move pays, but might not if the
 // cloud chose another zone than the cheapest, the new nodes are kept to that.
 func AppraiseClosely(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
-	a, stay := Appraise(set, candidates, bins)
+	return appraiseClosely(set, candidates, candidates, bins)
+}
+
+func appraiseClosely(set Settings, candidates, origins []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
+	a, stay := appraise(set, candidates, origins, bins)
 	if stay != nil && len(bins) > 0 && stay.Saving >= stay.Needed {
-		a, stay = Appraise(set, candidates, inCheapestZones(bins))
+		a, stay = appraise(set, candidates, origins, inCheapestZones(bins))
 	}
 	return a, stay
 }
 
 // appraise says what a move is worth.
 func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
-	a, stay := AppraiseClosely(sr.set, chosen, bins)
+	a, stay := appraiseClosely(sr.set, chosen, sr.originsOf(places, chosen), bins)
 	if spare := leftOver(chosen, a.Bins); stay == nil && a.Saving() < a.Needed+spare {
 		stay = &Stay{Why: SavesTooLittle, Saving: a.Saving(), Needed: a.Needed + spare}
 	}
 	if stay == nil {
 		stay = sr.totals.Approves(sr.set, chosen, a.Saving())
 	}
+	if stay == nil && len(bins) > 0 {
+		stay = sr.dragged(places, chosen, a.Bins)
+	}
 	if stay != nil {
 		sr.note(places, *stay)
 		return Appraisal{}, false
 	}
 	return a, true
+}
+
+// originsOf are the nodes that pods come from if the candidates go: their own, and those of pods that were to go there.
+func (sr *searcher) originsOf(places []int, chosen []Candidate) []Candidate {
+	out := chosen[:len(chosen):len(chosen)]
+	for _, i := range places {
+		out = append(out, sr.chosen(sr.guestsOf(i))...)
+	}
+	return out
+}
+
+// dragged says why nodes stay to which pods of others were to go, if that would have some of those go for nothing: their pods had
+// room there, and would need new nodes that cost no less than theirs.
+func (sr *searcher) dragged(places []int, chosen []Candidate, bins []schedule.Bin) *Stay {
+	roots := make(map[int]bool)
+	for _, i := range places {
+		for _, j := range sr.guestsOf(i) {
+			roots[sr.root(j)] = true
+		}
+	}
+	if len(roots) == 0 {
+		return nil
+	}
+	nodes, made := slices.Clone(chosen), slices.Clone(bins)
+	for i := range sr.deals {
+		if d := &sr.deals[i]; roots[sr.root(d.places[0])] {
+			nodes, made = append(nodes, sr.chosen(d.places)...), append(made, d.Bins...)
+		}
+	}
+	_, stay := riders(sr.set, nodes, made, byNode(nodes), false)
+	return stay
 }
 
 // crowdPerLeftOver is of how many pods one finds no room in the end, as measured with kube-scheduler.

@@ -116,3 +116,17 @@ func TestStaysSayWhatIsMissing(t *testing.T) {
 		t.Errorf("a full node stays because of %+v", s)
 	}
 }
+
+// A node to which pods go whose own is on its way out is not taken away at the same time: they would be left with nowhere to go.
+func TestWhoTakesPodsInStays(t *testing.T) {
+	w := street(1, 2, 12)
+	if got := w.goes(); len(got) == 0 {
+		t.Fatal("nobody goes while all is quiet")
+	}
+	w.claims["node-000001"].Deleting = noon()
+	p := disrupt.Search(w.snapshot(), settings())
+	stay := slices.IndexFunc(p.Stays, func(s disrupt.Stay) bool { return s.Node == "node-000002" })
+	if stay < 0 || p.Stays[stay].Why != disrupt.PodsExpected {
+		t.Errorf("moves %+v, stays %+v; want the second node to wait for the first one's pod", p.Moves, p.Stays)
+	}
+}

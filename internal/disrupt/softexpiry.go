@@ -59,6 +59,7 @@ func (d *desk) softExpiry() {
 		})
 		for i := range due {
 			if !d.enter(due[i], command.Expired) {
+				d.queueUp(p, command.Expired)
 				break
 			}
 		}

@@ -87,7 +87,7 @@ func BenchmarkTellClaims(b *testing.B) {
 	s := city(10_000)
 	b.ResetTimer()
 	for range b.N {
-		if commands, _ := TellClaims(s, nil); len(commands) != 0 {
+		if commands, _ := TellClaims(s, NewRolls(s, Settings{}), nil); len(commands) != 0 {
 			b.Fatalf("%d commands", len(commands))
 		}
 	}

@@ -24,12 +24,11 @@ type spotTerms struct {
 	norm int
 }
 
-// spotRule finds which terms hold for a move; why is set if it may not be.
-func spotRule(set Settings, candidates []Candidate, bins []schedule.Bin) (rule spotTerms, why Why) {
-	if len(candidates) == 0 || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.CapacityType != spot }) {
-		return spotTerms{}, ""
-	}
-	if !slices.ContainsFunc(bins, allowsSpot) {
+// spotRule finds which terms hold for a new node of a move; why is set if it may not be. They hold as soon as one pod comes there
+// from a spot node: that others come from on-demand nodes makes it no less a spot node in place of a spot node. origins are the
+// nodes that pods of the move may come from.
+func spotRule(set Settings, candidates, origins []Candidate, bin *schedule.Bin) (rule spotTerms, why Why) {
+	if !allowsSpot(*bin) || !fromSpot(origins, bin) {
 		return spotTerms{}, ""
 	}
 	if !set.SpotToSpot {
@@ -43,6 +42,22 @@ func spotRule(set Settings, candidates []Candidate, bins []schedule.Bin) (rule s
 		rule.types = rule.norm
 	}
 	return rule, ""
+}
+
+// fromSpot reports whether some pod of the new node comes from a spot node; of one whose pods come from none of the nodes that is
+// asked of all of them.
+func fromSpot(origins []Candidate, bin *schedule.Bin) bool {
+	known := false
+	of := byNode(origins)
+	for _, p := range bin.Pods {
+		if i := of(p); i >= 0 {
+			known = true
+			if origins[i].CapacityType == spot {
+				return true
+			}
+		}
+	}
+	return !known && slices.ContainsFunc(origins, func(c Candidate) bool { return c.CapacityType == spot })
 }
 
 func allowsSpot(b schedule.Bin) bool {

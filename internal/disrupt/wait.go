@@ -29,6 +29,20 @@ func quietAt(wait cluster.Wait, c *cluster.Claim, nomination time.Duration) time
 	return since.Add(wait.For)
 }
 
+// Spare reports whether the claim's node carries nothing and has for as long as its pool asks: if it is still there, budgets or a dry
+// run hold it back.
+func Spare(s *cluster.Snapshot, c *cluster.Claim) bool {
+	p, n := s.Pool(c.Pool), s.NodeOf(c.Name)
+	switch {
+	case p == nil || p.Static || p.Deleting || n == nil || c.Foreign || c.Move != "" || !c.Is(cluster.Initialized):
+		return false
+	case !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || !IsEmpty(s, c, n):
+		return false
+	}
+	wait, _ := WaitFor(p, command.Empty)
+	return !wait.Never && !s.Now.Before(quietAt(wait, c, 0))
+}
+
 // Settled reports whether the node is quiet for long enough to be a place where pods of other nodes are moved to for money's
 // sake: one that is still being filled is left to those it was made for. Nodes of pools that never consolidate take part.
 func Settled(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {

@@ -94,7 +94,7 @@ type Book struct {
 	gone      map[string]time.Time // since when the cloud says so, by claim UID and by provider id
 	holds     map[string]*hold     // by pool
 	joining   map[string]launches  // by pool
-	refused   map[string]time.Time // launches that were, by claim UID
+	refused   map[string]refusal   // launches that were, by claim UID
 	count     chan struct{}        // wakes Census
 	census    census
 	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
@@ -125,7 +125,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note), health: make(map[string]bool),
 		nodeBy: make(map[string]string), claimBy: make(map[string]string), guards: make(map[string]*cluster.Guard),
 		attachments: make(map[string]attachedVolume), awaiting: make(map[awaited]map[string]bool),
-		joining: make(map[string]launches), refused: make(map[string]time.Time), count: make(chan struct{}, 1),
+		joining: make(map[string]launches), refused: make(map[string]refusal), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
 		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(),

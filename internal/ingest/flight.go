@@ -176,7 +176,7 @@ func (b *Book) learnLaunch(c command.LaunchInstance, o command.Outcome) change {
 	}
 	what := b.judgeLaunch(e.claim.Pool, o)
 	if o.Refused && o.Err == nil {
-		b.refused[e.claim.UID] = o.At
+		b.refused[e.claim.UID] = refusal{at: o.At, said: o.Refusal}
 		what |= supply // its pods look for another place
 	}
 	return what

@@ -69,15 +69,21 @@ func (b *Book) easeHolds(now time.Time) {
 	}
 }
 
+// refusal is when the cloud would not launch an instance, and what it said.
+type refusal struct {
+	at   time.Time
+	said command.Refusal
+}
+
 // refusedLaunch is what a claim's status will say, from the moment the cloud has refused to launch it until the watch
 // shows it: its pods need another place now.
 func (b *Book) refusedLaunch(c *cluster.Claim) (cluster.Condition, bool) {
-	at, refused := b.refused[c.UID]
+	no, refused := b.refused[c.UID]
 	if !refused || c.Condition(cluster.Launched).Status != cluster.Unknown {
 		return cluster.Condition{}, false
 	}
 	return cluster.Condition{
-		Type: cluster.Launched, Status: cluster.False, Since: at,
-		Reason: string(command.InsufficientCapacity), Message: "the cloud has refused to launch it",
+		Type: cluster.Launched, Status: cluster.False, Since: no.at,
+		Reason: string(no.said.Reason), Message: no.said.Message,
 	}, true
 }

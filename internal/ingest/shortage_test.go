@@ -172,10 +172,14 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	}
 	launch := command.LaunchInstance{Claim: first[0].Name, UID: "u"}
 	b.Begin(launch)
+	said := command.Refusal{Reason: command.InsufficientCapacity, Message: "there is no m in z"}
 	b.Record(command.Outcome{
-		Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")},
+		Command: launch, At: b.now(), Refused: true, Refusal: said, Exhausted: []command.Exhausted{spotOf("m", "z")},
 		Writes: []command.Write{{Kind: command.KindClaim, Name: first[0].Name, Version: "6"}},
 	})
+	if told := b.Snapshot().Claim(first[0].Name).Condition(cluster.Launched); told.Status != cluster.False || told.Reason != string(said.Reason) || told.Message != said.Message {
+		t.Errorf("the refused claim says %+v", told)
+	}
 	next := creates()
 	if len(next) != 1 || len(next[0].Pods) != 1 {
 		t.Fatalf("the pod of a refused claim is not planned for in the next snapshot: %d claims", len(next))

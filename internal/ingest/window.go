@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -30,9 +28,8 @@ func budgetOf(in *v1.Budget) (cluster.Budget, window) {
 	for _, r := range in.Reasons {
 		out.Reasons = append(out.Reasons, string(r))
 	}
-	text, percent := strings.CutSuffix(in.Nodes, "%")
-	n, err := strconv.Atoi(text)
-	out.Nodes, out.Percent, out.Broken = n, percent, err != nil
+	n, percent, ok := validate.ReadBudget(in.Nodes)
+	out.Nodes, out.Percent, out.Broken = n, percent, !ok
 	if in.Schedule == nil || in.Duration == nil {
 		return out, window{}
 	}

@@ -68,6 +68,20 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// What is larger than any cluster is all of it, and no reason to stop.
+func TestLargeBudgets(t *testing.T) {
+	for text, want := range map[string]int{"7": 7, "2147483647": 1 << 30, "99999999999999": 1 << 30, "99999999999999999999999": 1 << 30} {
+		if b, _ := budgetOf(&v1.Budget{Nodes: text}); b.Broken || b.Percent || b.Nodes < want {
+			t.Errorf("%s is read as %+v", text, b)
+		}
+	}
+	for _, text := range []string{"", "-1", "some", "%", "1.5"} {
+		if b, _ := budgetOf(&v1.Budget{Nodes: text}); !b.Broken {
+			t.Errorf("%q is read as %+v", text, b)
+		}
+	}
+}
+
 // A twin that asks minute by minute: the window is open if, within its length, the clock on the wall has shown a time of the
 // schedule or jumped over one.
 func TestWindowsAgreeWithTheClockOnTheWall(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 const (
 	// podEventEvery is how long after the last pod event its time is written to the claim, if no other comes before; it is
 	// written after podEventAtLast in any case.
-	podEventEvery  = 10 * time.Second
-	podEventAtLast = time.Minute
+	podEventEvery  = 30 * time.Second
+	podEventAtLast = 2 * time.Minute
 	// tellAfter is how long a step may take before the claim says what it is waiting for: most take less, and a write for
 	// each would only be in the way.
 	tellAfter = 2 * time.Second

@@ -110,6 +110,8 @@ func (t *turn) decide() {
 		t.missing()
 	case !n.Finalized, n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute):
 		t.do(command.Register{Claim: c.Name, Node: n.Name}) // its kubelet has made it anew
+	case c.NodeName != n.Name:
+		t.do(command.Register{Claim: c.Name, Node: n.Name}) // a launch that was given up for lost has brought it another machine
 	default:
 		t.live()
 	}

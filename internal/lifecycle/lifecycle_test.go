@@ -11,7 +11,7 @@ import (
 // The API keeps times to the second. What was written comes back cut off, and must not look like old news.
 func TestPodEventIsWrittenOnce(t *testing.T) {
 	event := time.Date(2026, 11, 15, 12, 0, 0, 700_000_000, time.UTC)
-	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
+	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c},
 		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a", Finalized: true}}}).Seal()
@@ -63,7 +63,7 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 	registered := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	boot := cluster.Taint{Key: "boot", Value: "x", Effect: cluster.NoSchedule}
-	c := &cluster.Claim{Name: "a", ProviderID: "cloud://a", Finalized: true, StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
+	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true, StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
 	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Finalized: true, Ready: true, Taints: []cluster.Taint{boot}}
 	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
@@ -86,5 +86,25 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 	n.Taints = nil
 	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0].Key() != "initialize/a" {
 		t.Errorf("without the taint: %+v, want it initialized", step)
+	}
+}
+
+// Two replicas may launch twice for a claim whose first machine has died. It then has another node than it names.
+func TestClaimFindsTheNodeOfItsMachine(t *testing.T) {
+	c := &cluster.Claim{Name: "a", NodeName: "old", ProviderID: "cloud://new", Finalized: true, Conditions: []cluster.Condition{
+		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
+	created := time.Unix(1000, 0)
+	old := &cluster.Node{Name: "old", UID: "o", ProviderID: "cloud://old", Finalized: true, Ours: true, Created: created}
+	n := &cluster.Node{Name: "new", UID: "n", ProviderID: "cloud://new", Finalized: true, Ours: true, Ready: true, Created: created}
+	s := (&cluster.Snapshot{Now: created.Add(time.Hour), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n, old}}).Seal()
+	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0] != (command.Register{Claim: "a", Node: "new"}) {
+		t.Errorf("%+v, want the new node registered", step)
+	}
+	step := EndNode(s, old, false)
+	if len(step.Commands) != 1 {
+		t.Fatalf("the old node: %+v, want it deleted", step)
+	}
+	if d, ok := step.Commands[0].(command.DeleteNode); !ok || d.UID != "o" {
+		t.Errorf("the old node: %+v, want it deleted", step.Commands[0])
 	}
 }

@@ -65,7 +65,7 @@ func seen(s *cluster.Snapshot, n *cluster.Node) time.Time {
 // claimed reports whether some claim may be about to find the node: it names it, or its launch is not over.
 func claimed(s *cluster.Snapshot, n *cluster.Node) bool {
 	for _, c := range s.Claims {
-		if c.NodeName == n.Name {
+		if c.NodeName == n.Name && (c.ProviderID == "" || c.ProviderID == n.ProviderID) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ package loop
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,14 +18,13 @@ import (
 const (
 	// breath is the least time between two plans, so that a burst of events shares one.
 	breath = 10 * time.Millisecond
+	// longestGather is the longest that news wait after a plan that did nothing, for whoever has just been left without a node.
+	longestGather = 2 * time.Second
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
 	// hands is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
 	// which are spent waiting: with few hands a thousand nodes would wait for each other.
 	hands = 160
-	// clerks is how many of those commands that only write down what has happened are: no pod waits for them, and they must
-	// not keep the hands from those that pods wait for.
-	clerks = 16
 	// ushers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind launches.
 	ushers = 64
 	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
@@ -72,8 +72,9 @@ type Loop struct {
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
 
-	hands, clerks, ushers chan struct{}
-	acts                  sync.WaitGroup
+	hands, ushers chan struct{}
+	notes         *anteroom
+	acts          sync.WaitGroup
 	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
@@ -83,7 +84,7 @@ type Loop struct {
 
 // Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
-	l.hands, l.clerks, l.ushers = make(chan struct{}, hands), make(chan struct{}, clerks), make(chan struct{}, ushers)
+	l.hands, l.ushers, l.notes = make(chan struct{}, hands), make(chan struct{}, ushers), &anteroom{}
 	l.findings = make(chan finding, 1)
 	defer func() {
 		l.acts.Wait()
@@ -109,13 +110,33 @@ func (l *Loop) Run(ctx context.Context) error {
 			p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
 		}
 
-		// 3. Let what comes next gather for three times as long as planning took, so that planning never takes more than a
-		// quarter of the time: in a rush the rest of the cluster needs the machine, too.
-		if !pause(ctx, max(breath, 3*time.Since(began))) {
+		// 3. Let what comes next gather.
+		now := time.Now()
+		if !pause(ctx, gather(now.Sub(began), UntilNext(p.WakeAt, now), acts(p.Commands), p.Eager)) {
 			return nil
 		}
 		wake.Reset(UntilNext(p.WakeAt, time.Now()))
 	}
+}
+
+// gather is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the machine,
+// too. Planning takes a tenth of the time; if the plan had nothing to do in the cluster, which is what most news of a large one
+// come to, a twentieth. Where somebody would have to wait for long, something is due before, or the next step waits for the news
+// (eager), it may take up to a quarter.
+func gather(took, due time.Duration, acted, eager bool) time.Duration {
+	wait := min(9*took, longestGather/2)
+	switch {
+	case eager:
+		wait = 0
+	case !acted:
+		wait = min(19*took, due, longestGather)
+	}
+	return max(breath, 3*took, wait)
+}
+
+// acts reports whether some command does more than write down what has been seen.
+func acts(commands []command.Command) bool {
+	return slices.ContainsFunc(commands, func(c command.Command) bool { return !command.IsNote(c) })
 }
 
 // Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their own
@@ -162,20 +183,30 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 
 // act carries a command out in the background.
 func (l *Loop) act(ctx context.Context, s *cluster.Snapshot, c command.Command) {
-	l.acts.Go(func() { l.Carry(ctx, s, c) })
+	if command.IsNote(c) {
+		turn := l.notes.enter(time.Now())
+		l.acts.Go(func() { l.carry(ctx, s, c, turn) })
+		return
+	}
+	l.notes.act(1, time.Now())
+	l.acts.Go(func() {
+		defer func() { l.notes.act(-1, time.Now()) }()
+		l.carry(ctx, s, c, nil)
+	})
 }
 
 // Carry carries a command out; its outcome goes back into the world. One of which it is not sure whether it was done is
 // repeated until it is.
 func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command) {
+	l.carry(ctx, s, c, nil)
+}
+
+// carry is Carry; turn is when a note may be written first, nil for at once.
+func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command, turn *caller) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		if l.Leads != nil && !l.Leads() {
-			l.World.Abandon(c) // it is another replica's to decide now, or will be planned anew
-			return
-		}
-		out, took, done := l.try(ctx, c)
+		out, took, done := l.try(ctx, c, turn)
 		if !done {
-			return // we are being stopped, which is no news about the command
+			return // we are being stopped, which is no news about the command, or are not to act any more
 		}
 		if !out.Unsure {
 			l.World.Record(out)
@@ -184,18 +215,30 @@ func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 		if !out.Unsure || !l.wait(ctx, wait) {
 			return
 		}
+		if turn != nil {
+			turn = l.notes.enter(time.Now())
+		}
 	}
 }
 
 // try does it once, as soon as a hand is free.
-func (l *Loop) try(ctx context.Context, c command.Command) (out command.Outcome, took time.Duration, done bool) {
-	if free := l.freeHands(c); free != nil {
+func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out command.Outcome, took time.Duration, done bool) {
+	if turn != nil {
+		if !l.notes.await(ctx, turn) {
+			return out, 0, false
+		}
+		defer func() { l.notes.leave(time.Now()) }()
+	} else if free := l.freeHands(c); free != nil {
 		select {
 		case free <- struct{}{}:
 			defer func() { <-free }()
 		case <-ctx.Done():
 			return out, 0, false
 		}
+	}
+	if l.Leads != nil && !l.Leads() {
+		l.World.Abandon(c) // it is another replica's to decide now, or will be planned anew
+		return out, 0, false
 	}
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, longestTry)
@@ -207,8 +250,6 @@ func (l *Loop) try(ctx context.Context, c command.Command) (out command.Outcome,
 // freeHands is where a command gets its hand from.
 func (l *Loop) freeHands(c command.Command) chan struct{} {
 	switch c.(type) {
-	case command.SetClaim, command.SetPool, command.StampClaim, command.StampPool:
-		return l.clerks
 	case command.Nominate, command.Bind, command.Register:
 		return l.ushers
 	}

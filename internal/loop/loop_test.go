@@ -182,3 +182,35 @@ func TestWhatMayHaveBeenDoneIsRepeatedUntilItIsKnown(t *testing.T) {
 		t.Error("it is still under way")
 	}
 }
+
+func TestPlansThatDoNothingAreFarApart(t *testing.T) {
+	const never = time.Hour
+	for _, c := range []struct {
+		name         string
+		took, due    time.Duration
+		acted, eager bool
+		want         time.Duration
+	}{
+		{"a small cluster answers at once", 100 * time.Microsecond, never, true, false, breath},
+		{"work goes on after nine times as long", 20 * time.Millisecond, 0, true, false, 180 * time.Millisecond},
+		{"and within a second", 200 * time.Millisecond, never, true, false, time.Second},
+		{"or three times as long", 500 * time.Millisecond, never, true, false, 1500 * time.Millisecond},
+		{"news that come to nothing gather", 50 * time.Millisecond, never, false, false, 950 * time.Millisecond},
+		{"but not for long", 500 * time.Millisecond, never, false, false, longestGather},
+		{"and never take more than a quarter of the time", time.Second, never, false, false, 3 * time.Second},
+		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false, 200 * time.Millisecond},
+		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true, 150 * time.Millisecond},
+		{"be it that nothing was done", 50 * time.Millisecond, never, false, true, 150 * time.Millisecond},
+		{"but does not plan without a pause", 50 * time.Millisecond, 0, false, false, 150 * time.Millisecond},
+	} {
+		if got := gather(c.took, c.due, c.acted, c.eager); got != c.want {
+			t.Errorf("%s: gather(%v, %v, %v, %v) = %v, want %v", c.name, c.took, c.due, c.acted, c.eager, got, c.want)
+		}
+	}
+	if acts([]command.Command{command.SetClaim{}, command.SetPool{}, command.StampClaim{}, command.StampPool{}}) {
+		t.Error("writing down what was seen counts as an act")
+	}
+	if !acts([]command.Command{command.SetClaim{}, command.DeleteClaim{}}) {
+		t.Error("an end does not count as an act")
+	}
+}

@@ -334,6 +334,21 @@ func TestGaugesShowWhatIsUnderWay(t *testing.T) {
 	}
 }
 
+// Nodes that carry nothing are in no move that a search finds. What is held back counts all the same.
+func TestTheSavingThatIsHeldBackCountsEmptyNodes(t *testing.T) {
+	now := noon()
+	o, _, registry, _ := newObserver(&now)
+	s := town(now, 3, 0)
+	s.Pools[0].Care.DryRun, s.Pools[0].ConsolidateAfter.For = true, 30*time.Minute
+	s.Claims[1].LastPodEvent = now.Add(-10 * time.Minute) // it is too soon
+	s.Claims[2].Deleting = now
+	o.Planned(s, &plan.Plan{}, 0)
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{{Before: 1, After: 0.25}}}, 0)
+	if got := series(t, registry, "tenon_consolidation_found_saving_per_hour"); got != "tenon_consolidation_found_saving_per_hour{} 1.25\n" {
+		t.Errorf("%s, want 0.75 of the move and 0.5 of an empty node", got)
+	}
+}
+
 func TestEvictionsForMoneyAreCounted(t *testing.T) {
 	now := noon()
 	o, _, registry, _ := newObserver(&now)

@@ -17,7 +17,7 @@ func newMoveFamilies() moveFamilies {
 		eligible: newFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, by reason.", "reason"),
 		moves:    newFamily("tenon_disruption_moves", "Disruptions that are under way, by reason and by how far they have come.", "reason", "stage"),
 		stays:    newFamily("tenon_disruption_stays", "Nodes by why the last search for cheaper ones left them where they are.", "nodepool", "why"),
-		found:    newFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search found would save, in dollars per hour."),
+		found:    newFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search found would save, and the nodes that carry nothing, in dollars per hour."),
 	}
 }
 
@@ -39,7 +39,7 @@ func (c *scrape) moveGauges(f *moveFamilies, sr *search) {
 		return
 	}
 	give(command.Underutilized, sr.candidates())
-	c.give(f.found, sr.saving())
+	c.give(f.found, sr.saving()+c.spare())
 	type row struct{ pool, why string }
 	nodes := make(map[row]int)
 	for i := range sr.stays {
@@ -48,6 +48,17 @@ func (c *scrape) moveGauges(f *moveFamilies, sr *search) {
 	for key := range maps.Keys(nodes) {
 		c.give(f.stays, float64(nodes[key]), c.shared("nodepool", key.pool), c.shared("why", key.why))
 	}
+}
+
+// spare is what the nodes cost that carry nothing and are still there although they might go.
+func (c *scrape) spare() float64 {
+	sum := 0.0
+	for _, claim := range c.Claims {
+		if disrupt.Spare(c.Snapshot, claim) {
+			sum += claim.Price
+		}
+	}
+	return sum
 }
 
 // drifted counts the nodes that have drifted and may go as far as people and pods say.

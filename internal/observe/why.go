@@ -121,6 +121,10 @@ func keptForNow(r reasoned) string {
 		return "The node is no longer drifted, unhealthy or near the end of its life"
 	case disrupt.ReplacementsLate:
 		return "What was to take the node's place was not ready in time (--replacement-timeout)"
+	case disrupt.NotDeleted:
+		return "What takes the node's place is ready, but the node could not be deleted in time (--replacement-timeout)"
+	case disrupt.ManyUnhealthy:
+		return "So many nodes of the NodePool have become unhealthy that the cause is not this node (--node-repair-max-unhealthy)"
 	}
 	return ""
 }

@@ -81,7 +81,7 @@ func (w *world) do(c command.Command) {
 	case command.Release:
 		w.release(c)
 	case command.SetPool:
-		w.pools[c.Pool].Status = c.Status
+		w.setPool(w.pools[c.Pool], c.Status)
 	case command.SetClaim:
 		w.setClaim(c)
 	case command.StampPool:
@@ -91,6 +91,21 @@ func (w *world) do(c command.Command) {
 	default:
 		panic(fmt.Sprintf("a command that the model does not know: %T", c))
 	}
+}
+
+// setPool writes a pool's status; of conditions that stay as they are the time stays, too.
+func (w *world) setPool(p *cluster.Pool, status cluster.PoolStatus) {
+	status.Conditions = slices.Clone(status.Conditions)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		c.Since = w.now
+		for _, old := range p.Status.Conditions {
+			if old.Type == c.Type && old.Status == c.Status {
+				c.Since = old.Since
+			}
+		}
+	}
+	p.Status = status
 }
 
 func (w *world) create(c command.CreateClaim) {
@@ -136,7 +151,10 @@ func (w *world) launch(c *cluster.Claim) {
 		}
 		t := catalog.Types[o.Type]
 		c.ProviderID = "model://" + c.Name
-		c.Labels = o.Labels.Merge(c.Labels)
+		if w.unwritten[c.Name] = o.Labels; !w.late {
+			c.Labels = o.Labels.Merge(c.Labels)
+			delete(w.unwritten, c.Name)
+		}
 		c.Capacity, c.Allocatable, c.Price = t.Capacity, t.Allocatable, o.Price
 		w.setCondition(c, cluster.Launched, cluster.True, "", "")
 		w.run(c)

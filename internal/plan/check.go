@@ -7,33 +7,118 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
+	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector), clinic: disrupt.NewClinic(s, p.repair)}
+	lost := newLosses()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
-		return s.Busy[c.Key()] || !holds(c, s)
+		if s.Busy[c.Key()] {
+			lost.fence(c)
+			return true
+		}
+		if k.holds(c) && k.stillSick(c) {
+			return false
+		}
+		lost.fence(c)
+		if d, ok := c.(command.DeleteClaim); ok && alive(s, d.Claim) != nil {
+			lost.parties[d.Party] = true
+		}
+		return true
 	})
+	p.dropParts(lost)
+	if p.demand == 0 || p.supply == 0 || p.demand != s.Demand || p.supply != s.Supply {
+		lost.parties = p.cramped(s)
+		p.dropParts(lost)
+	}
 	p.dropLonely(s)
+	p.Begun, p.GivenUp = slices.Clone(p.Begun), slices.Clone(p.GivenUp)
+	p.correct()
 	return p
 }
 
-// dropLonely drops the claims that were to replace nodes which don't go after all.
-func (p *Plan) dropLonely(s *cluster.Snapshot) {
-	begun := make(map[string]bool)
-	for _, c := range p.Commands {
-		if f, ok := c.(command.Fence); ok {
-			begun[f.Move] = true
-		}
-	}
-	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
-		create, ok := c.(command.CreateClaim)
-		return ok && create.Replaces != "" && !begun[create.Replaces] && !awaited(s, create.Replaces)
-	})
+// checker looks at the commands of one plan.
+type checker struct {
+	*cluster.Snapshot
+	set   disrupt.Settings
+	judge *disrupt.Judge
+	// clinic knows which nodes are beyond hope.
+	clinic *disrupt.Clinic
+	// bound is what pods need that the plan binds, by node.
+	bound map[string]resource.Vector
 }
 
-func holds(c command.Command, s *cluster.Snapshot) bool {
+// seats reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
+func (k *checker) seats(n *cluster.Node, uid string) bool {
+	room := n.Allocatable
+	if claim := k.ClaimOf(n.Name); claim != nil {
+		for dim := range room {
+			if room[dim] <= 0 { // its kubelet has not spoken of it yet
+				room[dim] = claim.Allocatable[dim]
+			}
+		}
+	}
+	need := k.bound[n.Name].Add(podOf(k.Snapshot, uid).Class.Requests)
+	used := need
+	for _, p := range k.PodsOn(n.Name) {
+		used = used.Add(p.Class.Requests)
+	}
+	if !used.Fits(room) {
+		return false
+	}
+	k.bound[n.Name] = need
+	return true
+}
+
+// asks is who knows which nodes may go.
+func (k *checker) asks() *disrupt.Judge {
+	if k.judge == nil {
+		k.judge = disrupt.NewJudge(k.Snapshot, k.set)
+	}
+	return k.judge
+}
+
+// cramped finds the parties of nodes whose pods no longer have room elsewhere. What is sick goes in any case, and in a static pool
+// each node goes for another.
+func (p *Plan) cramped(s *cluster.Snapshot) map[string]bool {
+	parties := make(map[string][]string)
+	for _, c := range p.Commands {
+		d, ok := c.(command.DeleteClaim)
+		if !ok || d.Party == "" || d.Reason == command.Unhealthy {
+			continue
+		}
+		if pool := s.Pool(s.Claim(d.Claim).Pool); pool == nil || !pool.Static {
+			parties[d.Party] = append(parties[d.Party], d.Node)
+		}
+	}
+	if len(parties) == 0 {
+		return nil
+	}
+	return disrupt.Cramped(s, p.set, &p.Placement, p.Commands, parties)
+}
+
+// stillSick reports whether a node that is to go for its health is still beyond hope; true for all other commands.
+func (k *checker) stillSick(c command.Command) bool {
+	name, reason := "", command.Reason("")
+	switch c := c.(type) {
+	case command.Fence:
+		name, reason = c.Claim, c.Reason
+	case command.DeleteClaim:
+		name, reason = c.Claim, c.Reason
+	}
+	if reason != command.Unhealthy {
+		return true
+	}
+	claim := k.Claim(name)
+	return claim != nil && k.clinic.StillSick(claim)
+}
+
+// holds reports whether a command still makes sense.
+func (k *checker) holds(c command.Command) bool {
+	s := k.Snapshot
 	switch c := c.(type) {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
@@ -49,12 +134,12 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 	case command.Adopt:
 		return alive(s, c.Claim) != nil
 	case command.Fence:
-		return c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && mayGo(s, c)
+		return c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && k.mayGo(c)
 	case command.Unfence:
 		return alive(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
 		claim := alive(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && stillDue(s, c)
+		return claim != nil && claim.UID == c.UID && k.stillDue(c)
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
@@ -62,7 +147,7 @@ func holds(c command.Command, s *cluster.Snapshot) bool {
 		return awaits(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
 	case command.Bind:
 		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
-		return awaits(s, c.UID) && n != nil && !n.Ready
+		return awaits(s, c.UID) && n != nil && !n.Ready && k.seats(n, c.UID)
 	case command.DeleteNode:
 		n := s.Node(c.Node)
 		return n != nil && n.UID == c.UID && n.Deleting.IsZero()
@@ -102,7 +187,8 @@ func alive(s *cluster.Snapshot, name string) *cluster.Claim {
 }
 
 // stillDue reports whether the reason for which a claim is deleted still holds.
-func stillDue(s *cluster.Snapshot, c command.DeleteClaim) bool {
+func (k *checker) stillDue(c command.DeleteClaim) bool {
+	s := k.Snapshot
 	n := s.NodeOf(c.Claim)
 	claim := s.Claim(c.Claim)
 	if c.Reason == command.Interrupted {
@@ -112,11 +198,14 @@ func stillDue(s *cluster.Snapshot, c command.DeleteClaim) bool {
 		return true
 	}
 	if claim.Move != "" && disrupt.ReasonOf(claim.Move) == c.Reason {
-		return mayStillGo(s, claim, n)
+		return k.mayStillGo(claim, n)
 	}
 	switch c.Reason {
 	case command.Empty:
-		return stillEmpty(s, c.Claim) || n == nil && claim.Replaces != "" && !claim.Is(cluster.Registered) && !awaited(s, claim.Replaces)
+		if claim.Replaces != "" && !claim.Is(cluster.Initialized) && awaited(s, claim.Replaces) {
+			return false
+		}
+		return stillEmpty(s, c.Claim) || n == nil && claim.Replaces != "" && !claim.Is(cluster.Registered)
 	case command.Underutilized, command.Drifted, command.Expired: // what goes in no move any more has been opened again
 		return false
 	case command.NodeMissing:
@@ -133,7 +222,8 @@ func stillEmpty(s *cluster.Snapshot, claim string) bool {
 }
 
 // mayGo reports whether a move may still begin with the node. What the pods on a sick node want is not asked.
-func mayGo(s *cluster.Snapshot, c command.Fence) bool {
+func (k *checker) mayGo(c command.Fence) bool {
+	s := k.Snapshot
 	claim := alive(s, c.Claim)
 	if claim == nil || claim.UID != c.UID || s.NodeOf(c.Claim) == nil {
 		return false
@@ -144,23 +234,18 @@ func mayGo(s *cluster.Snapshot, c command.Fence) bool {
 	if claim.Move == c.Move { // its fence is put up once more
 		return true
 	}
-	_, stay := disrupt.MayGo(s, disrupt.Settings{}, claim, c.Reason)
+	_, stay := k.asks().MayGo(claim, c.Reason)
 	return stay == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair
 }
 
 // mayStillGo reports whether a node that is fenced may go.
-func mayStillGo(s *cluster.Snapshot, claim *cluster.Claim, n *cluster.Node) bool {
+func (k *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
 	reason := disrupt.ReasonOf(claim.Move)
 	if n == nil || !disrupt.Fenced(claim, n) {
 		return false
 	}
-	_, stay := disrupt.MayStillGo(s, disrupt.Settings{}, claim, reason)
+	_, stay := k.asks().MayStillGo(claim, reason)
 	return stay == nil || reason == command.Unhealthy
-}
-
-// awaited reports whether some node of the move still waits to be replaced.
-func awaited(s *cluster.Snapshot, move string) bool {
-	return slices.ContainsFunc(s.Members(move), func(c *cluster.Claim) bool { return c.Deleting.IsZero() })
 }
 
 // awaits reports whether the pod still has no node.

@@ -12,8 +12,15 @@ import (
 )
 
 func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
+	c := claimOf(b)
+	c.Name = claimName(b, "", taken)
+	return c
+}
+
+// claimOf asks for a claim for a new node that has no name yet.
+func claimOf(b *schedule.Bin) command.CreateClaim {
 	return command.CreateClaim{
-		Name: claimName(b, taken), Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
+		Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
 		Pods: b.Pods, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
 	}
@@ -23,25 +30,32 @@ func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
 // so that asking again is the same act. A claim that failed for lack of capacity comes back with another choice and so
 // with another name. If the name is taken, the claim that has it was made for these pods and others have taken their
 // seats; they need one more.
-func claimName(b *schedule.Bin, taken func(string) bool) string {
+//
+// A claim that is made for a move has a name of its own: the pods of a node may be those for which it was made, and its name is
+// not to come back right after it has gone.
+func claimName(b *schedule.Bin, move string, taken func(string) bool) string {
 	for try := 0; ; try++ {
-		if name := nameFor(b, try); !taken(name) {
+		if name := nameFor(b, move, try); !taken(name) {
 			return name
 		}
 	}
 }
 
-func nameFor(b *schedule.Bin, try int) string {
-	uids := make([]string, len(b.Pods))
-	for i, p := range b.Pods {
-		uids[i] = p.UID
+func nameFor(b *schedule.Bin, move string, try int) string {
+	parts := []string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}
+	first := len(parts)
+	for _, p := range b.Pods {
+		parts = append(parts, p.UID)
 	}
-	slices.Sort(uids)
-	return command.ClaimName(b.Pool.Name, append([]string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}, uids...)...)
+	slices.Sort(parts[first:])
+	if move != "" {
+		parts = append(parts, move)
+	}
+	return command.ClaimName(b.Pool.Name, parts...)
 }
 
 // poolStatus is what a pool's status should say.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy) cluster.PoolStatus {
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disrupt.Rolls) cluster.PoolStatus {
 	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
@@ -62,7 +76,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy) cluster.Poo
 		}
 	}
 	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity),
-		disrupt.BudgetsAllow(p, status.Nodes), disrupt.DriftProceeds(s, policy.disruption(), p)}
+		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}
@@ -90,7 +104,7 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 	case p.Deleting:
 		return no("NodePoolDeleting", "the NodePool is being deleted")
 	case p.Static && !static:
-		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or remove the field to let pods decide")
+		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or make another NodePool without the field to let pods decide")
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
 		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
 	case p.Held:

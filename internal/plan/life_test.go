@@ -23,12 +23,14 @@ type life struct {
 	trial     map[string]bool         // offerings that were refused and may be back
 	uncounted map[string]bool         // budgets whose pods nobody has counted yet
 	cold      bool                    // nodes join before their kubelets are up
+	late      bool                    // what an instance is shows on its claim after its status
+	unwritten map[string]cluster.Labels
 	stir      cluster.Stir
 }
 
 func newLife() life {
 	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.Guard{}, attached: map[string][]string{},
-		expire: map[string]cluster.Wait{}, trial: map[string]bool{}, uncounted: map[string]bool{}}
+		expire: map[string]cluster.Wait{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{}}
 }
 
 // addLife puts it into a snapshot.
@@ -125,6 +127,9 @@ func (w *world) dropNode(name string) {
 
 func (w *world) setClaim(c command.SetClaim) {
 	claim := w.claims[c.Claim]
+	if claim == nil { // it has gone in the meantime
+		return
+	}
 	if !c.LastPodEvent.IsZero() {
 		claim.SavedPodEvent = c.LastPodEvent
 	}
@@ -229,6 +234,14 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 		w.takeCensus()
 	case "cloud cold", "cloud warm":
 		w.cold = verb == "cloud cold"
+	case "labels late":
+		w.late = true
+	case "labels come":
+		w.late = false
+		for name, labels := range w.unwritten {
+			w.claims[name].Labels = labels.Merge(w.claims[name].Labels)
+		}
+		clear(w.unwritten)
 	case "scheduler tries": // a pod that is told a node, and can't place it
 		w.pods[arg].Nominated = ""
 		w.stirUp()

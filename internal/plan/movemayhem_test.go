@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -45,20 +46,44 @@ func drawMovable(t *rapid.T) *world {
 		p.Hash, p.HashVersion = "one", "v3"
 		p.Template.Stamp = cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}
 		for range rapid.IntRange(0, 2).Draw(t, "budgets") {
-			p.Budgets = append(p.Budgets, cluster.Budget{Nodes: rapid.IntRange(0, 3).Draw(t, "at once"), Active: true,
-				Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}, {"Underutilized", "Unhealthy"}}).Draw(t, "reasons")})
+			b := cluster.Budget{Nodes: rapid.IntRange(0, 3).Draw(t, "at once"), Active: true,
+				Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}, {"Underutilized", "Unhealthy"}}).Draw(t, "reasons")}
+			if rapid.Bool().Draw(t, "percent") {
+				b.Nodes, b.Percent = 20*b.Nodes, true
+			}
+			p.Budgets = append(p.Budgets, b)
 		}
 		if rapid.IntRange(0, 2).Draw(t, "soft") == 0 {
 			p.Care.SoftExpiry = 2 * time.Minute
 			w.expire[name] = cluster.Wait{For: 66 * time.Minute} // what is there is 64 minutes old
 		}
 		p.Care.Canary, p.Care.Watch = rapid.IntRange(0, 3).Draw(t, "canary") == 0, 5*time.Second
+		p.Static = rapid.IntRange(0, 7).Draw(t, "static") == 0 // which nobody serves
 	}
 	for _, c := range w.claims {
 		c.Expire = w.expire[c.Pool]
+		c.Price, _ = w.catalog().Price(labelOf(c, cluster.InstanceTypeLabel), labelOf(c, cluster.ZoneLabel), labelOf(c, cluster.CapacityTypeLabel))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if rapid.IntRange(0, 7).Draw(t, "starting") == 0 {
+			w.neverStarts(w.claims[name], w.nodes[name])
+		}
 	}
 	w.now = w.now.Add(time.Hour)
 	return w
+}
+
+// neverStarts has a node be registered and wait for something that does not come.
+func (w *world) neverStarts(c *cluster.Claim, n *cluster.Node) {
+	c.StartupTaints = []cluster.Taint{{Key: "agent", Effect: cluster.NoSchedule}}
+	n.Taints = slices.Concat(n.Taints, c.StartupTaints)
+	c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.Initialized })
+	n.Labels = slices.DeleteFunc(slices.Clone(n.Labels), func(l cluster.Label) bool { return l.Key == cluster.InitializedLabel })
+}
+
+func labelOf(c *cluster.Claim, key string) string {
+	value, _ := c.Labels.Get(key)
+	return value
 }
 
 // trouble is what happens in the middle of moves.
@@ -114,7 +139,12 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 		o := &w.offerings[rapid.IntRange(0, len(w.offerings)-1).Draw(t, "offering")]
 		w.empty[w.types[o.Type].Name+"/"+o.Zone+"/"+o.CapacityType] = true
 	},
-	"silence":      func(_ *rapid.T, w *world, _ string) { w.silent = true },
+	"silence": func(_ *rapid.T, w *world, _ string) { w.silent = true },
+	"agent missing": func(_ *rapid.T, w *world, node string) {
+		if c := w.claims[node]; c != nil && w.pools[c.Pool] != nil {
+			w.pools[c.Pool].Template.StartupTaints = []cluster.Taint{{Key: "agent", Effect: cluster.NoSchedule}}
+		}
+	},
 	"delete node":  func(_ *rapid.T, w *world, node string) { mayhem["delete node"](w, node) },
 	"delete claim": func(_ *rapid.T, w *world, node string) { mayhem["delete claim"](w, node) },
 	"end instance": func(_ *rapid.T, w *world, node string) { mayhem["end instance"](w, node) },
@@ -135,41 +165,116 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 	},
 }
 
-// Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want to, and
-// every fence ends in a deletion or is taken down in time.
+// harmless troubles change neither what pods need nor what there is for them: whatever they do to moves, the cluster must not cost
+// more in the end.
+var harmless = []string{"nothing", "protected pod", "budget closes", "budget opens", "dry run", "silence", "agent missing", "taint off", "half a fence", "move off"}
+
+// Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want to,
+// every fence ends in a deletion or is taken down in time, no node is fenced and opened again and again, and what is done to
+// save money never ends with a dearer cluster.
 func TestMovesUnderMayhem(t *testing.T) {
-	kinds := slices.Sorted(maps.Keys(trouble))
 	rapid.Check(t, func(t *rapid.T) {
+		kinds := slices.Sorted(maps.Keys(trouble))
+		if rapid.Bool().Draw(t, "harmless") {
+			kinds = harmless
+		}
 		m := &mover{t: t, w: drawMovable(t), since: make(map[string]time.Time)}
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			names := slices.Sorted(maps.Keys(m.w.nodes))
-			if len(names) == 0 {
-				return
-			}
-			kind, name := rapid.SampledFrom(kinds).Draw(t, "trouble"), rapid.SampledFrom(names).Draw(t, "where")
-			m.story = append(m.story, kind+" "+name+"\n")
-			trouble[kind](t, m.w, name)
-			for range rapid.IntRange(0, 5).Draw(t, "rounds between") {
-				m.crash = rapid.IntRange(0, 12).Draw(t, "crash after")
-				m.pass(m.drawProposal())
-			}
-		}
-		m.crash = 0
-		m.w.silent = false
-		clear(m.w.empty)
-		for _, p := range m.w.pools {
-			p.Care.DryRun = false
-		}
-		for range 60 {
-			m.pass(nil)
-		}
-		for name, n := range m.w.nodes {
-			c := m.w.claimOf(name)
-			if c != nil && c.Deleting.IsZero() && (c.Move != "" && m.w.now.Sub(m.since[name]) > 2*moveTimeout) {
-				m.fail("%s is still in a move (%v)", name, n.Taints)
-			}
-		}
+		m.play(kinds, m.drawProposal)
 	})
+}
+
+// Likewise where much can be saved, by moves of several nodes at a time, and where nothing happens that has its price.
+func TestSavingsUnderMayhem(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &mover{t: rt, w: drawWasteful(t, rt), since: make(map[string]time.Time)}
+		m.play(harmless, func() *disrupt.Proposal {
+			if rapid.IntRange(0, 3).Draw(rt, "searched") > 0 {
+				return nil
+			}
+			found := plan.Search(m.w.snapshot(nil), movePolicy())
+			return &found
+		})
+	})
+}
+
+// drawWasteful is a cluster of nodes that are larger than their pods need.
+func drawWasteful(t *testing.T, rt *rapid.T) *world {
+	n := &narrator{t: t, w: newWorld(), policy: movePolicy()}
+	sizes := []string{"small", "medium", "large", "huge"}
+	for i, name := range sizes { // the larger, the cheaper for what it holds
+		n.tell(fmt.Sprintf("type %s cpu=%d memory=%dGi price=%.3f zones=a", name, 2<<i, 8<<i, 0.1*math.Pow(1.85, float64(i))))
+	}
+	n.tell("pool default policy=WhenEmptyOrUnderutilized after=1s hash=one no-budgets")
+	alike := rapid.Bool().Draw(rt, "alike") // two that are full are best replaced by one of the next size
+	for i := range rapid.IntRange(2, 8).Draw(rt, "nodes") {
+		at, pods, least := rapid.IntRange(0, 3).Draw(rt, "size"), rapid.IntRange(0, 3).Draw(rt, "pods"), 1
+		if alike {
+			at, pods, least = 1, 1, 22
+		}
+		n.tell(fmt.Sprintf("node n%d pool=default type=%s", i, sizes[at]))
+		left := 2000 << at
+		for range pods {
+			if cpu := 100 * rapid.IntRange(least, max(least, 20<<at/(pods+1)*2)).Draw(rt, "cpu"); cpu <= left {
+				n.tell(fmt.Sprintf("pods web n=1 cpu=%dm node=n%d", cpu, i))
+				left -= cpu
+			}
+		}
+	}
+	n.tell("tick 1h")
+	return n.w
+}
+
+// play lets one trouble follow another and then all calm down.
+func (m *mover) play(kinds []string, found func() *disrupt.Proposal) {
+	t := m.t
+	for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		names := slices.Sorted(maps.Keys(m.w.nodes))
+		if len(names) == 0 {
+			return
+		}
+		kind, name := rapid.SampledFrom(kinds).Draw(t, "trouble"), rapid.SampledFrom(names).Draw(t, "where")
+		m.story = append(m.story, kind+" "+name+"\n")
+		trouble[kind](t, m.w, name)
+		if !slices.Contains(harmless, kind) || kind != "nothing" && kind != "budget opens" && m.halfGone() {
+			m.rested = false
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "rounds between") {
+			m.crash = rapid.IntRange(0, 12).Draw(t, "crash after")
+			m.loses = rapid.IntRange(0, 3).Draw(t, "loses") == 0
+			m.pass(found())
+		}
+	}
+	m.calm()
+	for range 60 {
+		m.pass(nil)
+	}
+	for name, n := range m.w.nodes {
+		c := m.w.claimOf(name)
+		if c != nil && c.Deleting.IsZero() && c.Move != "" && !m.since[name].IsZero() && m.w.now.Sub(m.since[name]) > 2*moveTimeout {
+			m.fail("%s is still in a move (%v)", name, n.Taints)
+		}
+	}
+}
+
+// halfGone reports whether nodes of a move are on their way out: whoever keeps the others from following now raises the price.
+func (m *mover) halfGone() bool {
+	for _, c := range m.w.claims {
+		if !c.Deleting.IsZero() && disrupt.ReasonOf(c.Move) == command.Underutilized {
+			return true
+		}
+	}
+	return false
+}
+
+// calm ends what troubles are still going on.
+func (m *mover) calm() {
+	m.crash, m.loses = 0, false
+	m.fences = make(map[string]int)
+	m.w.silent = false
+	clear(m.w.empty)
+	for _, p := range m.w.pools {
+		p.Care.DryRun = false
+	}
 }
 
 // mover lets time pass and watches.
@@ -180,6 +285,13 @@ type mover struct {
 	since map[string]time.Time // nodes are fenced
 	// crash, if it is between 1 and 5, is how many commands of the next plan are carried out before the program is killed.
 	crash int
+	// loses says that one command of the next plan fails, or is dropped because something has changed.
+	loses bool
+	// fences counts how often each node is fenced, once all is calm; nil before.
+	fences map[string]int
+	// price is what the cluster cost when it was last at rest, if it was (rested) since something happened that has its price.
+	price  float64
+	rested bool
 }
 
 func (m *mover) fail(format string, args ...any) {
@@ -221,7 +333,13 @@ func (m *mover) pass(found *disrupt.Proposal) {
 		m.fail("%s", over)
 	}
 	m.checkDeletes(s, &p)
-	m.checkPatience(s)
+	m.checkKept(s, &p)
+	m.checkPatience(s, &p)
+	m.checkPrice(s, &p)
+	m.checkFences(&p)
+	if m.loses && len(p.Commands) > 0 {
+		m.lose(&p)
+	}
 	if m.crash > 0 && m.crash < 6 {
 		m.story = append(m.story, fmt.Sprintf("killed after %d commands\n", m.crash))
 		p.Commands = p.Commands[:min(m.crash, len(p.Commands))]
@@ -233,6 +351,91 @@ func (m *mover) pass(found *disrupt.Proposal) {
 		w.takeCensus()
 	}
 	w.rev++
+}
+
+// lose has one command of a plan fail, or be dropped.
+func (m *mover) lose(p *plan.Plan) {
+	i := rapid.IntRange(0, len(p.Commands)-1).Draw(m.t, "lost")
+	if end := slices.IndexFunc(p.Commands, func(c command.Command) bool { _, ok := c.(command.DeleteClaim); return ok }); end >= 0 {
+		i = end // it is then that half of something may be done
+	}
+	key := p.Commands[i].Key()
+	m.story = append(m.story, "lost "+key+"\n")
+	p.Commands = slices.Delete(slices.Clone(p.Commands), i, i+1)
+	if rapid.Bool().Draw(m.t, "failed") {
+		m.w.retry[key] = cluster.Retry{Attempts: 1, NotBefore: m.w.now.Add(time.Second)}
+	}
+}
+
+// checkFences holds that what is to be done comes before what is to be written down, and that once all is calm no node is fenced
+// and opened again and again.
+func (m *mover) checkFences(p *plan.Plan) {
+	notes := false
+	for _, c := range p.Commands {
+		if notes && !command.IsNote(c) {
+			m.fail("%s waits behind a note", c.Key())
+		}
+		notes = notes || command.IsNote(c)
+		if f, ok := c.(command.Fence); ok && m.fences != nil {
+			if m.fences[f.Node]++; m.fences[f.Node] > 4 { // each time that is given up it rests for longer
+				m.fail("%s is fenced for the %d. time", f.Node, m.fences[f.Node])
+			}
+		}
+	}
+}
+
+// checkPrice holds that from one rest to the next the cluster does not become dearer by moves that are to save money.
+func (m *mover) checkPrice(s *cluster.Snapshot, p *plan.Plan) {
+	price, rest := 0.0, true
+	for _, c := range s.Claims {
+		price += c.Price
+		switch n := s.NodeOf(c.Name); {
+		case c.Move != "" && disrupt.ReasonOf(c.Move) != command.Underutilized:
+			m.rested = false // that has its price
+			return
+		case c.Move != "" || !c.Deleting.IsZero() || n == nil || !c.Is(cluster.Initialized):
+			rest = false
+		case c.Replaces != "" && disrupt.IsEmpty(s, c, n): // it goes when it may
+			rest = false
+		}
+	}
+	if len(p.Placement.Unplaced) > 0 {
+		m.rested = false // once there is a place for them it has its price, too
+		return
+	}
+	if takenOver(s, p) {
+		m.rested = false
+	}
+	for _, c := range p.Commands {
+		if d, ok := c.(command.DeleteClaim); ok && d.Reason != command.Underutilized && d.Reason != command.Empty {
+			m.rested = false
+		}
+		rest = rest && command.IsNote(c)
+	}
+	if !rest || len(s.Pending())+len(s.Homeless()) > 0 {
+		return
+	}
+	if m.rested && price > m.price+1e-9 {
+		m.fail("the cluster costs $%.2f an hour and cost $%.2f before", price, m.price)
+	}
+	m.price, m.rested = price, true
+}
+
+// takenOver reports whether a move is given up while pods of others look for a place: what was made for it may come in handy, and
+// then it takes another search to do without it.
+func takenOver(s *cluster.Snapshot, p *plan.Plan) bool {
+	for _, g := range p.GivenUp {
+		own, others := false, len(s.Pending())+len(s.Homeless()) > 0
+		for _, c := range s.Claims {
+			if !c.Deleting.IsZero() {
+				own, others = own || c.Move == g.ID, others || c.Move != g.ID
+			}
+		}
+		if others && !own {
+			return true
+		}
+	}
+	return false
 }
 
 // spent says which budget the deletions of moves would overrun, if one. What is only fenced has not gone yet.
@@ -263,8 +466,15 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 	return ""
 }
 
-// checkPatience holds that no node stays behind a fence of ours for longer than a move may take.
-func (m *mover) checkPatience(s *cluster.Snapshot) {
+// checkPatience holds that no node stays behind a fence of ours for longer than a move may take, unless that is to be taken down and
+// does not come about.
+func (m *mover) checkPatience(s *cluster.Snapshot, p *plan.Plan) {
+	opened := make(map[string]bool)
+	for _, c := range p.Commands {
+		if u, ok := c.(command.Unfence); ok {
+			opened[u.Node] = true
+		}
+	}
 	for _, n := range s.Nodes {
 		c := s.ClaimOf(n.Name)
 		if c == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !disrupt.Fenced(c, n) {
@@ -274,7 +484,7 @@ func (m *mover) checkPatience(s *cluster.Snapshot) {
 		if m.since[n.Name].IsZero() {
 			m.since[n.Name] = s.Now
 		}
-		if s.Now.Sub(m.since[n.Name]) > moveTimeout+10*time.Second {
+		if s.Now.Sub(m.since[n.Name]) > moveTimeout+10*time.Second && !opened[n.Name] {
 			m.fail("%s is fenced since %s", n.Name, m.since[n.Name])
 		}
 	}
@@ -282,9 +492,12 @@ func (m *mover) checkPatience(s *cluster.Snapshot) {
 
 // checkDeletes holds the deletions of moves to their rules.
 func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
-	var going []string
+	var going, fenced []string
 	forced := false
 	for _, c := range p.Commands {
+		if f, ok := c.(command.Fence); ok {
+			fenced = append(fenced, f.Node)
+		}
 		d, ok := c.(command.DeleteClaim)
 		if !ok || d.Node == "" {
 			continue
@@ -305,12 +518,12 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 		}
 	}
 	if len(going) > 0 && !forced && len(s.Plain().Pending()) == 0 {
-		m.checkPlaces(s, going)
+		m.checkPlaces(s, going, fenced)
 	}
 }
 
-// checkPlaces holds that the pods of nodes that go have places on nodes that are up.
-func (m *mover) checkPlaces(s *cluster.Snapshot, going []string) {
+// checkPlaces holds that the pods of nodes that go have places on nodes that are up, and are not being fenced at the same time.
+func (m *mover) checkPlaces(s *cluster.Snapshot, going, fenced []string) {
 	moved := make(map[string]bool)
 	for _, node := range going {
 		for _, pod := range s.PodsOn(node) {
@@ -320,6 +533,9 @@ func (m *mover) checkPlaces(s *cluster.Snapshot, going []string) {
 	unready := make(map[string]bool) // nothing is to depend on these
 	for _, c := range s.Claims {
 		unready[cluster.HostName(c, s.NodeOf(c.Name))] = !c.Is(cluster.Initialized)
+	}
+	for _, node := range fenced {
+		unready[node] = true
 	}
 	placed := schedule.Place(s.Without(going...).Avoiding(unready), schedule.Settings{})
 	for i := range placed.Bins {

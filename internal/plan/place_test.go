@@ -30,6 +30,8 @@ func (n *narrator) placePolicy(word string) bool {
 			{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second}}}
 	case "legacy-repair":
 		n.policy.Repair.Legacy = true
+	case "spot-to-spot":
+		n.policy.Disrupt.SpotToSpot, n.policy.Disrupt.SpotTypes = true, n.integer(value)
 	case "min-saving":
 		n.policy.Disrupt.MinSaving = n.price(value)
 	case "replacement-timeout":

@@ -58,7 +58,8 @@ func Search(s *cluster.Snapshot, policy Policy) disrupt.Proposal {
 	return disrupt.Search(s, policy.disruption())
 }
 
-// Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
+// Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone. What is to
+// be done comes before what is only to be written down.
 type Plan struct {
 	// Rev and Now of the snapshot it was made from.
 	Rev uint64
@@ -76,11 +77,18 @@ type Plan struct {
 	// Looked says that the plan has looked at what a search has found. Passed are the moves of it that are not begun.
 	Looked bool
 	Passed []disrupt.GivenUp
-	memory memory
+	// set is how disruption goes about it; demand and supply are the snapshot's.
+	set            disrupt.Settings
+	demand, supply uint64
+	memory         memory
 	// hurried is where the pods of nodes go that the cloud takes away.
 	hurried *schedule.Placement
+	// repair is by what nodes were found to be beyond hope.
+	repair disrupt.RepairSettings
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
+	// Eager says that something waits for what is happening already and would go on at once: it is worth looking soon.
+	Eager bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
 }
@@ -100,7 +108,7 @@ type memory struct {
 // plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
 // it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
-	p := Plan{Rev: s.Rev, Now: s.Now}
+	p := Plan{Rev: s.Rev, Now: s.Now, set: policy.disruption(), demand: s.Demand, supply: s.Supply, repair: policy.Repair}
 	if before != nil {
 		p.memory = before.memory
 	}
@@ -132,9 +140,12 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them.
+	orders := disrupt.Orders{Placement: p.taken(), Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves}
 	if closed {
 		p.Looked = found != nil
-		p.disrupt(s, policy, found)
+		p.disrupt(s, policy, orders)
+	} else {
+		p.take(disrupt.Start(s, policy.disruption(), orders))
 	}
 
 	// 4. Sick nodes of no pool go, and static pools get the nodes that they ask for.
@@ -154,11 +165,11 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 }
 
 // disrupt takes nodes away. All that do so draw on the same budgets.
-func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal) {
-	ledger := disrupt.NewLedger(s)
-	p.take(disrupt.EmptyFrom(s, ledger, needed(p.taken()), policy.nomination()))
-	result, memo := disrupt.Carry(s, policy.disruption(), disrupt.Orders{Ledger: ledger, Placement: p.taken(),
-		Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves})
+func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.Orders) {
+	o.Ledger = disrupt.NewLedger(s)
+	p.take(disrupt.EmptyFrom(s, o.Ledger, needed(p.taken()), policy.disruption()))
+	o.Commands = p.Commands
+	result, memo := disrupt.Carry(s, policy.disruption(), o)
 	p.memory.moves = memo
 	p.take(result)
 	p.replace(s, result.Wanted)
@@ -167,13 +178,21 @@ func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, found *disrupt.Propos
 // tell writes down what has changed about claims and pools.
 func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
 	p.Commands = append(p.Commands, disrupt.Stamps(s)...)
-	commands, wake := disrupt.TellClaims(s, p.Commands)
+	rolls := disrupt.NewRolls(s, policy.disruption())
+	commands, wake := disrupt.TellClaims(s, rolls, p.Commands)
 	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
+	p.Eager = p.Eager || slices.ContainsFunc(commands, tellsDrift)
 	for _, pool := range s.Pools {
-		if status := poolStatus(s, pool, policy); !sameStatus(&status, &pool.Status) {
+		if status := poolStatus(s, pool, policy, rolls); !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
 		}
 	}
+}
+
+// tellsDrift reports whether a command writes down that a node has drifted: it may be replaced as soon as that is there.
+func tellsDrift(c command.Command) bool {
+	tell, ok := c.(command.SetClaim)
+	return ok && slices.ContainsFunc(tell.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.Drifted && c.Status == cluster.True })
 }
 
 // place finds places for the pods, or takes the answer over if the question is the same.
@@ -206,6 +225,7 @@ func (p *Plan) take(r disrupt.Result) {
 	p.GivenUp = append(p.GivenUp, r.GivenUp...)
 	p.Would = append(p.Would, r.Would...)
 	p.Passed = append(p.Passed, r.Passed...)
+	p.Eager = p.Eager || r.Eager
 }
 
 // createClaims asks for a claim for every new node.
@@ -234,22 +254,38 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 	}
 }
 
+// hold leaves out what is under way or waits for another try, and what makes no sense without it. What is left is put in order: nodes
+// and pods wait for acts, and hundreds of notes before them would keep them waiting.
 func (p *Plan) hold(s *cluster.Snapshot) {
-	ready := p.Commands[:0]
+	ready, lost := p.Commands[:0], newLosses()
 	asked := make(map[string]bool, len(p.Commands))
 	for _, c := range p.Commands {
 		key := c.Key()
 		if s.Busy[key] || asked[key] { // of two reasons for the same act the first stands
+			lost.fence(c)
 			continue
 		}
 		asked[key] = true
 		if retry, failed := s.Retry[key]; failed && s.Now.Before(retry.NotBefore) {
 			p.WakeAt = cluster.Earlier(p.WakeAt, retry.NotBefore)
+			lost.holdBack(c, s)
 			continue
 		}
 		ready = append(ready, c)
 	}
+	slices.SortStableFunc(ready, func(a, b command.Command) int {
+		switch {
+		case command.IsNote(a) == command.IsNote(b):
+			return 0
+		case command.IsNote(a):
+			return 1
+		}
+		return -1
+	})
 	p.Commands = ready
+	p.dropParts(lost)
+	p.dropLonely(s)
+	p.correct()
 }
 
 func needed(placement *schedule.Placement) map[string]bool {

@@ -25,9 +25,9 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 			}
 			probed[pool.Name] = true
 		}
-		c := createClaim(&w.Bin, func(name string) bool { return taken[name] || s.Claim(name) != nil })
-		if w.Name != "" {
-			c.Name = w.Name
+		c := claimOf(&w.Bin)
+		if c.Name = w.Name; c.Name == "" {
+			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		}
 		taken[c.Name] = true
 		c.Replaces, c.Reason = w.Replaces, w.Reason

@@ -26,6 +26,8 @@ type Stage struct {
 	houses []*lodging
 	trees  map[string]*roster
 	dims   []int
+	// promised are the hosts that pods of the overlay have been sent to.
+	promised map[string]bool
 
 	journal  []act
 	assigned []Assignment
@@ -87,7 +89,7 @@ func NewStage(o *cluster.Overlay, settings Settings, departures []Departure, ope
 		all = append(all, departures[i].Pods...)
 	}
 	st := &Stage{l: newLedger(o.Base, all, !settings.IgnoreWishes), shop: newShop(o.Base, settings.RelaxMinValues),
-		wishes: !settings.IgnoreWishes, trees: make(map[string]*roster)}
+		wishes: !settings.IgnoreWishes, trees: make(map[string]*roster), promised: make(map[string]bool)}
 	sorter := newSorter(st.l)
 	for _, p := range pending {
 		k := sorter.kindOf(p)
@@ -100,7 +102,11 @@ func NewStage(o *cluster.Overlay, settings Settings, departures []Departure, ope
 	houses := moveIn(st.l, hosts)
 	moveIn(st.l, o.Leaving())
 	st.l.attach(st.shop, sorter.kinds)
-	(&settler{l: st.l, shop: st.shop, houses: houses, kinds: waiting, wishes: st.wishes, out: &Placement{}}).run()
+	var settled Placement
+	(&settler{l: st.l, shop: st.shop, houses: houses, kinds: waiting, wishes: st.wishes, out: &settled}).run()
+	for i := range settled.Assigned {
+		st.promised[settled.Assigned[i].Host] = true
+	}
 	for _, k := range sorter.kinds {
 		k.pods = nil
 	}
@@ -254,6 +260,12 @@ func worthOf(list []bundle) float64 {
 
 // Stuck is a pod of the departure that can't be moved at all, or nil.
 func (st *Stage) Stuck(i int) *cluster.Pod { return st.flats[i].stuck }
+
+// Promised reports whether pods that look for a place were given one on the departure's node: they are not among those that it takes
+// along, and would be left with nowhere to go.
+func (st *Stage) Promised(i int) bool {
+	return st.flats[i].house != nil && st.promised[st.flats[i].house.Name]
+}
 
 // Gone reports whether the departure has left.
 func (st *Stage) Gone(i int) bool { return st.flats[i].house == nil || st.flats[i].house.gone }

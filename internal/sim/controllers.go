@@ -59,7 +59,7 @@ func (s *Sim) noticePod(pod *corev1.Pod, gone bool) {
 		s.scheduleSoon()
 	}
 	s.soon(&s.asked.guards, 10*time.Millisecond, time.Second, s.tendGuards)
-	if gone || pod.DeletionTimestamp != nil {
+	if gone || pod.DeletionTimestamp != nil || isDone(pod) {
 		s.soon(&s.asked.sets, 10*time.Millisecond, 300*time.Millisecond, s.tendSets)
 	}
 	if gone || pod.Spec.NodeName == "" {

@@ -44,9 +44,9 @@ func (s *Sim) machinesInOrder() string {
 
 // claimsInOrder: every claim has its machine and its node, and is ready.
 func (s *Sim) claimsInOrder() string {
-	joined := map[string]bool{}
+	joined := map[string]string{}
 	for _, n := range list[*corev1.Node](s.store, nodes) {
-		joined[n.Spec.ProviderID] = true
+		joined[n.Spec.ProviderID] = n.Name
 	}
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		switch {
@@ -54,8 +54,12 @@ func (s *Sim) claimsInOrder() string {
 			return fmt.Sprintf("claim %s is still being deleted", c.Name)
 		case s.cloud.find(c.Status.ProviderID) == nil:
 			return fmt.Sprintf("claim %s has no machine (%q)", c.Name, c.Status.ProviderID)
-		case !joined[c.Status.ProviderID]:
+		case c.Labels[corev1.LabelInstanceTypeStable] == "":
+			return fmt.Sprintf("claim %s does not say what it has become", c.Name)
+		case joined[c.Status.ProviderID] == "":
 			return fmt.Sprintf("claim %s has no node", c.Name)
+		case joined[c.Status.ProviderID] != c.Status.NodeName:
+			return fmt.Sprintf("claim %s names the node %q and has %s", c.Name, c.Status.NodeName, joined[c.Status.ProviderID])
 		case !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeReady):
 			return fmt.Sprintf("claim %s is not Ready", c.Name)
 		case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeDisruptionReason):

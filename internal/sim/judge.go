@@ -34,15 +34,32 @@ type judge struct {
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
-	// left is what the nodes cost that a move has ended so far, by move.
-	left map[string]float64
+	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
+	meant map[types.UID]string
+	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by the name
+	// of the first.
+	left    map[string]float64
+	parties map[string]string
+	// before are the pods that were there when the first node of a move was ended, by move: none of them has come in the place of a pod
+	// of the move's nodes.
+	before map[string]map[types.UID]bool
+	// asked is when a replica last began to ask the cloud's list for the machine of a claim that names none.
+	asked map[question]time.Time
+	// provisioned is when a claim was last made for pods that had found no place.
+	provisioned time.Time
+	// marked are claims that say why they go, and fences is when each has begun to say so.
+	marked map[types.UID]bool
+	fences map[types.UID][]time.Time
 }
 
 func newJudge(s *Sim) *judge {
 	return &judge{
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), left: make(map[string]float64),
+		voluntary: make(map[types.UID]bool), left: make(map[string]float64), parties: make(map[string]string),
+		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
+		meant: make(map[types.UID]string),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
+		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time),
 	}
 }
 
@@ -70,6 +87,9 @@ func (j *judge) created(r *replica, obj client.Object) {
 	claim, ok := obj.(*v1.NodeClaim)
 	if !ok {
 		return
+	}
+	if claim.Annotations[cluster.ReplacesAnnotation] == "" {
+		j.provisioned = j.sim.clock.now
 	}
 	if r.stale {
 		j.foreign[claim.UID] = true
@@ -133,8 +153,15 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 // what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
 func (j *judge) beginning(r *replica, c command.Command) {
 	if end, ok := c.(command.DeleteClaim); ok && !r.stale {
+		j.joins(r, end)
 		j.ending(r, end)
 		j.interrupting(r, end)
+	}
+	if fence, ok := c.(command.Fence); ok && fence.Move != "" {
+		j.meant[types.UID(fence.UID)] = fence.Move
+	}
+	if end, ok := c.(command.Terminate); ok && end.ProviderID == "" {
+		j.asked[question{r.number, end.UID}] = j.sim.clock.now
 	}
 	bind, ok := c.(command.Bind)
 	if !ok {
@@ -276,9 +303,10 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
 			continue
 		}
-		if meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
-			total++
+		if !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			continue
 		}
+		total++
 		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] {
 			out++
 		}
@@ -309,7 +337,8 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	}
 	if claim, there := find[*v1.NodeClaim](j.sim.store, claims, key); there {
 		j.written[claim.Status.ProviderID] = true
-		j.moved(claim)
+		j.fencing(r, claim)
+		j.moved(r, claim)
 		return
 	}
 	c, ok := r.current.command.(command.Release)
@@ -324,13 +353,15 @@ func (j *judge) changed(r *replica, k kind, key string) {
 }
 
 // moved: a claim may have got into a move. A move that is tried again begins anew.
-func (j *judge) moved(claim *v1.NodeClaim) {
-	move := claim.Annotations[cluster.MoveAnnotation]
-	if move == j.moves[claim.UID] {
+func (j *judge) moved(r *replica, claim *v1.NodeClaim) {
+	move, before := claim.Annotations[cluster.MoveAnnotation], j.moves[claim.UID]
+	if move == before {
 		return
 	}
 	delete(j.moves, claim.UID)
 	if move == "" {
+		delete(j.meant, claim.UID)
+		j.reopened(r, claim, before)
 		return
 	}
 	if !slices.Contains(slices.Collect(maps.Values(j.moves)), move) {
@@ -345,8 +376,19 @@ func (j *judge) launchedBeside(r *replica, m *machine) bool {
 	return m.by != r && m.instance.CreatedAt.After(r.started)
 }
 
-// hidden reports whether the replica can't have known of the machine when it began to let go of the claim: the answer to the
-// launch was lost, or was never written down, and the cloud's list did not show the machine. It is found later.
+// question is what a replica asks about a claim.
+type question struct {
+	replica int
+	claim   string
+}
+
+// hidden reports whether the replica can't have known of the machine when it began to let go of the claim or, if it has asked before,
+// when it did that: the answer to the launch was lost, or was never written down, and the cloud's list did not show the machine.
+// It is found later.
 func (j *judge) hidden(r *replica, m *machine) bool {
-	return !j.written[m.instance.ProviderID] && r.current.began.Before(m.instance.CreatedAt.Add(j.sim.cloud.late))
+	began := r.current.began
+	if at, asked := j.asked[question{r.number, m.instance.ClaimUID}]; asked {
+		began = at
+	}
+	return !j.written[m.instance.ProviderID] && began.Before(m.instance.CreatedAt.Add(j.sim.cloud.late))
 }

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -170,27 +170,24 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	if move == "" {
 		return
 	}
-	j.left[move] += s.priceOf(claim)
-	going, coming := j.left[move], 0.0
-	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if c.UID == claim.UID || j.unknown(r.current.knows, c) {
-			continue
+	if j.before[move] == nil {
+		j.before[move] = make(map[types.UID]bool)
+		for _, p := range list[*corev1.Pod](s.store, pods) {
+			j.before[move][p.UID] = true
 		}
-		if c.Annotations[cluster.MoveAnnotation] == move && c.DeletionTimestamp == nil {
+	}
+	j.left[move] += s.priceOf(claim)
+	going, coming := j.balance(r, move)
+	for _, c := range list[*v1.NodeClaim](s.store, claims) {
+		if c.UID != claim.UID && j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil && !j.unknown(r.current.knows, c) {
 			going += s.priceOf(c)
 		}
-		up := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized)
-		if c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil ||
-			up != nil && up.Status == metav1.ConditionTrue && up.LastTransitionTime.Time.Before(j.begun[move]) {
-			continue // or it is left from an earlier try of the same move, which was given up
-		}
-		coming += s.priceOf(c)
 	}
-	if s.cloud.find(claim.Status.ProviderID) == nil {
-		return // its machine has died meanwhile, and nobody knows what it would cost
+	if s.cloud.find(claim.Status.ProviderID) == nil || j.disturbed(move) {
+		return // its machine has died meanwhile, and nobody knows what it would cost; or somebody else has ended a part of it
 	}
 	known := s.clock.now.Sub(s.cloud.priced) > 6*time.Minute // catalogs are asked for every five, and what was begun goes on
-	if reason == command.Underutilized && known && coming > going {
+	if reason == command.Underutilized && known && coming > going+rounding {
 		s.fail("consolidation never raises cost", "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
 	}
 }
@@ -239,19 +236,32 @@ func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
 		}
 		free = append(free, room)
 	}
-	moving := r.podsOf(claim.Status.NodeName)
+	moving := slices.DeleteFunc(r.podsOf(claim.Status.NodeName), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || r.sim.stays(p) })
 	slices.SortStableFunc(moving, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
-	for _, p := range moving {
-		if p.DeletionTimestamp != nil || r.sim.stays(p) {
-			continue
-		}
-		i := slices.IndexFunc(free, func(room amount) bool { return sizeOf(p).within(room) })
-		if i < 0 {
-			return false
-		}
-		free[i] = free[i].less(sizeOf(p))
+	sizes := make([]amount, len(moving))
+	for i, p := range moving {
+		sizes[i] = sizeOf(p)
 	}
-	return true
+	steps := 10000
+	return fit(sizes, free, &steps)
+}
+
+// fit reports whether things fit into rooms. Whoever finds no answer in so many steps gets the benefit of the doubt.
+func fit(sizes, rooms []amount, steps *int) bool {
+	if *steps--; len(sizes) == 0 || *steps < 0 {
+		return true
+	}
+	for i := range rooms {
+		if sizes[0].within(rooms[i]) && !slices.Contains(rooms[:i], rooms[i]) {
+			before := rooms[i]
+			rooms[i] = before.less(sizes[0])
+			if fit(sizes[1:], rooms, steps) {
+				return true
+			}
+			rooms[i] = before
+		}
+	}
+	return false
 }
 
 // isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it.

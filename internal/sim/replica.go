@@ -70,7 +70,7 @@ func (s *Sim) start() *replica {
 		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads,
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
-			Wait: r.wait, Together: func(one, other func()) { one(); other() },
+			Wait: r.wait,
 		},
 	}
 	r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))

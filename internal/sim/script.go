@@ -59,8 +59,35 @@ func (s *Sim) prepare() time.Duration {
 	for range c.number(1, 6) {
 		c.after(c.between(5*time.Second, storm), s.scale)
 	}
+	if c.chance(0.3) {
+		s.drawThrift(storm)
+	}
 	s.drawWeather(storm)
 	return storm
+}
+
+// drawThrift makes a cluster in which much can be saved: many pods come and some of them go again, and whatever costs less is done,
+// at once and all at the same time.
+func (s *Sim) drawThrift(storm time.Duration) {
+	c := s.clock
+	s.policy.Disrupt.MinSaving, s.policy.Disrupt.MinSavingPerPod, s.policy.Disrupt.EvictionsPerHour = 0, 0, 0
+	s.policy.Disrupt.SpotToSpot, s.policy.Disrupt.SpotTypes = true, 1
+	for _, pool := range list[*v1.NodePool](s.store, pools) {
+		edit(s.store, pools, keyOf(pool), pool.UID, func(p *v1.NodePool) {
+			p.Annotations = nil
+			p.Spec.Limits = nil
+			p.Spec.Disruption = v1.Disruption{ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized,
+				ConsolidateAfter: lasting(c.between(0, 5*time.Second).Truncate(time.Second)), Budgets: []v1.Budget{{Nodes: "100%"}}}
+		})
+	}
+	for range c.number(1, 3) {
+		at := c.between(0, storm/2)
+		for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
+			many, few := int32(c.number(6, 16)), int32(c.number(2, 5))
+			c.after(at, func() { s.scaleTo(set, many) })
+			c.after(at+c.between(15*time.Second, storm/2), func() { s.scaleTo(set, few) })
+		}
+	}
 }
 
 func (s *Sim) newPool(name string, special bool) *v1.NodePool {
@@ -169,6 +196,10 @@ func (s *Sim) scale() {
 	if s.clock.chance(0.2) {
 		replicas = 0
 	}
-	s.trace.note("someone: scales %s from %d to %d", set.Name, *set.Spec.Replicas, replicas)
+	s.scaleTo(set, replicas)
+}
+
+func (s *Sim) scaleTo(set *appsv1.ReplicaSet, replicas int32) {
+	s.trace.note("someone: scales %s to %d", set.Name, replicas)
 	edit(s.store, sets, keyOf(set), set.UID, func(set *appsv1.ReplicaSet) { set.Spec.Replicas = &replicas })
 }

@@ -143,7 +143,17 @@ func ReadSchedule(text string) (fields string, zone *time.Location, err error) {
 
 // isBudgetSize tells whether the text is a number of nodes or a percentage from 0% to 100%.
 func isBudgetSize(text string) bool {
+	n, percent, ok := ReadBudget(text)
+	return ok && (!percent || n <= 100)
+}
+
+// ReadBudget reads how many nodes a budget allows, or which percentage of them. A number that is larger than any cluster is all of
+// its nodes. It is false for what is neither.
+func ReadBudget(text string) (n int, percent, ok bool) {
 	digits, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseUint(digits, 10, 31)
-	return err == nil && (!percent || n <= 100)
+	long, err := strconv.ParseUint(digits, 10, 31)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil // the largest number that there is room for
+	}
+	return int(long), percent, err == nil
 }

@@ -1,0 +1,39 @@
+package disrupt
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// A node that was made for a move is for its pods, even if an older move has pods like them: otherwise that would have none made
+// for it, and this one two.
+func TestEachMoveGetsWhatWasMadeForIt(t *testing.T) {
+	class := &cluster.PodClass{}
+	pod := func(uid string) *cluster.Pod { return &cluster.Pod{UID: uid, Class: class} }
+	a, b := &group{id: "a"}, &group{id: "b"}
+	order := map[*group]int{a: 1, b: 2}
+	owner := map[string]*group{"p1": a, "p2": b, "p3": b}
+	places := func(g *group) string {
+		out := ""
+		for _, st := range g.seats {
+			out += fmt.Sprintf("%s:%s%d ", st.pod.UID, st.host, st.rank)
+		}
+		g.seats = nil
+		return out
+	}
+	seats := func() []seat {
+		return []seat{{pod: pod("p1"), rank: coming, host: "for-b"}, {pod: pod("p2"), rank: wished}, {pod: pod("p3"), rank: ready, host: "there"}}
+	}
+	others := allot(seats(), owner, order, map[string]*group{"for-b": b})
+	if got := places(a) + "/ " + places(b); got != "p1:there0 / p2:for-b1 p3:2 " || len(others) > 0 {
+		t.Errorf("the places are %q, and strangers go to %v", got, others)
+	}
+	// Whoever has no node comes first, wherever that is.
+	delete(owner, "p3")
+	others = allot(seats(), owner, order, map[string]*group{"there": b})
+	if got := places(a) + "/ " + places(b); got != "p1:for-b1 / p2:2 " || fmt.Sprint(others) != "[there]" {
+		t.Errorf("beside a stranger the places are %q, and it goes to %v", got, others)
+	}
+}

@@ -1,0 +1,72 @@
+package disrupt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// madeInVain is why a claim goes that nobody has waited for.
+const madeInVain = "the nodes that it was to replace stay"
+
+// vain reports whether the claim has yet to become a node that takes pods, and nobody waits for it: the move that it was made for
+// has been given up. Before its time is up that is so only if it was to save money: whether a replacement of a node that has to go
+// comes up tells how it would go with others. A dry run does not keep what was begun before it.
+func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
+	switch {
+	case !stray(c) || c.Foreign || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || e.moves[c.Replaces]:
+		return false
+	case e.needed[cluster.HostName(c, n)] || c.DoNotDisrupt || e.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
+		return false
+	case n != nil && (!n.Deleting.IsZero() || underWay(e.s, c, n) || !IsEmpty(e.s, c, n)):
+		return false
+	}
+	if n == nil && !c.Is(cluster.Registered) && saves(ReasonOf(c.Replaces)) && e.deserted() {
+		return true
+	}
+	if due := c.Created.Add(e.set.replacementTimeout()); e.s.Now.Before(due) {
+		e.out.WakeAt = cluster.Earlier(e.out.WakeAt, due)
+		return false
+	}
+	return !e.evidence()[c]
+}
+
+// evidence are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did not come up, unless
+// one did after it. As long as there are such nodes it is kept, or they would all be tried again.
+func (e *emptying) evidence() map[*cluster.Claim]bool {
+	if e.kept != nil {
+		return e.kept
+	}
+	e.kept = make(map[*cluster.Claim]bool)
+	for pool, made := range NewRolls(e.s, e.set).made {
+		var last *cluster.Claim
+		for _, c := range made {
+			late := c.Is(cluster.Initialized) || !e.s.Now.Before(c.Created.Add(e.set.replacementTimeout()/2))
+			if late && (last == nil || c.Created.After(last.Created)) {
+				last = c
+			}
+		}
+		drifted := func(c *cluster.Claim) bool { return c.Is(cluster.Drifted) && c.Deleting.IsZero() }
+		if last != nil && !last.Is(cluster.Initialized) && slices.ContainsFunc(e.s.ClaimsOf(pool), drifted) {
+			e.kept[last] = true
+		}
+	}
+	return e.kept
+}
+
+// replacementTimeout is how long replacements are awaited.
+func (s Settings) replacementTimeout() time.Duration {
+	if s.ReplacementTimeout > 0 {
+		return s.ReplacementTimeout
+	}
+	return defaultReplacementTimeout
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Name
+}

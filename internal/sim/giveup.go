@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+const (
+	// handful is how often a node may be fenced within an hour. Whoever fails again and again rests for longer each time, which
+	// makes seven; the rest is for what happens meanwhile.
+	handful = 12
+	// leftFor is how long a replacement that nobody needs may stay once its move has been given up: its pool's consolidateAfter,
+	// and as long again for those that go before it.
+	leftFor = 6 * time.Minute
+	// rounding is by how much two ways to add the same prices up may differ.
+	rounding = 1e-9
+)
+
+// fencing: a claim may begin to say why its node goes. Not again and again.
+func (j *judge) fencing(r *replica, claim *v1.NodeClaim) {
+	marked := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeDisruptionReason)
+	if marked == j.marked[claim.UID] || claim.DeletionTimestamp != nil {
+		return
+	}
+	j.marked[claim.UID] = marked
+	if !marked || r.stale {
+		return
+	}
+	now := j.sim.clock.now
+	recent := slices.DeleteFunc(j.fences[claim.UID], func(at time.Time) bool { return now.Sub(at) > time.Hour })
+	if j.fences[claim.UID] = append(recent, now); len(recent)+1 > handful {
+		j.sim.fail("no node is fenced and opened again and again", "%s fences %s for the %d. time within an hour", r, claim.Name, len(recent)+1)
+	}
+}
+
+// reopened: a node of a move that was to save money stays. If others of the move have gone, what took their place costs no more than
+// they did; and what has been made for nobody goes again.
+func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
+	s := j.sim
+	if r.stale || disrupt.ReasonOf(move) != command.Underutilized {
+		return
+	}
+	left, coming := j.balance(r, move)
+	if coming <= left+rounding {
+		return
+	}
+	if left > 0 && !j.disturbed(move) && !j.mayStay(claim) && !slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
+		return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil // those may go, and be worth it
+	}) {
+		s.fail("a move that is given up does not raise the cost", "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
+			r, claim.Name, move, left, coming)
+	}
+	begun := j.begun[move]
+	s.clock.after(leftFor, func() { j.leftover(move, begun) })
+}
+
+// joins notes that nodes of moves go together, because they share what takes their place.
+func (j *judge) joins(r *replica, c command.DeleteClaim) {
+	claim, ok := r.cache[claims][c.Claim].(*v1.NodeClaim)
+	if !ok || c.Party == "" || claim.Annotations[cluster.MoveAnnotation] == "" {
+		return
+	}
+	party, move := j.partyOf("party "+c.Party), j.partyOf(claim.Annotations[cluster.MoveAnnotation])
+	if party != move {
+		j.parties[move] = party
+	}
+}
+
+func (j *judge) partyOf(move string) string {
+	for j.parties[move] != "" {
+		move = j.parties[move]
+	}
+	return move
+}
+
+// together reports whether two moves share new nodes.
+func (j *judge) together(a, b string) bool { return a != "" && j.partyOf(a) == j.partyOf(b) }
+
+// balance is what a move, and those that share new nodes with it, has ended so far and what it has made, by what the replica knows.
+func (j *judge) balance(r *replica, move string) (left, made float64) {
+	for _, other := range slices.Sorted(maps.Keys(j.begun)) {
+		if !j.together(other, move) {
+			continue
+		}
+		left += j.left[other]
+		for _, c := range j.replacing(other) {
+			if !j.unknown(r.current.knows, c) && !j.taken(move, c) {
+				made += j.sim.priceOf(c)
+			}
+		}
+	}
+	return left, made
+}
+
+// taken reports whether somebody runs on a replacement who was there before the first node of its move, or of one that shares new
+// nodes with it, was ended: kube-scheduler puts pods wherever there is room. The replacement stays whatever becomes of the move, so
+// that the move does not have to pay for it.
+func (j *judge) taken(move string, c *v1.NodeClaim) bool {
+	return slices.ContainsFunc(j.sim.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool {
+		for other, before := range j.before {
+			if j.together(other, move) && !before[p.UID] {
+				return false
+			}
+		}
+		return !isDone(p)
+	})
+}
+
+// disturbed reports whether nodes of a move have gone for another reason: whoever looks for a place because of that may need what was
+// made for the move.
+func (j *judge) disturbed(move string) bool {
+	there := make(map[types.UID]bool)
+	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
+		there[c.UID] = c.DeletionTimestamp == nil
+	}
+	for _, members := range []map[types.UID]string{j.moves, j.meant} {
+		for uid, other := range members {
+			if _, ended := j.voluntary[uid]; j.together(other, move) && !ended && !there[uid] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replacing are the claims that were made for this try of a move.
+func (j *judge) replacing(move string) []*v1.NodeClaim {
+	return slices.DeleteFunc(list[*v1.NodeClaim](j.sim.store, claims), func(c *v1.NodeClaim) bool {
+		up := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized)
+		return c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil ||
+			up != nil && up.Status == metav1.ConditionTrue && up.LastTransitionTime.Time.Before(j.begun[move]) // it is left from an earlier try
+	})
+}
+
+// mayStay reports whether something has happened to a node, its pods or its pool for which it has to stay whatever it costs.
+func (j *judge) mayStay(claim *v1.NodeClaim) bool {
+	s := j.sim
+	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if !ok || pool.DeletionTimestamp != nil || pool.Annotations[dryRunAnnotation] == "true" || s.cloud.find(claim.Status.ProviderID) == nil {
+		return true
+	}
+	if s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute {
+		return true // what it would save nobody knows
+	}
+	return slices.ContainsFunc(s.podsOn(claim.Status.NodeName), func(p *corev1.Pod) bool { return s.stays(p) })
+}
+
+// leftover: a move was given up a while ago, and has not been tried again. What was made for it and carries nothing has gone.
+func (j *judge) leftover(move string, begun time.Time) {
+	s := j.sim
+	if !j.begun[move].Equal(begun) || slices.Contains(slices.Collect(maps.Values(j.moves)), move) {
+		return
+	}
+	for _, c := range j.replacing(move) {
+		pool, ok := find[*v1.NodePool](s.store, pools, c.Labels[v1.NodePoolLabelKey])
+		if !ok || pool.Annotations[dryRunAnnotation] == "true" || slices.ContainsFunc(s.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool { return !isDone(p) }) {
+			continue
+		}
+		s.fail("a move that is given up does not raise the cost", "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
+	}
+}
