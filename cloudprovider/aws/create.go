@@ -47,13 +47,20 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 
 func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	for {
-		there, err := p.existing(ctx, claim)
-		if there != nil || err != nil {
-			return there, err
-		}
-		b, err := p.prepare(ctx, claim)
-		if err != nil {
+		// It may be being launched, or a launch's answer was lost.
+		if err := p.landed(ctx, claim.UID); err != nil {
 			return nil, err
+		}
+		there, b, err := p.approach(ctx, claim)
+		switch {
+		case errors.Is(err, errHidden):
+			p.pause(ctx, lookAgain)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			continue
+		case there != nil || err != nil:
+			return there, err
 		}
 		got, err := p.launches.Ask(ctx, b.order.Key, b)
 		if !errors.Is(err, errElsewhere) {
@@ -62,12 +69,19 @@ func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 	}
 }
 
-// existing finds the claim's instance if it has one, or waits for it if it is being launched. It asks EC2 only while a
-// process before this one may have launched it, or if an answer was lost.
-func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
-	if err := p.landed(ctx, claim.UID); err != nil {
-		return nil, err
+// approach finds the claim's instance if it has one, else it works out what to ask of EC2.
+func (p *Provider) approach(ctx context.Context, claim *v1.NodeClaim) (there *cloudprovider.Instance, b *buyer, err error) {
+	p.coming.Add(1)
+	defer p.coming.Add(-1)
+	if there, err = p.existing(ctx, claim); there != nil || err != nil {
+		return there, nil, err
 	}
+	b, err = p.prepare(ctx, claim)
+	return nil, b, err
+}
+
+// existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched it.
+func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	h := p.register.recall(claim)
 	if h == nil {
 		var err error

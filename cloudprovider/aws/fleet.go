@@ -48,8 +48,9 @@ type errand struct {
 // learns at once which offerings were refused.
 func (p *Provider) sellTogether(ctx context.Context, key string, buyers []*buyer) []answer {
 	began := time.Now()
+	p.pace.began(key, len(buyers))
 	defer func() {
-		p.pace.called(key)
+		p.pace.ended(len(buyers))
 		p.gathered("create_fleet", len(buyers), time.Since(began))
 	}()
 	e := &errand{p: p, answers: make(map[*buyer]answer, len(buyers)), tried: map[offered]bool{}}

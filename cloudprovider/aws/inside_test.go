@@ -202,7 +202,7 @@ func TestPaceGrowsInARush(t *testing.T) {
 	var waits []time.Duration
 	for range 6 {
 		waits = append(waits, p.window("k").Idle)
-		p.called("k")
+		p.began("k", 1)
 		now = now.Add(time.Second)
 	}
 	if waits[0] != launchIdle || waits[1] <= waits[0] || waits[5] != rushIdle {
@@ -215,7 +215,7 @@ func TestPaceGrowsInARush(t *testing.T) {
 	if calm := p.window("k").Idle; calm != launchIdle {
 		t.Errorf("after the rush it waits %v", calm)
 	}
-	if p.called("other"); len(p.calls) != 1 {
+	if p.began("other", 1); len(p.calls) != 1 {
 		t.Errorf("%d orders are remembered, want 1", len(p.calls))
 	}
 }

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -78,8 +79,11 @@ func (p *Provider) mayBeHidden(ctx context.Context, id string) bool {
 	return err != nil || p.estate.instances[id]
 }
 
+// errHidden says that EC2 may not show yet what a process before this one has launched for the claim.
+var errHidden = errors.New("EC2 may not show the claim's instance yet")
+
 // inherited finds what a process before this one has launched for the claim. As long as EC2 may not show it yet, and the
-// claim is old enough to have been launched by another, it is waited for.
+// claim is old enough to have been launched by another, it is to be waited for.
 func (p *Provider) inherited(ctx context.Context, claim *v1.NodeClaim) (*holding, error) {
 	if p.looks.begin(p.now()) {
 		return nil, nil
@@ -88,17 +92,12 @@ func (p *Provider) inherited(ctx context.Context, claim *v1.NodeClaim) (*holding
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if _, err := p.survey(ctx); err != nil {
-			return nil, err
-		}
-		h := p.register.recall(claim)
-		if h != nil || !left[claim.UID] || p.looks.isSure() {
-			return h, nil
-		}
-		p.pause(ctx, lookAgain)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	if _, err := p.survey(ctx); err != nil {
+		return nil, err
 	}
+	h := p.register.recall(claim)
+	if h == nil && left[claim.UID] && !p.looks.isSure() {
+		return nil, errHidden
+	}
+	return h, nil
 }

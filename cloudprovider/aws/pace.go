@@ -15,10 +15,14 @@ const (
 	// wait a little longer each time, rushIdle and rushMax at the most: a call for each handful would soon be too many for
 	// EC2. What comes more than rushGap after the last is no rush.
 	rushIdle = 500 * time.Millisecond
-	rushMax  = 2 * time.Second
-	rushGap  = 2 * time.Second
+	rushMax  = 4 * time.Second
+	rushGap  = 10 * time.Second
 	// strangers is how many launches of others count as much as one of the same kind.
-	strangers = 4
+	strangers = 2
+	// While a crowd of claims is being launched, others come in when these are done: a launch for fewer than plenty waits for
+	// them.
+	crowd  = 40
+	plenty = 30
 	// mostTogether is how many instances one call launches at the most. More would not save much, and each instance carries
 	// the list of the claims that it may be for.
 	mostTogether = 100
@@ -31,6 +35,8 @@ type pace struct {
 	mu    sync.Mutex
 	calls map[string]rush
 	all   rush
+	// out is how many claims are being launched.
+	out int
 }
 
 // rush counts launches that followed each other.
@@ -47,6 +53,9 @@ func (r rush) length(now time.Time) int {
 	return r.run
 }
 
+// next is the rush with one more launch.
+func (r rush) next(now time.Time) rush { return rush{last: now, run: r.length(now) + 1} }
+
 // window is how launches of the kind are gathered now.
 func (p *pace) window(kind string) batch.Window {
 	p.mu.Lock()
@@ -59,8 +68,22 @@ func (p *pace) window(kind string) batch.Window {
 	return out
 }
 
-// called notes a launch of the kind that is done.
-func (p *pace) called(kind string) {
+// underWay is how many claims are being launched.
+func (p *pace) underWay() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out
+}
+
+// ended notes that a launch of so many claims is done.
+func (p *pace) ended(size int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out -= size
+}
+
+// began notes a launch of the kind for so many claims.
+func (p *pace) began(kind string, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -72,6 +95,6 @@ func (p *pace) called(kind string) {
 	if p.calls == nil {
 		p.calls = map[string]rush{}
 	}
-	p.calls[kind] = rush{last: now, run: p.calls[kind].run + 1}
-	p.all = rush{last: now, run: p.all.length(now) + 1}
+	p.out += size
+	p.calls[kind], p.all = p.calls[kind].next(now), p.all.next(now)
 }

@@ -13,6 +13,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,6 +84,8 @@ type Provider struct {
 	looks     looks
 	estate    *estate
 	flights   flights
+	// coming counts claims whose launch is about to be asked for.
+	coming atomic.Int64
 
 	launches  *batch.Gatherer[string, *buyer, *cloudprovider.Instance]
 	surveys   *batch.Gatherer[struct{}, struct{}, *view]
@@ -119,15 +122,20 @@ func New(o Options) (*Provider, error) {
 	p.catalog = newCatalog(&o)
 	p.names = newNames(o.EC2, o.Now, p.register.named)
 	p.surveys = p.newSurveys()
-	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit)
+	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit).While(p.worthWaiting)
 	return p, nil
+}
+
+// worthWaiting tells whether a launch for so many had better wait for others to join it.
+func (p *Provider) worthWaiting(size int) bool {
+	return p.coming.Load() > 0 || size < plenty && p.pace.underWay() >= crowd
 }
 
 // admit waits until EC2 may be asked for the launches that are being gathered.
 func (p *Provider) admit(ctx context.Context, _ string, size func() int) error {
 	ctx, cancel := context.WithTimeout(ctx, admitLimit)
 	defer cancel()
-	if err := p.turnstile.pass(ctx, size); err != nil {
+	if err := p.turnstile.admit(ctx, size); err != nil {
 		return &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
 	}
 	return nil

@@ -71,18 +71,10 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 			return capacityTypeOf(&c) != v1.CapacityTypeOnDemand
 		}))
 		if len(ranked) > 0 {
-			return claim, plainest(ranked), nil
+			return claim, ranked[0], nil
 		}
 	}
 	return nil, choose.Candidate{}, fmt.Errorf("no instance type has an AMI of EC2NodeClass %s and is sold in the zones of its subnets; check spec.amiSelectorTerms and spec.subnetSelectorTerms", class.Name)
-}
-
-// plainest is the cheapest without accelerators, which quotas seldom allow; the cheapest of all if each has some.
-func plainest(ranked []choose.Candidate) choose.Candidate {
-	at := slices.IndexFunc(ranked, func(c choose.Candidate) bool {
-		return len(c.Type.Labels[awsv1.InstanceGPUCountLabelKey])+len(c.Type.Labels[awsv1.InstanceAcceleratorCountLabelKey]) == 0
-	})
-	return ranked[max(at, 0)]
 }
 
 // poolsOf lists the pools that refer to the class, by name. They are read as plain trees from the API server, seldom: a

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,29 +26,6 @@ func shaped(c *v1.NodeClaim, milli, mebi int64) *v1.NodeClaim {
 
 // throttled counts the CreateFleet calls that EC2 has found too many.
 func throttled(w *world) int { return w.sim.EC2.Throttled()["CreateFleet"] }
-
-// TestAThousandNodesOfManyShapes holds the promise with claims as packing makes them: nodes of a few kinds, filled with
-// whatever pods there were, so that no two claims ask for the same.
-func TestAThousandNodesOfManyShapes(t *testing.T) {
-	w, p := start(t, setup{limits: simec2.AWSLimits(), families: manyFamilies()})
-	rnd := rand.New(rand.NewPCG(7, 7))
-	list := claims(1000, in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
-	kinds := []struct{ milli, mebi int64 }{{7600, 13000}, {15600, 28000}, {15600, 58000}, {31000, 58000}, {7600, 28000}}
-	for _, c := range list {
-		k := kinds[rnd.IntN(len(kinds))]
-		shaped(c, k.milli-rnd.Int64N(k.milli/10), k.mebi-rnd.Int64N(k.mebi/10))
-	}
-	began := time.Now()
-	got, errs := launchAll(t, p, list, 160)
-	distinct(t, list, got, errs)
-	t.Logf("1000 instances of %d kinds in %s: %v", len(kinds), time.Since(began).Round(time.Millisecond), w.sim.Calls())
-	if n := w.sim.Calls()["ec2:CreateFleet"]; n > 40 {
-		t.Errorf("%d CreateFleet calls, want at most 40", n)
-	}
-	if n := throttled(w); n > 0 || len(w.alive()) != 1000 {
-		t.Errorf("%d calls were throttled, EC2 runs %d instances", n, len(w.alive()))
-	}
-}
 
 // TestNothingInCommon launches claims that can't be merged: it may take a while, but EC2 never has to slow us down, and each
 // gets what is cheapest for it.

@@ -17,6 +17,12 @@ const (
 	queueLongest = 5 * time.Second
 	// admitLimit is how long launches wait for their turn before they are told to come again.
 	admitLimit = 20 * time.Second
+	// In a rush, after rushCalls calls, one for fewer than few is held back while others for more go, until none has gone for
+	// fewWait: more of its kind may come to join it. holdLongest is how long at the most.
+	few         = 12
+	rushCalls   = 6
+	fewWait     = 2500 * time.Millisecond
+	holdLongest = 4 * time.Second
 )
 
 // turnstile lets calls of CreateFleet through at a rate that EC2 takes. Whoever waits for many goes before whoever waits
@@ -31,11 +37,16 @@ type turnstile struct {
 	shut time.Time
 	slow time.Duration
 	line []*waiter
+	// went are the calls that were let through; many is when the last of them that was not for few was.
+	went rush
+	many time.Time
 }
 
 // waiter is somebody before the turnstile.
 type waiter struct {
-	size    func() int
+	size func() int
+	// open says that others may join.
+	open    bool
 	since   time.Time
 	through chan struct{}
 }
@@ -47,9 +58,17 @@ func newTurnstile(now func() time.Time) *turnstile {
 // one is the size of a call that nobody can join.
 func one() int { return 1 }
 
-// pass waits for a turn.
+// pass waits for a turn of a call that nobody can join any more.
 func (t *turnstile) pass(ctx context.Context, size func() int) error {
-	w := t.join(size)
+	return t.wait(ctx, t.join(size, false))
+}
+
+// admit waits for a turn of a call that others may join meanwhile.
+func (t *turnstile) admit(ctx context.Context, size func() int) error {
+	return t.wait(ctx, t.join(size, true))
+}
+
+func (t *turnstile) wait(ctx context.Context, w *waiter) error {
 	for {
 		next := t.serve()
 		timer := time.NewTimer(next)
@@ -65,10 +84,10 @@ func (t *turnstile) pass(ctx context.Context, size func() int) error {
 	}
 }
 
-func (t *turnstile) join(size func() int) *waiter {
+func (t *turnstile) join(size func() int, open bool) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &waiter{size: size, since: t.now(), through: make(chan struct{})}
+	w := &waiter{size: size, open: open, since: t.now(), through: make(chan struct{})}
 	t.line = append(t.line, w)
 	return w
 }
@@ -99,8 +118,15 @@ func (t *turnstile) serve() time.Duration {
 	if now.Before(t.shut) {
 		return t.shut.Sub(now)
 	}
-	for t.tokens > 0 && len(t.line) > 0 {
+	for t.tokens > 0 {
 		at := t.first(now)
+		if at < 0 {
+			break
+		}
+		if t.line[at].size() >= few {
+			t.many = now
+		}
+		t.went = t.went.next(now)
 		t.tokens--
 		close(t.line[at].through)
 		t.line = append(t.line[:at], t.line[at+1:]...)
@@ -109,19 +135,24 @@ func (t *turnstile) serve() time.Duration {
 }
 
 // first is the place in the line of who goes first: whoever has waited very long, else those whose waiting, taken
-// together, is the longest. The lock is held.
+// together, is the longest; -1 if nobody is to go now. The lock is held.
 func (t *turnstile) first(now time.Time) int {
-	best, most := 0, -1.0
+	best, most := -1, -1.0
 	for i, w := range t.line {
 		waited := now.Sub(w.since)
 		if waited > queueLongest {
 			return i // the line is in the order of coming
 		}
-		if weight := float64(w.size()) * float64(waited+fleetInterval); weight > most {
+		if weight := float64(w.size()) * float64(waited+fleetInterval); weight > most && !t.isHeldBack(w, now) {
 			best, most = i, weight
 		}
 	}
 	return best
+}
+
+// isHeldBack tells whether a call had better wait for others to join it. The lock is held.
+func (t *turnstile) isHeldBack(w *waiter, now time.Time) bool {
+	return w.open && t.went.length(now) >= rushCalls && now.Sub(t.many) < fewWait && now.Sub(w.since) < holdLongest && w.size() < few
 }
 
 // slower notes that EC2 has asked us to slow down.

@@ -26,7 +26,7 @@ func TestTurnstile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	few, many := s.join(func() int { return 2 }), s.join(func() int { return 30 })
+	few, many := s.join(func() int { return 2 }, false), s.join(func() int { return 30 }, false)
 	through := func(w *waiter) bool {
 		select {
 		case <-w.through:
@@ -72,9 +72,9 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := newTurnstile(func() time.Time { return now })
 	s.tokens = 0
-	lone := s.join(one)
+	lone := s.join(one, true)
 	for step := 0; ; step++ {
-		s.join(func() int { return 100 })
+		s.join(func() int { return 100 }, true)
 		now = now.Add(fleetInterval)
 		s.serve()
 		select {
@@ -85,6 +85,53 @@ func TestNobodyWaitsForEver(t *testing.T) {
 		if now.Sub(lone.since) > queueLongest+time.Second {
 			t.Fatal("it waits for ever")
 		}
+	}
+}
+
+// TestFewAreHeldBack has a rush go on: who waits for few lets those for many go first, but not for long.
+func TestFewAreHeldBack(t *testing.T) {
+	gone := func(w *waiter) bool {
+		select {
+		case <-w.through:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, tc := range []struct {
+		name        string
+		calls, size int
+		open        bool
+		every       time.Duration // how often a call for many goes on
+		want        time.Duration
+	}{
+		{"no rush", rushCalls - 1, 1, true, time.Second, 0},
+		{"a rush", rushCalls, 1, true, time.Second, holdLongest},
+		{"a rush that is over", rushCalls, 1, true, 0, fewWait},
+		{"it is for many itself", rushCalls, few, true, time.Second, 0},
+		{"nobody can join it", rushCalls, 1, false, time.Second, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			began := time.Unix(1000, 0)
+			now := began
+			s := newTurnstile(func() time.Time { return now })
+			for range tc.calls {
+				s.join(func() int { return few }, true)
+			}
+			s.serve()
+			w := s.join(func() int { return tc.size }, tc.open)
+			for s.serve(); !gone(w); s.serve() {
+				if now = now.Add(100 * time.Millisecond); now.Sub(began) > time.Minute {
+					t.Fatal("it waits for ever")
+				}
+				if tc.every > 0 && now.Sub(began)%tc.every == 0 {
+					s.join(func() int { return few }, true)
+				}
+			}
+			if waited := now.Sub(began); waited != tc.want {
+				t.Errorf("it waited %s, want %s", waited, tc.want)
+			}
+		})
 	}
 }
 

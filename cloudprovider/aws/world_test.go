@@ -64,6 +64,9 @@ type setup struct {
 	limits   simec2.Limits
 	tries    int
 	clock    wire.Clock
+	gates    []wire.Gate
+	// direct leaves the network out (bubble_test.go).
+	direct bool
 }
 
 func newWorld(ctx context.Context, s setup) (*world, error) {
@@ -85,7 +88,7 @@ func newWorld(ctx context.Context, s setup) (*world, error) {
 	w := &world{faults: faults.New(faults.Options{Clock: wire.RealClock{}}), images: map[string]string{}}
 	w.sim, err = ec2sim.New(ec2sim.Options{
 		Config: cloud.Config{Region: region, Types: kinds, TypeZones: zones, Prices: list, Timing: s.timing, Clock: s.clock},
-		Limits: &s.limits, Gates: []wire.Gate{w.faults},
+		Limits: &s.limits, Gates: append([]wire.Gate{w.faults}, s.gates...),
 	})
 	if err != nil {
 		return nil, err
@@ -96,11 +99,15 @@ func newWorld(ctx context.Context, s setup) (*world, error) {
 	for arch, kind := range map[string]ec2types.ArchitectureValues{v1.ArchitectureAmd64: ec2types.ArchitectureValuesX8664, v1.ArchitectureArm64: ec2types.ArchitectureValuesArm64} {
 		w.images[arch] = w.sim.World.AddImage(ec2types.Image{Name: new("node-" + arch), Architecture: kind})
 	}
-	w.http = httptest.NewServer(w.sim)
-	w.ec2 = ec2.New(ec2.Options{
-		Region: region, BaseEndpoint: new(w.http.URL), RetryMaxAttempts: max(3, s.tries),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
-	})
+	o := ec2.Options{
+		Region: region, BaseEndpoint: new("http://127.0.0.1"), RetryMaxAttempts: max(3, s.tries),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), HTTPClient: direct{w.sim},
+	}
+	if !s.direct {
+		w.http = httptest.NewServer(w.sim)
+		o.BaseEndpoint, o.HTTPClient = new(w.http.URL), nil
+	}
+	w.ec2 = ec2.New(o)
 	if err := w.read(ctx); err != nil {
 		w.close()
 		return nil, err
@@ -125,7 +132,11 @@ func (w *world) read(ctx context.Context) error {
 	return w.prices.RefreshSpot(ctx, w.ec2)
 }
 
-func (w *world) close() { w.http.Close() }
+func (w *world) close() {
+	if w.http != nil {
+		w.http.Close()
+	}
+}
 
 // class is one whose status is what its controller would have found.
 func (w *world) class() *awsv1.EC2NodeClass {

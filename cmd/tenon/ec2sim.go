@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -70,18 +71,21 @@ func simCall(do func(cmd *cobra.Command, c control.Client, args []string) error)
 	}
 }
 
-// newSimServe runs an account for a lab that is there already; "tenon lab up --cloud aws" does so itself.
+// newSimServe runs an account for a lab that is there already ("tenon lab up --cloud aws" does so itself), or for none.
 func newSimServe() *cobra.Command {
 	var sky labCloud
-	held := false
+	held, alone, port := false, false, 0
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a simulated AWS account for the lab in --dir until Ctrl-C or until the lab ends",
-		Args:  cobra.NoArgs,
+		Long: `Run a simulated AWS account for the lab in --dir until Ctrl-C or until the lab ends.
+
+With --alone it belongs to no lab and its instances join no cluster: an endpoint for programs that use AWS. It prints the
+variables that they need.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := cmd.Flags().GetString("dir")
-			if err != nil {
-				return err
+			if port != 0 && !alone {
+				return errors.New("--port is for --alone; that of a lab's account is in DIR/aws.env")
 			}
 			ctx, stop := labSignals(cmd.Context())
 			defer stop()
@@ -90,14 +94,28 @@ func newSimServe() *cobra.Command {
 				ctx, cancel = untilStdinCloses(ctx)
 				defer cancel()
 			}
-			sky.Log = func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
-			return labaws.Serve(ctx, dir, sky.Options, func(r labaws.Record) { labaws.Explain(cmd.OutOrStdout(), dir, r) })
+			return serveAccount(ctx, cmd, sky, alone, port)
 		},
 	}
 	sky.registerAccount(cmd.Flags())
+	cmd.Flags().BoolVar(&alone, "alone", false, "run without a lab")
+	cmd.Flags().IntVar(&port, "port", 0, "port of 127.0.0.1, with --alone; 0 for any")
 	cmd.Flags().BoolVar(&held, "until-stdin-closes", false, "end when standard input closes")
 	cmd.Flags().Lookup("until-stdin-closes").Hidden = true
 	return cmd
+}
+
+func serveAccount(ctx context.Context, cmd *cobra.Command, sky labCloud, alone bool, port int) error {
+	out := cmd.OutOrStdout()
+	if alone {
+		return labaws.Alone(ctx, sky.Options, port, func(r labaws.Record) { fmt.Fprint(out, labaws.Exports(r.Env)) })
+	}
+	dir, err := cmd.Flags().GetString("dir")
+	if err != nil {
+		return err
+	}
+	sky.Log = func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	return labaws.Serve(ctx, dir, sky.Options, func(r labaws.Record) { labaws.Explain(out, dir, r) })
 }
 
 func newSimMachines() *cobra.Command {

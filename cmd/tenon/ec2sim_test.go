@@ -99,6 +99,7 @@ func TestEC2SimSaysWhatIsWrong(t *testing.T) {
 		"deny CreateFleet":        `"CreateFleet" is not SERVICE:ACTION`,
 		"fail ec2:CreateFleet":    "a fault needs a code",
 		"shift us-west-2a":        "us-west-2a",
+		"serve --port 4566":       "--port is for --alone",
 		"machines --endpoint zzz": `--endpoint: "zzz" is not a URL`,
 	} {
 		fields := strings.Fields(args)

@@ -122,6 +122,26 @@ func TestRule1PublicPackagesKnowNothingInternal(t *testing.T) {
 	}
 }
 
+// The simulator of EC2 is another's word on what EC2 does. A provider that knew it could lean on it, and a simulator that knew the
+// provider would make the same mistakes. Both may read the tables of types and prices.
+func TestTheEC2SimulatorStandsApart(t *testing.T) {
+	const provider, simulator = "cloudprovider/aws", "cloudprovider/aws/ec2sim"
+	users := []string{"cmd/tenon", "internal/demo", "internal/lab/labaws"}
+	within := func(name, tree string) bool { return name == tree || strings.HasPrefix(name, tree+"/") }
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		for _, i := range p.Imports {
+			i = rel(i)
+			switch {
+			case within(name, simulator) && within(i, provider) && !within(i, simulator) && i != provider+"/price":
+				t.Errorf("%s imports %s: the simulator would share the provider's mistakes", name, i)
+			case !within(name, simulator) && within(i, simulator) && !slices.Contains(users, name):
+				t.Errorf("%s imports %s: only the lab, the demo and commands know that there is a simulator", name, i)
+			}
+		}
+	}
+}
+
 func TestRule2LowerFloorsArePure(t *testing.T) {
 	banned := map[string]string{
 		"k8s.io/":                       "decisions are made on our own values; only ingest knows Kubernetes objects",

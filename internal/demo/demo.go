@@ -126,10 +126,11 @@ func (s *show) run(ctx context.Context) error {
 	}
 	suffix := fmt.Sprintf(" in %.1f s", took.Seconds())
 	if account, ok := s.sky.(*awsSky); ok {
-		if err := s.interruption(ctx, account, peak); err != nil {
+		n, err := s.interruption(ctx, account, peak)
+		if err != nil {
 			return err
 		}
-		suffix = "; 1 spot interruption survived"
+		suffix = fmt.Sprintf("; %d spot interruption survived", n)
 	}
 	s.screen.title("deleting deployment inflate")
 	begin = time.Now()

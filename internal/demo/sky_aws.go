@@ -142,3 +142,15 @@ func (s *awsSky) interrupt(ctx context.Context, id string) error {
 	_, err := s.panel().Happen(ctx, "interrupt", control.Pick{Machines: []string{id}})
 	return err
 }
+
+// takenBack lists the spot instances that AWS has ended because nobody else had in time.
+func (s *awsSky) takenBack(ctx context.Context) ([]string, error) {
+	machines, err := s.panel().Machines(ctx)
+	var out []string
+	for _, m := range machines {
+		if strings.HasPrefix(m.Reason, "Server.SpotInstanceTermination") {
+			out = append(out, m.ID)
+		}
+	}
+	return out, err
+}

@@ -14,33 +14,46 @@ import (
 )
 
 // TestEC2WalkThrough is the story of the founding documents: classes and pools are applied, pods that ask for all kinds of machines
-// get them, and the machines go when the pods do, each after the time that its pool gives.
+// get them, and the machines go when the pods do, each after the time that its pool gives. While the slowest of them waits, AWS gives
+// every kind of trouble.
 func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
-	w.run()
+	w.run("--capacity-backoff-first=1s")
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
 	w.eventually(w.initialized(len(w.claims())))
 	w.eventually(w.tally)
+	w.step("the pods run")
 	w.walkedWell()
 	w.tagged()
 
+	e := w.witness()
 	w.must(w.c.Delete(w.ctx, w.deployment("spread-me", 0, "1")))
-	now := int64(0)
-	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(w.lab.Namespace()), &client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{GracePeriodSeconds: &now}}))
+	w.endPods()
 	left := time.Now()
+	w.step("the pods are gone")
+	w.troubleOfAll()
+	w.troubleOfOne(e)
+	w.endPods()
+	w.step("the trouble is over")
 	w.eventually(func() string {
-		for _, n := range w.nodes() {
-			if pool := n.Labels[v1.NodePoolLabelKey]; pool != "default" {
-				return fmt.Sprintf("node %s of pool %s is left", n.Name, pool)
-			}
+		if e.goneAt("default").IsZero() {
+			return "the empty node of the pool that waits for 30 s is still there"
 		}
 		return ""
 	})
-	w.eventually(w.nothingLeft)
-	if took := time.Since(left); took < 30*time.Second {
-		t.Errorf("the empty node of the pool that waits for 30 s was gone after %s", took)
+	if took := e.goneAt("default").Sub(left); took < 30*time.Second || took > 40*time.Second {
+		t.Errorf("the empty node of the pool that waits for 30 s went after %s", took)
 	}
+	w.eventually(w.nothingLeft)
+	w.step("nothing is left")
+}
+
+// endPods deletes all pods at once.
+func (w *awsWorld) endPods() {
+	w.Helper()
+	now := int64(0)
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(w.lab.Namespace()), &client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{GracePeriodSeconds: &now}}))
 }
 
 // walkedWell tests that each pod is where it asked to be.

@@ -12,6 +12,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
@@ -19,6 +20,15 @@ import (
 type awsWorld struct {
 	*world
 	cloud *labaws.Cloud
+	// key is what controllers sign with: temporary, as those of a role are.
+	key   sigv4.Key
+	begun time.Time
+}
+
+// step notes in the log of the test how far it is.
+func (w *awsWorld) step(format string, args ...any) {
+	w.Helper()
+	w.Logf("%5.1f s  %s", time.Since(w.begun).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // warning is how long before its end a spot instance is warned here. A replacement takes a few seconds.
@@ -26,10 +36,10 @@ const warning = 30 * time.Second
 
 func newAWSWorld(t *testing.T) *awsWorld {
 	t.Helper()
-	w := &awsWorld{world: newWorld(t)}
+	w := &awsWorld{world: newWorld(t), begun: time.Now()}
 	var err error
 	w.cloud, err = labaws.Start(labaws.Options{
-		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
+		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Families: []string{"c5", "c6i", "m5", "m6i", "p3", "t3"}, Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
 		Shutdown: 200 * time.Millisecond, Warning: warning, Log: func(format string, args ...any) { t.Logf("aws: "+format, args...) },
 	})
 	w.must(err)
@@ -38,7 +48,9 @@ func newAWSWorld(t *testing.T) *awsWorld {
 			t.Error(err)
 		}
 	})
-	w.env = w.cloud.Environment()
+	w.key = sigv4.Key{ID: "ASIAIOSFODNN7EXAMPLE", Secret: "secret", Token: "token", Expires: time.Now().Add(time.Hour), ARN: w.cloud.Key.ARN}
+	w.cloud.Keys.Put(w.key)
+	w.env = append(w.cloud.Environment(), "AWS_ACCESS_KEY_ID="+w.key.ID, "AWS_SECRET_ACCESS_KEY="+w.key.Secret, "AWS_SESSION_TOKEN="+w.key.Token)
 	return w
 }
 
@@ -86,6 +98,11 @@ func ec2Pool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
 		f(p)
 	}
 	return p
+}
+
+// ofClass gives a pool another class.
+func ofClass(name string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = name }
 }
 
 // bought keeps a pool to a capacity type.

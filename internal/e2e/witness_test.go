@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +38,13 @@ type witness struct {
 	// their place was ready for pods.
 	over  map[string]bool
 	hasty []string
+	// gone is when a claim of a pool was deleted for the first time; said are the texts of conditions that were not True.
+	gone map[string]time.Time
+	said map[string]bool
+	// full is how many pods ran when the counting began, short since when fewer do, and longest for how long at most.
+	full    int
+	short   time.Time
+	longest time.Duration
 }
 
 // departure is a pod that was asked to leave or is gone.
@@ -50,7 +59,7 @@ func (w *world) witness() *witness {
 	w.Helper()
 	c, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
-	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}}
+	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
 	e.follow(c, &v1.NodeClaimList{})
 	e.follow(c, &corev1.PodList{}, client.InNamespace(w.lab.Namespace()))
 	return e
@@ -83,6 +92,14 @@ func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 	defer e.mu.Unlock()
 	if was := e.claims[c.UID]; c.DeletionTimestamp != nil && (was == nil || was.DeletionTimestamp == nil) {
 		e.ended(c)
+		if pool := c.Labels[v1.NodePoolLabelKey]; e.gone[pool].IsZero() {
+			e.gone[pool] = time.Now()
+		}
+	}
+	for _, cond := range c.Status.Conditions {
+		if cond.Status != "True" {
+			e.said[cond.Message] = true
+		}
 	}
 	e.claims[c.UID] = c
 	if gone {
@@ -148,6 +165,17 @@ func (e *witness) sawPod(p *corev1.Pod, gone bool) {
 	if known {
 		e.least = min(e.least, e.running())
 	}
+	e.measure()
+}
+
+// measure keeps count of how long fewer pods run than at first.
+func (e *witness) measure() {
+	switch fewer := e.running() < e.full; {
+	case fewer && e.short.IsZero():
+		e.short = time.Now()
+	case !fewer && !e.short.IsZero():
+		e.longest, e.short = max(e.longest, time.Since(e.short)), time.Time{}
+	}
 }
 
 func (e *witness) running() int {
@@ -171,6 +199,7 @@ func (e *witness) begin(running int) {
 			return fmt.Sprintf("the witness has seen %d pods run of %d in all, not %d", n, len(e.pods), running)
 		}
 		e.most, e.least, e.left, e.reasons = 0, running, nil, map[string]bool{}
+		e.full, e.short, e.longest = running, time.Time{}, 0
 		return ""
 	})
 }
@@ -205,6 +234,34 @@ func (e *witness) readyBy(claim string, at time.Time) bool {
 	defer e.mu.Unlock()
 	ready, ok := e.ready[claim]
 	return ok && !ready.After(at)
+}
+
+// goneAt is when the first claim of a pool was deleted; zero if none was.
+func (e *witness) goneAt(pool string) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gone[pool]
+}
+
+// lacked is the longest time for which fewer pods ran than when the counting began.
+func (e *witness) lacked() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.longest
+}
+
+// heard says what is missing: a condition of some claim, be it gone by now, has said all the words.
+func (e *witness) heard(words ...string) func() string {
+	return func() string {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for text := range e.said {
+			if containsAll(text, words) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no condition of a claim has said %q: %q", words, slices.Sorted(maps.Keys(e.said)))
+	}
 }
 
 // gave tells whether nodes were chosen to go for a reason.
@@ -274,14 +331,14 @@ func (w *world) hears(reason, name string, words ...string) func() string {
 	return func() string {
 		texts := w.messages(reason, name)
 		for _, text := range texts {
-			all := true
-			for _, word := range words {
-				all = all && strings.Contains(text, word)
-			}
-			if all {
+			if containsAll(text, words) {
 				return ""
 			}
 		}
 		return fmt.Sprintf("no event %s about %s says %q: %q", reason, name, words, texts)
 	}
+}
+
+func containsAll(text string, words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

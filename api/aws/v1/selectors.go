@@ -90,7 +90,7 @@ type AMISelectorTerm struct {
 	// publishes a newer image. The Windows families know @latest only.
 	// +kubebuilder:validation:MaxLength=30
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]+@[^@]+$')",message="alias must be a family, an @ and a version, such as al2023@latest"
-	// +kubebuilder:validation:XValidation:rule="self.split('@')[0] in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']",message="alias has an unknown family; it must be al2, al2023, bottlerocket, windows2019, windows2022 or windows2025"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(al2|al2023|bottlerocket|windows(2019|2022|2025))@')",message="alias has an unknown family; it must be al2, al2023, bottlerocket, windows2019, windows2022 or windows2025"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('windows') || self.endsWith('@latest')",message="alias of a Windows family can't name a version; write @latest"
 	// +optional
 	Alias string `json:"alias,omitempty"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Window says how long requests are gathered: until none has come for Idle, for Max at the longest, and never more than
-// Items of them.
+// Window says how long requests are gathered: until none has come for Idle, whatever its key, for Max at the longest, and
+// never more than Items of them. That others still come means that more of the same kind may come, too.
 type Window struct {
 	Idle, Max time.Duration
 	Items     int
@@ -28,9 +28,12 @@ type Gatherer[K comparable, T, R any] struct {
 	limit  time.Duration
 	do     func(context.Context, K, []T) []Answer[R]
 	admit  func(ctx context.Context, key K, size func() int) error
+	more   func(size int) bool
 
 	mu   sync.Mutex
 	open map[K]*gathering[T, R]
+	// last is when the last request came.
+	last time.Time
 }
 
 // New returns a gatherer. do gets one or more requests and returns as many answers, in the same order. Its context is
@@ -47,10 +50,15 @@ func (g *Gatherer[K, T, R]) Through(admit func(ctx context.Context, key K, size 
 	return g
 }
 
+// While has a batch of that size go on gathering as long as more says that others are about to come, for Max at the longest.
+func (g *Gatherer[K, T, R]) While(more func(size int) bool) *Gatherer[K, T, R] {
+	g.more = more
+	return g
+}
+
 // gathering is a batch that is still open.
 type gathering[T, R any] struct {
 	requests []*request[T, R]
-	came     chan struct{} // another request has come
 	full     chan struct{} // closed when there is no room for more
 }
 
@@ -91,9 +99,10 @@ func (g *Gatherer[K, T, R]) add(ctx context.Context, key K, r *request[T, R]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	window := g.window(key)
+	g.last = time.Now()
 	b := g.open[key]
 	if b == nil {
-		b = &gathering[T, R]{came: make(chan struct{}, 1), full: make(chan struct{})}
+		b = &gathering[T, R]{full: make(chan struct{})}
 		g.open[key] = b
 		go g.gather(context.WithoutCancel(ctx), key, b, window)
 	}
@@ -101,12 +110,14 @@ func (g *Gatherer[K, T, R]) add(ctx context.Context, key K, r *request[T, R]) {
 	if len(b.requests) >= window.Items {
 		close(b.full)
 		delete(g.open, key)
-		return
 	}
-	select {
-	case b.came <- struct{}{}:
-	default:
-	}
+}
+
+// quiet is for how long nobody has come.
+func (g *Gatherer[K, T, R]) quiet() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Since(g.last)
 }
 
 // gather waits until the batch is complete and hands it on.
@@ -116,10 +127,14 @@ func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R
 	defer idle.Stop()
 	for waiting := true; waiting; {
 		select {
-		case <-b.came:
-			idle.Reset(window.Idle)
 		case <-idle.C:
-			waiting = false
+			left := window.Idle - g.quiet()
+			if left <= 0 && g.more != nil && g.more(g.waiting(b)) {
+				left = window.Idle
+			}
+			if waiting = left > 0; waiting {
+				idle.Reset(left)
+			}
 		case <-longest.C:
 			waiting = false
 		case <-b.full:

@@ -118,10 +118,7 @@ func TestGolden(t *testing.T) {
 		{"custom-verbatim", awsv1.AMIFamilyCustom, full()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, ok := family.Named(c.family)
-			if !ok {
-				t.Fatalf("no family %s", c.family)
-			}
+			f := named(t, c.family)
 			if in, err := os.ReadFile(filepath.Join("testdata", c.name+".in")); err == nil {
 				c.node.UserData = string(in)
 			} else if !os.IsNotExist(err) {

@@ -17,22 +17,27 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 )
 
-// TestOverTheWire asks the simulator with the real SDK what the other tests ask a fake.
-func TestOverTheWire(t *testing.T) {
+// simulated is an account and a Finder that asks it with the real SDK, so much later than it is.
+func simulated(t *testing.T, later *time.Duration) (*account.Account, *image.Finder) {
+	t.Helper()
 	a, err := account.New(account.Options{Kubernetes: "1.32"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(a)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	config := a.Config(server.URL)
-	var later time.Duration
-	f := image.New(image.Options{
+	return a, image.New(image.Options{
 		EC2: ec2.NewFromConfig(config), SSM: ssm.NewFromConfig(config),
 		Version: func(context.Context) (string, error) { return "1.32", nil },
-		Now:     func() time.Time { return time.Now().Add(later) },
+		Now:     func() time.Time { return time.Now().Add(*later) },
 	})
+}
 
+// TestOverTheWire asks the simulator with the real SDK what the other tests ask a fake.
+func TestOverTheWire(t *testing.T) {
+	var later time.Duration
+	a, f := simulated(t, &later)
 	before := map[string]string{}
 	for _, family := range images.Families() {
 		before[family] = find(t, f, alias(family+"@latest"))

@@ -158,7 +158,7 @@ func (b *build) computedPods(text string, usual int64) (int64, error) {
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		return usual, nil
 	}
-	return int64(math.Ceil(n)), nil
+	return n, nil
 }
 
 // inputs are what expressions see; pods is how many the node runs as far as that is known.

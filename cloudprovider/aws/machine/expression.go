@@ -55,8 +55,8 @@ type program struct {
 // mostExpressions is how many are kept; there are as many as people write.
 const mostExpressions = 1000
 
-// number computes an expression.
-func (e *expressions) number(text string, in inputs) (float64, error) {
+// number computes an expression. What it gives beyond a whole number is dropped.
+func (e *expressions) number(text string, in inputs) (int64, error) {
 	p := e.program(text)
 	if p.err != nil {
 		return 0, p.err
@@ -67,10 +67,11 @@ func (e *expressions) number(text string, in inputs) (float64, error) {
 	}
 	switch v := out.(type) {
 	case types.Int:
-		return float64(v), nil
+		return int64(v), nil
 	case types.Double:
-		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return f, nil
+		// Also false for what is no number, such as 0.0 / 0.0.
+		if f := float64(v); math.Abs(f) <= math.MaxInt32 {
+			return int64(f), nil
 		}
 		return 0, fmt.Errorf("it gives %v", out.Value())
 	default:
@@ -171,20 +172,20 @@ func asFloat(v ref.Val) (float64, bool) {
 
 // amount writes what an expression gave as a quantity of the resource. Each resource has a unit of its own, and cores and
 // memory are rounded up to steps, so that types that hardly differ need no launch templates of their own.
-func amount(name corev1.ResourceName, n float64) (resource.Quantity, error) {
+func amount(name corev1.ResourceName, n int64) (resource.Quantity, error) {
 	if n < 0 || n > math.MaxInt32 {
-		return resource.Quantity{}, fmt.Errorf("it gives %v, which is no amount of %s", n, name)
+		return resource.Quantity{}, fmt.Errorf("it gives %d, which is no amount of %s", n, name)
 	}
-	up := func(step float64) int64 { return int64(math.Ceil(n/step) * step) }
+	up := func(step int64) int64 { return (n + step - 1) / step * step }
 	switch name {
 	case corev1.ResourceCPU:
 		return *resource.NewMilliQuantity(up(10), resource.DecimalSI), nil
 	case corev1.ResourceMemory:
 		return *resource.NewQuantity(up(16)*mib, resource.BinarySI), nil
 	case corev1.ResourceEphemeralStorage:
-		return *resource.NewQuantity(up(1)*gib, resource.BinarySI), nil
+		return *resource.NewQuantity(n*gib, resource.BinarySI), nil
 	default:
-		return *resource.NewQuantity(up(1), resource.DecimalSI), nil
+		return *resource.NewQuantity(n, resource.DecimalSI), nil
 	}
 }
 

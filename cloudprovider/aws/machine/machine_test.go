@@ -160,7 +160,7 @@ func TestMistakesInTheClass(t *testing.T) {
 		`systemReserved={"cpu":"1 core"}`:          `spec.kubelet.systemReserved[cpu] is "1 core"`,
 		`evictionHard={"memory.available":"x%"}`:   `spec.kubelet.evictionHard[memory.available] is "x%"`,
 		`evictionHard={"nodefs.available":"120%"}`: `spec.kubelet.evictionHard[nodefs.available] is "120%"`,
-		`maxPods="max_pods / 2"`:                   `spec.kubelet.maxPods is the expression "max_pods / 2"; write a number`,
+		`maxPods="max_pods / 2"`:                   `spec.kubelet.maxPods is "max_pods / 2"; write a number`,
 		`podsPerCore="many"`:                       `spec.kubelet`,
 	} {
 		class := classOf(awsv1.AMIFamilyAL2023)

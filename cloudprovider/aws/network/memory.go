@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -51,6 +50,8 @@ type question[T any] struct {
 	done   chan struct{}
 	answer T
 	err    error
+	// gaveUp means that the error is that of the caller who asked, not EC2's: its time was up.
+	gaveUp bool
 }
 
 // get returns the remembered answer, or asks.
@@ -66,7 +67,7 @@ func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Contex
 		case <-ctx.Done():
 			return none, ctx.Err()
 		}
-		if gaveUp := errors.Is(q.err, context.Canceled) || errors.Is(q.err, context.DeadlineExceeded); first || !gaveUp {
+		if first || !q.gaveUp {
 			return q.answer, q.err
 		}
 		// Whoever asked has given up; that is no answer for us.
@@ -133,7 +134,7 @@ func (m *memory[T]) ask(ctx context.Context, key string, q *question[T], ask fun
 		q.answer = answer
 		e.answer, e.at, e.asked, e.retry, e.trouble = answer, began, doubts, time.Time{}, nil
 	case !busy(ctx, err):
-		q.err = err
+		q.err, q.gaveUp = err, ctx.Err() != nil
 	default:
 		now := m.now()
 		e.retry, e.trouble = now.Add(pause), err

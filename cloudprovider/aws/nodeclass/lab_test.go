@@ -42,33 +42,39 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// runOn runs the controller of the world's account on a lab until the test ends.
+func (w *world) runOn(l *labtest.Lab) {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(l.Config(), ctrl.Options{
+		Scheme: newScheme(w.t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // the test may run more than once in a process
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o := w.options
+	o.Client = mgr.GetClient()
+	if err := nodeclass.Setup(mgr, o); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the manager: %v", err)
+		}
+	})
+}
+
 // On a real API server the controller hears of classes and of NodeClaims that go, and trouble mends without a restart.
 func TestOnARealCluster(t *testing.T) {
 	l := labtest.New(t)
 	l.InstallCRDs(crds.FS())
 	c := l.Client(newScheme(t))
 	w := newWorld(t, account.Options{})
-	mgr, err := ctrl.NewManager(l.Config(), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // the test may run more than once in a process
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := w.options
-	o.Client = mgr.GetClient()
-	if err := nodeclass.Setup(mgr, o); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the manager: %v", err)
-		}
-	})
+	w.runOn(l)
 
 	ready := func() metav1.ConditionStatus {
 		class := &awsv1.EC2NodeClass{}

@@ -3,7 +3,6 @@ package nodeclass_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -94,7 +92,7 @@ func TestNoSubnetMatches(t *testing.T) {
 	if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "SubnetsReady=False: "+want) {
 		t.Errorf("Ready is %+v", c)
 	}
-	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal Ready", "Status: True -> False") || len(lines) != 2 {
+	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal Ready", "Ready is False now, it was True") || len(lines) != 2 {
 		t.Errorf("events %q", lines)
 	}
 	if result.RequeueAfter > 15*time.Second {
@@ -110,19 +108,20 @@ func TestNoSubnetMatches(t *testing.T) {
 	}
 }
 
-// What a missing permission, an unknown role or a wrong id ends in: a condition and an event with AWS's code and what to
-// do; and once it is mended, Ready without a restart.
-func TestTroubleIsToldAndMends(t *testing.T) {
+// trouble is something that goes wrong, what the class then says, and what mends it.
+type trouble struct {
+	name        string
+	spoil, mend func(*world)
+	condition   string
+	reason      string
+	message     []string
+}
+
+func troubles() []trouble {
 	deny := func(action string) func(*world) { return func(w *world) { w.Faults.Deny(action) } }
 	fault := func(f faults.Fault) func(*world) { return func(w *world) { w.Faults.Add(f) } }
 	undo := func(w *world) { w.Faults.Clear() }
-	cases := []struct {
-		name        string
-		spoil, mend func(*world)
-		condition   string
-		reason      string
-		message     []string
-	}{
+	return []trouble{
 		{"may not describe subnets", deny("ec2:DescribeSubnets"), undo, awsv1.ConditionTypeSubnetsReady, "UnauthorizedOperation",
 			[]string{"ec2:DescribeSubnets", "UnauthorizedOperation", "fix:"}},
 		{"may not describe security groups", deny("ec2:DescribeSecurityGroups"), undo, awsv1.ConditionTypeSecurityGroupsReady, "UnauthorizedOperation",
@@ -147,7 +146,12 @@ func TestTroubleIsToldAndMends(t *testing.T) {
 			}
 		}, awsv1.ConditionTypeSecurityGroupsReady, "SecurityGroupsNotFound", []string{"no security group matches tags karpenter.sh/discovery=lab", "spec.securityGroupSelectorTerms"}},
 	}
-	for _, tc := range cases {
+}
+
+// What a missing permission, an unknown role or a wrong id ends in: a condition and an event with AWS's code and what to
+// do; and once it is mended, Ready without a restart.
+func TestTroubleIsToldAndMends(t *testing.T) {
+	for _, tc := range troubles() {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, account.Options{}, newClass())
 			tc.spoil(w)
@@ -208,6 +212,7 @@ func TestThrottledIsNotUnready(t *testing.T) {
 		t.Errorf("Ready of a changed class is %+v (%v)", c, err)
 	}
 	w.Faults.Clear()
+	w.clock.pass(5 * time.Second) // EC2 is left alone for as long
 	w.ready()
 }
 
@@ -303,54 +308,6 @@ func TestReasonsOfTrouble(t *testing.T) {
 	}
 }
 
-// The metrics of classes: what they are, and what became of them.
-func TestMetrics(t *testing.T) {
-	w := newWorld(t, account.Options{}, newClass())
-	registry := prometheus.NewRegistry()
-	var err error
-	if w.options.Metrics, err = nodeclass.NewMetrics(registry, w.kube, w.clock.Now); err != nil {
-		t.Fatal(err)
-	}
-	w.keeper = nodeclass.New(w.options)
-	w.Faults.Deny("ec2:DescribeSubnets")
-	_, _, _ = w.look()
-	w.Faults.Clear()
-	w.clock.pass(time.Minute)
-	class := w.ready()
-	if err := w.kube.Delete(t.Context(), class); err != nil {
-		t.Fatal(err)
-	}
-	scrape := func() string {
-		t.Helper()
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				fmt.Fprintln(&out, f.GetName(), m.String())
-			}
-		}
-		return out.String()
-	}
-	for _, want := range []string{
-		"operator_ec2nodeclass_status_condition_count", "operator_ec2nodeclass_status_condition_current_status_seconds",
-		"operator_ec2nodeclass_termination_current_time_seconds", "operator_ec2nodeclass_status_condition_transitions_total",
-		"operator_ec2nodeclass_status_condition_transition_seconds",
-	} {
-		if !strings.Contains(scrape(), want+" ") {
-			t.Errorf("no %s in\n%s", want, scrape())
-		}
-	}
-	if _, _, err := w.look(); err != nil {
-		t.Fatal(err)
-	}
-	if text := scrape(); strings.Contains(text, "status_condition_count") || !strings.Contains(text, "termination_duration_seconds histogram:{sample_count:1") {
-		t.Errorf("once it is gone there is\n%s", text)
-	}
-}
-
 func TestRehearsalThatSaysNothingAboutTheClass(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	w.Faults.Add(faults.Fault{Service: "ec2", Action: "RunInstances", Code: "Unsupported", Message: "m5.large is not sold in us-west-2a"})
@@ -359,14 +316,22 @@ func TestRehearsalThatSaysNothingAboutTheClass(t *testing.T) {
 
 func TestLaunchThatCanNotBeMadeUp(t *testing.T) {
 	for reason, err := range map[string]error{
-		"UserDataTooLarge": &family.TooLargeError{Bytes: 20000},
-		"InvalidLaunch":    errors.New("spec.userData is not TOML"),
+		"UserDataSizeLimitExceeded":   &family.TooLargeError{Bytes: 20000},
+		"ClusterCIDRResolutionFailed": family.ErrNoServiceCIDR,
+		"InvalidLaunch":               errors.New("spec.userData is not TOML"),
 	} {
 		w := newWorld(t, account.Options{}, newClass())
 		w.rehearse = func() ([]nodeclass.Call, error) { return nil, err }
+		want := metav1.ConditionFalse
+		if errors.Is(err, family.ErrNoServiceCIDR) {
+			want = metav1.ConditionUnknown // EKS has not told it yet, which says nothing about the class
+		}
 		class, _, _ := w.look()
-		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != reason || c.Message != err.Error() {
+		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != want || c.Reason != reason || c.Message != err.Error() {
 			t.Errorf("ValidationSucceeded is %+v, want %s", c, reason)
+		}
+		if lines := w.events.take(); !has(lines, "Warning "+reason, err.Error()) {
+			t.Errorf("events %q", lines)
 		}
 		w.rehearse = nil
 		w.ready()

@@ -137,7 +137,7 @@ func unplayable(err error) verdict {
 		return no(ReasonUserDataTooLarge, big.Error())
 	}
 	if errors.Is(err, family.ErrNoServiceCIDR) {
-		v := unknown(ReasonDependenciesNotReady, err.Error())
+		v := unknown(ReasonNoClusterCIDR, err.Error())
 		v.trouble = err
 		return v
 	}

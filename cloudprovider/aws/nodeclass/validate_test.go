@@ -13,12 +13,11 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 )
 
-func TestKubeletSettings(t *testing.T) {
-	w := newWorld(t, account.Options{}, newClass())
-	cases := []struct {
-		settings, want string // nothing wanted: it is fine
-		family         string
-	}{
+// kubeletCase are settings and what is wrong with them; nothing is wanted of those that are fine.
+type kubeletCase struct{ settings, want, family string }
+
+func kubeletCases() []kubeletCase {
+	return []kubeletCase{
 		{settings: `{"maxPods": 20, "podsPerCore": 2, "systemReserved": {"cpu": "100m", "memory": "100Mi", "ephemeral-storage": "1Gi"}, "kubeReserved": {"cpu": "200m", "pid": "100"},
 			"evictionHard": {"memory.available": "5%", "nodefs.available": "10%", "nodefs.inodesFree": "10%"},
 			"evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"}, "evictionSoftGracePeriod": {"memory.available": "1m", "nodefs.available": "1m30s"},
@@ -54,7 +53,11 @@ func TestKubeletSettings(t *testing.T) {
 		{settings: `{"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "soon"}}`, want: "write a duration"},
 		{settings: `{"topologyManagerPolicy": "restricted"}`, family: "al2@latest", want: "can't be handed to nodes of the AMI family AL2; remove it, or use AL2023"},
 	}
-	for _, tc := range cases {
+}
+
+func TestKubeletSettings(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	for _, tc := range kubeletCases() {
 		var settings awsv1.KubeletConfiguration
 		if err := json.Unmarshal([]byte(tc.settings), &settings); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package price_test
 
 import (
-	"context"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -14,26 +13,33 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
-// TestOverHTTP refreshes with the real clients of the SDK: every price that the simulated EC2 asks arrives.
-func TestOverHTTP(t *testing.T) {
+// refreshed is a book that has read its prices from a simulated account, with the real clients of the SDK.
+func refreshed(t *testing.T) (*account.Account, *price.Book) {
+	t.Helper()
 	a, err := account.New(account.Options{Cluster: "prices", Region: "us-west-2"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(a)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	config := a.Config(server.URL)
 	b, err := price.NewBook("us-west-2", time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	prices := pricing.NewFromConfig(config, func(o *pricing.Options) { o.Region = price.EndpointRegion("us-west-2") })
-	if err := b.RefreshOnDemand(context.Background(), prices); err != nil {
+	if err := b.RefreshOnDemand(t.Context(), prices); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.RefreshSpot(context.Background(), ec2.NewFromConfig(config)); err != nil {
+	if err := b.RefreshSpot(t.Context(), ec2.NewFromConfig(config)); err != nil {
 		t.Fatal(err)
 	}
+	return a, b
+}
+
+// TestOverHTTP: every price that the simulated EC2 asks arrives.
+func TestOverHTTP(t *testing.T) {
+	a, b := refreshed(t)
 	types, zones, err := catalog.Region("us-west-2")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +79,33 @@ func TestWithoutALab(t *testing.T) {
 	err := labaws.Serve(t.Context(), dir, labaws.Options{}, func(labaws.Record) { t.Error("it runs") })
 	if err == nil || !strings.Contains(err.Error(), "tenon lab up --dir "+dir) {
 		t.Errorf("%v, want the way to start a lab", err)
+	}
+}
+
+// An account without a lab has machines that run and join nothing.
+func TestAnAccountAlone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan labaws.Record, 1), make(chan error, 1)
+	go func() {
+		ended <- labaws.Alone(ctx, labaws.Options{Cluster: "mine"}, 0, func(r labaws.Record) { ready <- r })
+	}()
+	r := <-ready
+	if machines, err := (control.Client{URL: r.URL}).Machines(t.Context()); err != nil || len(machines) != 0 {
+		t.Errorf("machines %v, %v", machines, err)
+	}
+	if !slices.Contains(r.Env, "AWS_ENDPOINT_URL="+r.URL) || !slices.Contains(r.Env, "CLUSTER_NAME=mine") {
+		t.Errorf("the variables are %v", r.Env)
+	}
+	port, err := strconv.Atoi(r.URL[strings.LastIndexByte(r.URL, ':')+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := labaws.Alone(t.Context(), labaws.Options{}, port, func(labaws.Record) { t.Error("two answer at one port") }); err == nil {
+		t.Error("a port that is taken was given to a second one")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -61,6 +61,27 @@ func serveHeld(ctx context.Context, h *held, o Options, ready func(Record)) erro
 	}
 }
 
+// Alone runs an account that belongs to no lab, at a port of 127.0.0.1, until the context ends: for programs that want an endpoint and
+// no nodes, such as the provider's conformance test. ready is called once it can be used.
+func Alone(ctx context.Context, o Options, port int, ready func(Record)) error {
+	described, err := o.account()
+	if err != nil {
+		return err
+	}
+	made, at, err := open(described, port)
+	if err != nil {
+		return err
+	}
+	c := begin(made, nil, at)
+	ready(Record{PID: os.Getpid(), URL: c.URL, Env: c.Environment()})
+	select {
+	case <-ctx.Done():
+	case err := <-c.served:
+		c.served <- err // for Close
+	}
+	return c.Close()
+}
+
 // Explain says how to use an account.
 func Explain(out io.Writer, dir string, r Record) {
 	fmt.Fprintf(out, "aws: a simulated account answers at %s; use it with: . %s\n", r.URL, EnvPath(dir))

@@ -16,10 +16,11 @@ func (w *World) build(l Launch, p *place) *Instance {
 	i := &Instance{
 		ID: w.newID("i"), Type: string(p.info.InstanceType), Architecture: string(p.image.Architecture),
 		Zone: p.zone.Name, ZoneID: p.zone.ID, Subnet: *p.subnet.SubnetId, VPC: *p.subnet.VpcId, Image: *p.image.ImageId,
-		Market: p.market, State: Pending, Launched: now, RunAt: now.Add(w.cfg.Timing.Boot), VisibleAt: now.Add(w.cfg.Timing.Visibility),
+		Market: p.market, State: Pending, Launched: now, RunAt: now.Add(w.cfg.Timing.Boot),
 		Groups: p.groups, Profile: p.profile, UserData: p.userData, Reservation: l.Reservation, Fleet: l.Fleet,
 		Template: l.Template, TemplateVersion: l.TemplateVersion, HourlyPrice: p.price, Request: l.Request,
 	}
+	i.VisibleAt = now.Add(w.cfg.Timing.shows(i.ID))
 	if i.Reservation == "" {
 		i.Reservation = w.reservationID()
 	}

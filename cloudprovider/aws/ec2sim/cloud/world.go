@@ -8,6 +8,8 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -46,10 +48,12 @@ type Zone struct {
 
 // Timing says how long things take. Zero durations are instant, except where a default is given.
 type Timing struct {
-	Boot       time.Duration // from pending to running
-	Shutdown   time.Duration // from shutting-down to terminated
-	Forget     time.Duration // how long a terminated instance is still described; an hour if zero
-	Visibility time.Duration // how long a new instance is unknown to every call but the one that made it
+	Boot     time.Duration // from pending to running
+	Shutdown time.Duration // from shutting-down to terminated
+	Forget   time.Duration // how long a terminated instance is still described; an hour if zero
+	// Visibility is how long a new instance is unknown to every call but the one that made it, at the longest. Those of one
+	// launch come to be seen one after the other, from half of that time on.
+	Visibility time.Duration
 	// StateLag is how long describing calls go on to tell an instance's old state after it changed.
 	StateLag time.Duration
 	// TemplateVisibility is Visibility for launch templates.
@@ -58,6 +62,13 @@ type Timing struct {
 	AddressLag time.Duration
 	// Warning is the time between a spot interruption's warning and the interruption; two minutes if zero.
 	Warning time.Duration
+}
+
+// shows is how long the instance is unknown.
+func (t Timing) shows(id string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return t.Visibility/2 + time.Duration(float64(t.Visibility-t.Visibility/2)*float64(h.Sum32())/math.MaxUint32)
 }
 
 // Lagging is the timing with the delays, of some hundred milliseconds, after which EC2 shows what it has done.
