@@ -264,8 +264,12 @@ func fit(sizes, rooms []amount, steps *int) bool {
 	return false
 }
 
-// isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it.
+// isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it. A node that nobody
+// marks, and that nobody knows to be a claim's yet, takes pods as soon as its kubelet says so.
 func (r *replica) isUp(n *corev1.Node) bool {
+	if n.Labels[v1.NodeRegisteredLabelKey] == "" && len(n.Spec.Taints) == 0 && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue }) {
+		return true
+	}
 	now, there := find[*corev1.Node](r.sim.store, nodes, n.Name)
 	return n.Labels[v1.NodeInitializedLabelKey] == "true" || there && now.UID == n.UID && now.Labels[v1.NodeInitializedLabelKey] == "true"
 }
