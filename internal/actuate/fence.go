@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,10 @@ func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 		}
 		node.Labels[excludeFromBalancers] = "karpenter"
 	})
+	if err == nil && len(nodeWrites) == 0 && c.Reason != command.Requested {
+		// Whoever asked has an old view, and would take half a fence down and put it up again until he sees it.
+		return result{}, fmt.Errorf("fencing node %s: it is gone", c.Node)
+	}
 	return result{writes: append(writes, nodeWrites...)}, err
 }
 

@@ -106,6 +106,17 @@ func TestFenceWithoutAMoveForgetsTheLast(t *testing.T) {
 	}
 }
 
+// TestFenceOfANodeThatIsGone is what a replica with an old view asks for: an error makes it wait before it asks again.
+func TestFenceOfANodeThatIsGone(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, ours("a"))
+	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Drifted, Move: "m"}); out.Err == nil {
+		t.Error("half a fence is no error")
+	}
+	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Requested}); out.Err != nil {
+		t.Errorf("a claim whose end was asked for and whose node is gone: %v", out.Err)
+	}
+}
+
 func TestFenceSparesANamesake(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	if out := s.do(command.Fence{Claim: "a", UID: "other", Node: "a", Reason: command.Underutilized, Move: "m"}); out.Err != nil || s.standing("a") != "" {

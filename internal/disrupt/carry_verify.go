@@ -271,6 +271,9 @@ func (d *desk) rankOf(host string) rank {
 	if c == nil {
 		c = d.s.Claim(host) // a node may have joined under its claim's name before it is known to be the claim's
 	}
+	if c == nil && n.Ours {
+		return coming // either its claim will find it, or its machine has lost its claim and goes
+	}
 	if c != nil && !c.Is(cluster.Initialized) {
 		return coming
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector), clinic: disrupt.NewClinic(s, p.repair)}
+	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), clinic: disrupt.NewClinic(s, p.repair)}
 	lost := newLosses()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
 		if s.Busy[c.Key()] {
@@ -49,6 +50,20 @@ type checker struct {
 	clinic *disrupt.Clinic
 	// bound is what pods need that the plan binds, by node.
 	bound map[string]resource.Vector
+	// headroom is what the limits of pools leave.
+	headroom map[*cluster.Pool]*schedule.Headroom
+}
+
+// affords reports whether a new claim is still within its pool's limits: others may have come since the plan was made, of a user
+// or of another replica.
+func (k *checker) affords(pool *cluster.Pool, c command.CreateClaim) bool {
+	if !pool.Limits.Any() {
+		return true
+	}
+	if k.headroom[pool] == nil {
+		k.headroom[pool] = schedule.HeadroomOf(k.Snapshot, pool)
+	}
+	return k.headroom[pool].Take(schedule.Charge(k.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
 }
 
 // seats reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
@@ -123,7 +138,7 @@ func (k *checker) holds(c command.Command) bool {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
 		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s))
+			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s) && k.affords(pool, c))
 	case command.LaunchInstance:
 		claim := alive(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)

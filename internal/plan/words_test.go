@@ -383,7 +383,7 @@ func (n *narrator) addNode(name string, words []string) {
 	labels := cluster.LabelsOf(map[string]string{cluster.HostnameLabel: name,
 		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"], cluster.CapacityTypeLabel: at["capacity"]}).Merge(more)
 	n.w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "model://" + name, Created: n.w.now,
-		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable,
+		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable, Ours: at["ours"] == "true",
 		DoNotDisrupt: at["do-not-disrupt"] == "true"}
 	if pool := n.w.pools[at["pool"]]; pool != nil {
 		n.w.nodes[name].Ours = true

@@ -33,6 +33,8 @@ type row struct {
 func newBuyer(sh *shop, tier []*market, stacks []*stack, likes *taste) *buyer {
 	b := &buyer{tier: tier, stacks: stacks, taste: likes, shop: sh,
 		siteOf: make(map[*site]int), reserved: make(map[string]int)}
+	b.rows, b.problem.Offers = sh.rows[:0], sh.offers[:0]
+	sh.rows, sh.offers = nil, nil // until they are given back
 	for _, st := range stacks {
 		st.Site, st.Loose, st.Like = b.number(st.site), b.number(st.loose), -1
 		if st.like != nil {
@@ -173,8 +175,9 @@ func (b *buyer) purchase(offer int, content []pack.Part) *purchase {
 	return p
 }
 
-// buy solves the problem and adds the nodes to the placement.
+// buy solves the problem and adds the nodes to the placement. It is the last thing that a buyer does.
 func (b *buyer) buy() []*crate {
+	defer func() { b.shop.rows, b.shop.offers = b.rows, b.problem.Offers }()
 	bins := pack.Solve(&b.problem).Bins
 	slices.SortStableFunc(bins, func(x, y pack.Bin) int { // by content, so that the order says something to a reader
 		return cmp.Or(slices.CompareFunc(x.Parts, y.Parts, func(x, y pack.Part) int {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
@@ -211,6 +212,17 @@ type volumes struct {
 	waiting map[string]int
 	// taken are exclusive volumes that a pod with a place uses.
 	taken map[string]bool
+}
+
+// copyTo makes out, if there is one, a copy of which volumes are taken.
+func (v *volumes) copyTo(out *volumes) *volumes {
+	if out == nil {
+		out = &volumes{taken: make(map[string]bool, len(v.taken))}
+	}
+	out.users, out.waiting = v.users, v.waiting
+	clear(out.taken)
+	maps.Copy(out.taken, v.taken)
+	return out
 }
 
 func newVolumes(pods []*cluster.Pod) *volumes {

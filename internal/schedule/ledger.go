@@ -354,9 +354,11 @@ func count(list []int32, domain int32) int32 {
 	return list[domain]
 }
 
-func raise(list []int32, domain, n int32) []int32 {
-	for int(domain) >= len(list) {
-		list = append(list, 0)
+// raise adds to a domain's count. The list gets room for all domains at once: to grow with each would copy it again and again.
+func raise(list []int32, domain, n int32, domains int) []int32 {
+	if grow := int(domain) + 1 - len(list); grow > 0 {
+		list = resized(slices.Grow(list, max(grow, domains-len(list))), int(domain)+1)
+		clear(list[len(list)-grow:])
 	}
 	list[domain] += n
 	return list
@@ -371,7 +373,7 @@ func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n
 	for _, id := range carries {
 		t := &l.rules[id]
 		if t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
-			t.carry = raise(t.carry, at[t.key], int32(n))
+			t.carry = raise(t.carry, at[t.key], int32(n), len(l.keys[t.key].names))
 		}
 		if at[t.key] == unknown && t.hard && !l.draft {
 			t.adrift += n
@@ -385,7 +387,7 @@ func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n
 		if at[t.key] < 0 {
 			continue
 		}
-		t.match = raise(t.match, at[t.key], int32(n))
+		t.match = raise(t.match, at[t.key], int32(n), len(l.keys[t.key].names))
 		t.total += n
 		if leaving { // a spread does not count pods that are on their way out; affinity does
 			continue

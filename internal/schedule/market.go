@@ -178,6 +178,21 @@ func newLeft(s *cluster.Snapshot, p *cluster.Pool) left {
 	return l
 }
 
+// Headroom is what a pool's limits leave.
+type Headroom struct{ left left }
+
+// HeadroomOf counts what the limits of a pool leave beside the claims that it has.
+func HeadroomOf(s *cluster.Snapshot, p *cluster.Pool) *Headroom { return &Headroom{newLeft(s, p)} }
+
+// Take reports whether one more node of that capacity is within the limits, and counts it if so.
+func (h *Headroom) Take(capacity resource.Vector) bool {
+	if n, _ := h.left.allows(capacity, 1); n < 1 {
+		return false
+	}
+	h.left.charge(capacity, 1)
+	return true
+}
+
 // Charge is what a claim counts for against its pool's limits: what its node has or, until that is known, the most that
 // it may turn out to have.
 func Charge(s *cluster.Snapshot, p *cluster.Pool, c *cluster.Claim) resource.Vector {

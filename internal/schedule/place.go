@@ -154,7 +154,7 @@ func buy(book *ledger, sh *shop, kinds []*kind, hosts *settler, wide bool) []*cr
 	for _, k := range kinds {
 		k.why, k.order = nil, nil
 	}
-	draft := book.clone()
+	draft := book.copyTo(&sh.draft, nil, nil)
 	draft.draft = true
 	d := &dealer{l: draft, shop: sh, hosts: hosts, wide: wide, wishes: hosts.wishes}
 	portions := d.deal(parties(draft, sh, kinds))

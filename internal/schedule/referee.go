@@ -11,32 +11,56 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// clone copies what the ledger has counted; rules, kinds and the numbers of domains are shared. It is for as long as the
-// ledger that it came from does not change.
-func (l *ledger) clone() *ledger {
-	out := *l
-	out.volumes = &volumes{users: l.volumes.users, waiting: l.volumes.waiting, taken: maps.Clone(l.volumes.taken)}
-	out.keys = slices.Clone(l.keys)
-	for i := range out.keys {
-		t := &out.keys[i]
-		if !t.copied {
-			t.copied, t.own = true, make(map[string]int32)
-		} else {
-			t.own = maps.Clone(t.own)
+// copyTo makes out a copy of what the ledger has counted, in the memory that out has; rules, kinds and the numbers of domains are
+// shared. It is for as long as the ledger that it came from does not change. Rules and spreads that are not among those that are
+// asked for stay empty; nil asks for all. A search makes thousands of copies: without the memory of the last one, most of what
+// it allocates would be these.
+func (l *ledger) copyTo(out *ledger, rules, spreads []bool) *ledger {
+	old := *out
+	*out = *l
+	out.volumes = l.volumes.copyTo(old.volumes)
+	out.keys = resized(old.keys, len(l.keys))
+	for i := range l.keys {
+		own := out.keys[i].own
+		if own == nil {
+			own = make(map[string]int32)
 		}
-		t.names = slices.Clip(t.names)
+		clear(own)
+		if l.keys[i].copied {
+			maps.Copy(own, l.keys[i].own)
+		}
+		out.keys[i] = l.keys[i]
+		out.keys[i].copied, out.keys[i].own, out.keys[i].names = true, own, slices.Clip(l.keys[i].names)
 	}
-	out.rules = slices.Clone(l.rules)
-	for i := range out.rules {
-		t := &out.rules[i]
-		t.match, t.carry = slices.Clone(t.match), slices.Clone(t.carry)
+	out.rules = resized(old.rules, len(l.rules))
+	for i := range l.rules {
+		t, match, carry := &l.rules[i], out.rules[i].match[:0], out.rules[i].carry[:0]
+		if rules == nil || rules[i] {
+			match, carry = append(match, t.match...), append(carry, t.carry...)
+		}
+		out.rules[i] = *t
+		out.rules[i].match, out.rules[i].carry = match, carry
 	}
-	out.spreads = slices.Clone(l.spreads)
-	for i := range out.spreads {
-		s := &out.spreads[i]
-		s.match, s.levels = slices.Clone(s.match), slices.Clone(s.levels)
+	out.spreads = resized(old.spreads, len(l.spreads))
+	for i := range l.spreads {
+		s, match, levels := &l.spreads[i], out.spreads[i].match[:0], out.spreads[i].levels[:0]
+		idle := spreads != nil && !spreads[i]
+		if !idle {
+			match, levels = append(match, s.match...), append(levels, s.levels...)
+		}
+		out.spreads[i] = *s
+		out.spreads[i].match, out.spreads[i].levels, out.spreads[i].idle = match, levels, s.idle || idle
 	}
-	return &out
+	return out
+}
+
+// resized has n elements; what the list holds already, behind its end too, stays where it is.
+func resized[E any](list []E, n int) []E {
+	list = list[:cap(list)]
+	if n > len(list) {
+		list = append(list, make([]E, n-len(list))...)
+	}
+	return list[:n]
 }
 
 // referee lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the

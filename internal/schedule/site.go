@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -26,6 +27,10 @@ type shop struct {
 	brief bool
 	// attached are the classes that can only go where a DaemonSet's pods come.
 	attached map[*cluster.PodClass]bool
+	// draft is the memory of the copies of ledgers on which pods are dealt; rows and offers that of the tables that buyers write.
+	draft  ledger
+	rows   []row
+	offers []pack.Offer
 }
 
 // demand is what a class asks of a node, numbered.

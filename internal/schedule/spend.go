@@ -32,7 +32,7 @@ func (st *Stage) Buy(brief bool) (bins []Bin, ok bool) {
 	} else {
 		st.stock.putBack(st.shop)
 	}
-	trial := st.l.lens(kinds)
+	trial := st.l.lens(&st.trial, kinds)
 	hosts := &settler{l: trial, shop: st.shop, kinds: kinds, wishes: st.wishes}
 	for round := range rounds {
 		more := buy(trial, st.shop, kinds, hosts, round > 0)
@@ -73,9 +73,9 @@ func (st *Stage) build(c *crate) {
 	}
 }
 
-// lens is a copy of the ledger in which only those rules are counted on that have to do with the kinds: the others are not
+// lens makes out a copy of the ledger in which only those rules are counted on that have to do with the kinds: the others are not
 // copied, because nobody asks for them.
-func (l *ledger) lens(kinds []*kind) *ledger {
+func (l *ledger) lens(out *ledger, kinds []*kind) *ledger {
 	rules, spreads := make([]bool, len(l.rules)), make([]bool, len(l.spreads))
 	mark := func(ids []int32) {
 		for _, id := range ids {
@@ -91,17 +91,5 @@ func (l *ledger) lens(kinds []*kind) *ledger {
 		mark(k.counted)
 		mark(k.wishes)
 	}
-	bare := *l
-	bare.rules, bare.spreads = slices.Clone(l.rules), slices.Clone(l.spreads)
-	for i, in := range rules {
-		if !in {
-			bare.rules[i].match, bare.rules[i].carry = nil, nil
-		}
-	}
-	for i, in := range spreads {
-		if !in {
-			bare.spreads[i].match, bare.spreads[i].levels, bare.spreads[i].idle = nil, nil, true
-		}
-	}
-	return bare.clone()
+	return l.copyTo(out, rules, spreads)
 }

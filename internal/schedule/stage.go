@@ -35,6 +35,7 @@ type Stage struct {
 	crates   []*crate // what was bought for them
 	stock    *stock   // what was for sale before
 	named    int      // new nodes so far
+	trial    ledger   // memory of the copies on which purchases are tried
 }
 
 // flat is a departure as the stage sees it.

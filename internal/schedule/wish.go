@@ -66,7 +66,7 @@ func (d *dealer) favour(k *kind, p *party, st *site) require.Set {
 		domain := d.l.domain(key, best)
 		for _, id := range k.counted {
 			if t := &d.l.rules[id]; t.key == key && !t.hard {
-				t.match = raise(t.match, domain, 1)
+				t.match = raise(t.match, domain, 1, len(d.l.keys[key].names))
 			}
 		}
 	}

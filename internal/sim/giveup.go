@@ -117,6 +117,16 @@ func (j *judge) taken(move string, c *v1.NodeClaim) bool {
 	})
 }
 
+// bereft reports whether a machine of a move, or of one that shares new nodes with it, had died by itself when its node was ended.
+func (j *judge) bereft(move string) bool {
+	for other := range j.died {
+		if j.together(other, move) {
+			return true
+		}
+	}
+	return false
+}
+
 // disturbed reports whether nodes of a move have gone for another reason: whoever looks for a place because of that may need what was
 // made for the move.
 func (j *judge) disturbed(move string) bool {

@@ -38,7 +38,9 @@ type judge struct {
 	meant map[types.UID]string
 	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by the name
 	// of the first.
-	left    map[string]float64
+	left map[string]float64
+	// died are the moves of which a machine had died by itself when its node was ended.
+	died    map[string]bool
 	parties map[string]string
 	// before are the pods that were there when the first node of a move was ended, by move: none of them has come in the place of a pod
 	// of the move's nodes.
@@ -55,7 +57,7 @@ type judge struct {
 func newJudge(s *Sim) *judge {
 	return &judge{
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), left: make(map[string]float64), parties: make(map[string]string),
+		voluntary: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),

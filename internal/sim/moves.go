@@ -183,8 +183,11 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 			going += s.priceOf(c)
 		}
 	}
-	if s.cloud.find(claim.Status.ProviderID) == nil || j.disturbed(move) {
-		return // its machine has died meanwhile, and nobody knows what it would cost; or somebody else has ended a part of it
+	if s.cloud.find(claim.Status.ProviderID) == nil {
+		j.died[move] = true
+	}
+	if j.bereft(move) || j.disturbed(move) {
+		return // a machine has died meanwhile, and nobody knows what it would cost; or somebody else has ended a part of the move
 	}
 	known := s.clock.now.Sub(s.cloud.priced) > 6*time.Minute // catalogs are asked for every five, and what was begun goes on
 	if reason == command.Underutilized && known && coming > going+rounding {
@@ -264,8 +267,14 @@ func fit(sizes, rooms []amount, steps *int) bool {
 	return false
 }
 
-// isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it.
+// isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it. A node that nobody
+// marks, and that nobody knows to be a claim's yet, takes pods as soon as its kubelet says so.
 func (r *replica) isUp(n *corev1.Node) bool {
+	if n.Labels[v1.NodeRegisteredLabelKey] == "" && len(n.Spec.Taints) == 0 && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}) {
+		return true
+	}
 	now, there := find[*corev1.Node](r.sim.store, nodes, n.Name)
 	return n.Labels[v1.NodeInitializedLabelKey] == "true" || there && now.UID == n.UID && now.Labels[v1.NodeInitializedLabelKey] == "true"
 }
