@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,8 +16,9 @@ import (
 // written down, callers give up, claims and instances go, the controller dies and another takes over. Whatever happens, no
 // instance is given to two claims, no claim has two once things have settled, and nothing is left over.
 func TestByChance(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		script := rapid.SliceOfN(rapid.Custom(drawAct), 3, 40).Draw(rt, "acts")
+		script := rapid.SliceOfN(rapid.Custom(drawAct), 2, 12).Draw(rt, "acts")
 		var d *drama
 		synctest.Test(t, func(t *testing.T) {
 			d = newDrama(t)
@@ -38,9 +40,9 @@ type act struct {
 
 func drawAct(t *rapid.T) act {
 	return act{
-		// What comes often is there often.
-		what: rapid.SampledFrom([]string{"want", "launch", "launch", "pass", "lose", "look", "restart", "want", "launch", "lose", "pass",
-			"slow", "break", "refuse", "throttle", "scarce", "give up", "kill", "collect"}).Draw(t, "what"),
+		what: rapid.SampledFrom(slices.Concat(
+			slices.Repeat([]string{"launch", "crisis"}, 4), slices.Repeat([]string{"pass", "look"}, 2), []string{"want", "lose"},
+			[]string{"restart", "scarce", "slow", "break", "refuse", "throttle", "give up", "kill", "collect"})).Draw(t, "what"),
 		n:  rapid.IntRange(0, 6).Draw(t, "n"),
 		m:  rapid.IntRange(0, 6).Draw(t, "m"),
 		by: time.Duration(rapid.IntRange(0, 45_000).Draw(t, "ms")) * time.Millisecond,
@@ -61,7 +63,9 @@ func (d *drama) do(a act) {
 	case "want":
 		d.want(1+a.n, a.m)
 	case "launch":
-		d.launch(1+a.n, a.m, time.Second+a.by)
+		d.launch(1+a.n, a.m, time.Second+a.by, 4)
+	case "crisis":
+		d.crisis(a)
 	case "pass":
 		time.Sleep(a.by / 5)
 	case "look":
@@ -81,6 +85,36 @@ func (d *drama) do(a act) {
 	}
 }
 
+// crisis has claims launched together while something goes wrong, and what comes after it come before EC2 shows everything.
+func (d *drama) crisis(a act) {
+	d.want(2+a.n, a.m)
+	keep := 4
+	switch a.m {
+	case 0: // the process dies before anything is written down
+		keep = 0
+	case 1:
+		d.scarce(a.n)
+		fallthrough
+	case 2, 3:
+		d.mishap(act{what: "lose", n: 2})
+	case 4:
+		d.mishap(act{what: "lose"})
+		d.mishap(act{what: "throttle", n: 1})
+	case 5:
+		d.mishap(act{what: "lose"})
+		d.mishap(act{what: "refuse", n: 1})
+	case 6:
+		d.mishap(act{what: "slow", by: a.by})
+	}
+	d.launch(len(d.parts), 0, time.Second+a.by, keep)
+	time.Sleep(2*time.Second + a.by/10)
+	if a.m == 0 {
+		d.restart()
+	} else {
+		d.census()
+	}
+}
+
 // settle has everybody launched who still wants to be, and counts.
 func (d *drama) settle() {
 	d.note("the end")
@@ -92,10 +126,11 @@ func (d *drama) settle() {
 			d.fail("%d claims never get an instance", len(d.waiting()))
 			return
 		}
-		d.launch(len(d.parts), 0, time.Minute)
+		d.launch(len(d.parts), 0, time.Minute, 100)
 		time.Sleep(time.Minute)
 	}
 	time.Sleep(3 * time.Minute)
+	d.calm = true
 	owners := map[string]string{}
 	for _, i := range d.census() {
 		if before := owners[i.ClaimUID]; before != "" && i.ClaimUID != "" && d.live(i.ClaimUID) {

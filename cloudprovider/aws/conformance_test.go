@@ -16,7 +16,10 @@ import (
 // what it has done.
 func TestConformance(t *testing.T) {
 	for name, timing := range map[string]cloud.Timing{"at once": {}, "late": cloud.Timing{}.Lagging()} {
-		t.Run(name, func(t *testing.T) { conform(t, timing) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conform(t, timing)
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type drama struct {
 	killed   map[string]bool
 	// gone counts claims that went while nobody knew whether they had an instance; orphans are instances that were nobody's.
 	gone, orphans int
+	// calm says that all trouble is over.
+	calm bool
 }
 
 // part is a claim and what has become of it.
@@ -53,6 +56,9 @@ type part struct {
 type lifeline struct {
 	to   direct
 	dead atomic.Bool
+
+	mu   sync.Mutex
+	late []time.Duration
 }
 
 // Do implements the SDK's HTTP client.
@@ -60,7 +66,31 @@ func (l *lifeline) Do(r *http.Request) (*http.Response, error) {
 	if l.dead.Load() {
 		return nil, errors.New("this process is no more")
 	}
-	return l.to.Do(r)
+	answer, err := l.to.Do(r)
+	select {
+	case <-time.After(l.lateness()):
+		return answer, err
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// hold has the next answers come that late. What they answer is done in time.
+func (l *lifeline) hold(by time.Duration, answers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = slices.Repeat([]time.Duration{by}, answers)
+}
+
+func (l *lifeline) lateness() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.late) == 0 {
+		return 0
+	}
+	by := l.late[0]
+	l.late = l.late[1:]
+	return by
 }
 
 func newDrama(t *testing.T) *drama {
@@ -122,13 +152,14 @@ func (d *drama) waiting() []*part {
 	return out
 }
 
-// launch begins to have some launched at the same time. Who is not answered in time gives up.
-func (d *drama) launch(n, from int, patience time.Duration) {
+// launch begins to have some launched at the same time. Who is not answered in time gives up. Of so many answers one is not
+// written down.
+func (d *drama) launch(n, from int, patience time.Duration, written int) {
 	list := d.waiting()
 	for k := range min(n, len(list)) {
 		p, provider := list[(k+from)%len(list)], d.p
 		d.mu.Lock()
-		p.busy, p.keep = true, (k+from)%4 > 0 || n == len(d.parts)
+		p.busy, p.keep = true, written > 0 && (k+1)%written > 0
 		d.mu.Unlock()
 		ctx, cancel := context.WithTimeout(d.life, patience)
 		go func() {
@@ -230,7 +261,8 @@ func (d *drama) mishap(a act) {
 	case "lose":
 		f.Lose = true
 	case "slow":
-		f.Delay = a.by
+		f.Delay = a.by / 15
+		d.line.hold(a.by, 1+a.n)
 	case "break":
 		f.Code, f.Status = "InternalError", http.StatusInternalServerError
 	case "refuse":
@@ -257,7 +289,7 @@ func (d *drama) live(uid string) bool {
 func (d *drama) census() []*cloudprovider.Instance {
 	list, err := d.p.List(d.t.Context())
 	if err != nil {
-		d.fail("listing instances: %v", err)
+		d.upset("listing instances", err)
 		return nil
 	}
 	d.mu.Lock()
@@ -280,6 +312,14 @@ func (d *drama) census() []*cloudprovider.Instance {
 	return out
 }
 
+// upset takes in that something could not be done, which is no wonder as long as there is trouble.
+func (d *drama) upset(what string, err error) {
+	d.note("%s: %v", what, err)
+	if d.calm {
+		d.fail("%s: %v", what, err)
+	}
+}
+
 // collect ends what has been nobody's for a minute, as the core does.
 func (d *drama) collect() {
 	for _, i := range d.census() {
@@ -287,9 +327,10 @@ func (d *drama) collect() {
 			continue
 		}
 		d.note("%s is nobody's (%s %s)", i.ProviderID, i.ClaimName, i.ClaimUID)
-		d.orphans++
 		if err := d.p.Delete(d.t.Context(), i.ProviderID); err != nil {
-			d.fail("ending %s: %v", i.ProviderID, err)
+			d.upset("ending "+i.ProviderID, err)
+			continue
 		}
+		d.orphans++
 	}
 }

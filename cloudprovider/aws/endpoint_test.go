@@ -14,11 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -44,6 +46,7 @@ func TestEndpoint(t *testing.T) {
 	if url == "" {
 		t.Skip("AWS_ENDPOINT_URL is not set; TestConformance runs the same suite against the simulator")
 	}
+	log.SetLogger(logr.Discard()) // what the provider logs is not what is judged
 	site, err := newSite(t.Context())
 	if err == nil {
 		err = site.probe(t.Context())
@@ -62,10 +65,23 @@ func TestEndpoint(t *testing.T) {
 		}
 		return &conformance.Cloud{
 			Provider: p, Pool: pool(), NodeClass: classRef(),
-			Restart: func(context.Context) (cloudprovider.Provider, error) { return site.provider(name) },
+			// A controller takes longer to come back, and a person to find an instance, than EC2 to show it.
+			Restart: func(ctx context.Context) (cloudprovider.Provider, error) {
+				if err := site.shown(ctx, ec2types.Filter{Name: new("tag-key"), Values: []string{awsv1.ClusterTagPrefix + name}}); err != nil {
+					return nil, err
+				}
+				return site.provider(name)
+			},
 			Kill: func(ctx context.Context, id string) error {
-				_, err := site.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id[strings.LastIndex(id, "/")+1:]}})
-				return errors.Join(err, site.gone(ctx, id[strings.LastIndex(id, "/")+1:]))
+				id = id[strings.LastIndex(id, "/")+1:]
+				this := ec2types.Filter{Name: new("instance-id"), Values: []string{id}}
+				if err := site.shown(ctx, this); err != nil {
+					return err
+				}
+				if _, err := site.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+					return err
+				}
+				return site.shown(ctx, this, ec2types.Filter{Name: new("instance-state-name"), Values: []string{"terminated"}})
 			},
 		}, nil
 	}})
@@ -202,7 +218,21 @@ func (s *site) probe(ctx context.Context) error {
 	return p.Delete(ctx, made.ProviderID)
 }
 
-// gone waits until EC2 says that the instance has ended.
-func (s *site) gone(ctx context.Context, id string) error {
-	return ec2.NewInstanceTerminatedWaiter(s.ec2).Wait(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}}, 5*time.Minute)
+// shown waits until EC2 shows an instance that the filters find.
+func (s *site) shown(ctx context.Context, filters ...ec2types.Filter) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := s.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters})
+		if err != nil || len(out.Reservations) > 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until EC2 shows an instance with %s %v: %w", *filters[len(filters)-1].Name, filters[len(filters)-1].Values, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
 }

@@ -104,6 +104,7 @@ func TestNarrow(t *testing.T) {
 		{"machines that few need come last", []string{"gpu a on-demand 1", "x.metal a on-demand 1", "m a on-demand 3"}, "m/a/on-demand"},
 		{"unless there are no others", []string{"gpu a on-demand 1", "x.metal a on-demand 2"}, "gpu/a/on-demand x.metal/a/on-demand"},
 		{"what is reserved comes first", []string{"m a spot 1", "gpu a reserved 0.5 cr-1 2 default"}, "gpu/a/reserved"},
+		{"of what is reserved, machines that few need come last, too", []string{"gpu a reserved 0.1 cr-1 2 default", "m a reserved 0.5 cr-2 2 default"}, "m/a/reserved"},
 		{"a reservation that is full does not count", []string{"m a spot 1", "m a reserved 0.5 cr-1 0 default"}, "m/a/spot"},
 		{"of two reservations the one with more left", []string{"m a reserved 0.5 cr-1 1 default", "m a reserved 0.5 cr-2 4 default"}, "m/a/reserved=cr-2"},
 		{"only one capacity block", []string{"m a reserved 0.1 cr-1 1 capacity-block", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},

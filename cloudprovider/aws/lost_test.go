@@ -50,6 +50,15 @@ func settled(t *testing.T, s setup) (*world, *aws.Provider) {
 	return w, p
 }
 
+// lead is settled in a bubble.
+func lead(t *testing.T, p *aws.Provider) {
+	t.Helper()
+	time.Sleep(15 * time.Second)
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // store writes the claims down, as the core does before it has them launched.
 func (w *world) store(t *testing.T, list ...*v1.NodeClaim) {
 	t.Helper()
@@ -100,44 +109,47 @@ func TestCensusBetweenLossAndQuestion(t *testing.T) {
 func TestLostThenRefused(t *testing.T) {
 	for _, code := range []string{"RequestLimitExceeded", "UnauthorizedOperation", "InvalidParameterValue", "InsufficientInstanceCapacity"} {
 		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			w, p := settled(t, setup{})
-			c := claim()
-			w.lose(1)
-			w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: code, Status: 400, Times: 2})
-			_, err := p.Create(t.Context(), c)
-			if err == nil || cloudprovider.IsNoCapacity(err) || cloudprovider.IsNotReady(err) {
-				t.Fatalf("with an instance that may run the claim is told %T: %v", err, err)
-			}
-			w.faults.Clear()
-			if _, err = p.Create(t.Context(), c); err != nil {
-				t.Error(err)
-			}
-			if n := len(w.alive()); n != 1 {
-				t.Errorf("one claim has %d instances", n)
-			}
+			inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+				lead(t, p)
+				c := claim()
+				w.lose(1)
+				w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: code, Status: 400, Times: 2})
+				_, err := p.Create(t.Context(), c)
+				if err == nil || cloudprovider.IsNoCapacity(err) || cloudprovider.IsNotReady(err) {
+					t.Fatalf("with an instance that may run the claim is told %T: %v", err, err)
+				}
+				w.faults.Clear()
+				if _, err = p.Create(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+				if n := len(w.alive()); n != 1 {
+					t.Errorf("one claim has %d instances", n)
+				}
+			})
 		})
 	}
 }
 
 // TestAskedAgainWhileUnderWay gives a launch up and asks again while the call that it went out with goes on.
 func TestAskedAgainWhileUnderWay(t *testing.T) {
-	w, p := settled(t, setup{})
-	list := claims(2)
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Delay: 2 * time.Second, Times: 1})
-	short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	var group sync.WaitGroup
-	got, errs := make([]*cloudprovider.Instance, 2), make([]error, 2)
-	group.Go(func() { _, _ = p.Create(short, list[0]) })
-	group.Go(func() { got[1], errs[1] = p.Create(t.Context(), list[1]) })
-	<-short.Done()
-	got[0], errs[0] = p.Create(t.Context(), list[0])
-	group.Wait()
-	distinct(t, list, got, errs)
-	if n := len(w.alive()); n != 2 {
-		t.Errorf("two claims have %d instances", n)
-	}
+	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+		lead(t, p)
+		list := claims(2)
+		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Delay: 2 * time.Second, Times: 1})
+		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		var group sync.WaitGroup
+		got, errs := make([]*cloudprovider.Instance, 2), make([]error, 2)
+		group.Go(func() { _, _ = p.Create(short, list[0]) })
+		group.Go(func() { got[1], errs[1] = p.Create(t.Context(), list[1]) })
+		<-short.Done()
+		got[0], errs[0] = p.Create(t.Context(), list[0])
+		group.Wait()
+		distinct(t, list, got, errs)
+		if n := len(w.alive()); n != 2 {
+			t.Errorf("two claims have %d instances", n)
+		}
+	})
 }
 
 // TestTakeOverInOtherCompany launches four together, hides them for a while as EC2 does, and has the next controller come for
@@ -208,49 +220,53 @@ func TestTakeOverOfAYoungInstance(t *testing.T) {
 
 // TestLostAnswersAreNoStorm has EC2 answer with errors for a while. Fifty claims that were launched together ask together.
 func TestLostAnswersAreNoStorm(t *testing.T) {
-	w, p := settled(t, setup{})
-	list := claims(50)
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "InternalError", Status: 500})
-	launchAll(t, p, list, len(list))
-	one := w.sim.Calls()["ec2:CreateFleet"]
-	for range 3 {
+	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+		lead(t, p)
+		list := claims(50)
+		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "InternalError", Status: 500})
 		launchAll(t, p, list, len(list))
-	}
-	if n := w.sim.Calls()["ec2:CreateFleet"] - one; n > one {
-		t.Errorf("the first round of 50 claims made %d calls, the three that followed at once %d", one, n)
-	}
-	w.faults.Clear()
-	eventually(t, "all have an instance", func() bool {
-		_, errs := launchAll(t, p, list, len(list))
-		for _, err := range errs {
-			if err != nil {
-				return false
-			}
+		one := w.sim.Calls()["ec2:CreateFleet"]
+		for range 3 {
+			launchAll(t, p, list, len(list))
 		}
-		return true
+		if n := w.sim.Calls()["ec2:CreateFleet"] - one; n > one {
+			t.Errorf("the first round of 50 claims made %d calls, the three that followed at once %d", one, n)
+		}
+		w.faults.Clear()
+		eventually(t, "all have an instance", func() bool {
+			_, errs := launchAll(t, p, list, len(list))
+			for _, err := range errs {
+				if err != nil {
+					return false
+				}
+			}
+			return true
+		})
+		if n := len(w.alive()); n != 50 {
+			t.Errorf("EC2 runs %d instances, want 50", n)
+		}
 	})
-	if n := len(w.alive()); n != 50 {
-		t.Errorf("EC2 runs %d instances, want 50", n)
-	}
 }
 
 // TestWaitingHeedsTheContext has somebody else find out slowly what became of a lost launch.
 func TestWaitingHeedsTheContext(t *testing.T) {
-	w, p := settled(t, setup{})
-	list := claims(2)
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "InternalError", Status: 500, Times: 3})
-	launchAll(t, p, list, 2)
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Delay: 3 * time.Second, Times: 1})
-	var group sync.WaitGroup
-	group.Go(func() { _, _ = p.Create(t.Context(), list[0]) })
-	eventually(t, "the question is under way", func() bool { return faultsLeft(w) == 0 })
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	if _, err := p.Create(short, list[1]); err == nil || time.Since(began) > 1500*time.Millisecond {
-		t.Errorf("with 300 ms to live Create came back after %s (%v)", time.Since(began), err)
-	}
-	group.Wait()
+	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+		lead(t, p)
+		list := claims(2)
+		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "InternalError", Status: 500, Times: 3})
+		launchAll(t, p, list, 2)
+		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Delay: 3 * time.Second, Times: 1})
+		var group sync.WaitGroup
+		group.Go(func() { _, _ = p.Create(t.Context(), list[0]) })
+		eventually(t, "the question is under way", func() bool { return faultsLeft(w) == 0 })
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if _, err := p.Create(short, list[1]); err == nil || time.Since(began) > 1500*time.Millisecond {
+			t.Errorf("with 300 ms to live Create came back after %s (%v)", time.Since(began), err)
+		}
+		group.Wait()
+	})
 }
 
 // TestEndingInstanceIsNone ends an instance behind the claim's back: Create must not hand out what shuts down.

@@ -196,6 +196,9 @@ func TestFullSubnetThatCountsWrong(t *testing.T) {
 	list := claims(3, in(corev1.LabelTopologyZone, "us-west-2a"))
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)
+	if len(got[0].Refused) > 0 {
+		t.Errorf("a zone that has a spare subnet is called sold out: %v", got[0].Refused)
+	}
 	for _, i := range w.alive() {
 		if i.Subnet != spare {
 			t.Errorf("%s stands in %s, want the spare one", i.ID, i.Subnet)

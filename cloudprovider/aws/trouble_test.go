@@ -11,6 +11,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
@@ -68,35 +69,36 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w, p := start(t, setup{})
-			terms := in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)
-			if tc.name == "no role for spot" {
-				terms = in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)
-			}
-			ask := func() error {
-				_, err := p.Create(t.Context(), claim(terms, in(corev1.LabelArchStable, v1.ArchitectureAmd64)))
-				return err
-			}
-			tc.begin(w)
-			err := ask()
-			if err == nil || !tc.kind(err) {
-				t.Fatalf("got %T: %v", err, err)
-			}
-			for _, text := range tc.texts {
-				if !strings.Contains(err.Error(), text) {
-					t.Errorf("%q lacks %q", err, text)
+			inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+				terms := in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)
+				if tc.name == "no role for spot" {
+					terms = in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)
 				}
-			}
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q has more than one line", err)
-			}
-			tc.end(w)
-			if err := ask(); err != nil {
-				t.Errorf("after the trouble was over: %v", err)
-			}
-			if n := len(w.alive()); n != 1 {
-				t.Errorf("EC2 runs %d instances, want 1", n)
-			}
+				ask := func() error {
+					_, err := p.Create(t.Context(), claim(terms, in(corev1.LabelArchStable, v1.ArchitectureAmd64)))
+					return err
+				}
+				tc.begin(w)
+				err := ask()
+				if err == nil || !tc.kind(err) {
+					t.Fatalf("got %T: %v", err, err)
+				}
+				for _, text := range tc.texts {
+					if !strings.Contains(err.Error(), text) {
+						t.Errorf("%q lacks %q", err, text)
+					}
+				}
+				if strings.Contains(err.Error(), "\n") {
+					t.Errorf("%q has more than one line", err)
+				}
+				tc.end(w)
+				if err := ask(); err != nil {
+					t.Errorf("after the trouble was over: %v", err)
+				}
+				if n := len(w.alive()); n != 1 {
+					t.Errorf("EC2 runs %d instances, want 1", n)
+				}
+			})
 		})
 	}
 }

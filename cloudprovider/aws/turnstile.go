@@ -15,8 +15,9 @@ const (
 	slowMost  = 16 * time.Second
 	// queueLongest is how long somebody waits at the most before all who came later.
 	queueLongest = 5 * time.Second
-	// admitLimit is how long launches wait for their turn before they are told to come again.
-	admitLimit = 20 * time.Second
+	// admitLimit is how long launches wait for their turn before they are told to come again: as long as it takes if each of
+	// those that the core has under way at a time is of another kind.
+	admitLimit = 40 * time.Second
 	// In a rush, after rushCalls calls, one for fewer than few is held back while others for more go, until none has gone for
 	// fewWait: more of its kind may come to join it. holdLongest is how long at the most.
 	few         = 12

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,25 +70,39 @@ type setup struct {
 	direct bool
 }
 
+// goods are what EC2 sells in the region. Reading them takes a while, and nobody changes them.
+type goods struct {
+	kinds  []ec2types.InstanceTypeInfo
+	zones  map[string][]string
+	prices *catalog.PriceList
+}
+
+var sold = sync.OnceValues(func() (goods, error) {
+	kinds, zones, err := catalog.Region(region)
+	if err != nil {
+		return goods{}, err
+	}
+	prices, err := catalog.Prices(region)
+	return goods{kinds, zones, prices}, err
+})
+
 func newWorld(ctx context.Context, s setup) (*world, error) {
 	if len(s.families) == 0 {
 		s.families = []string{"t3", "m5", "c5", "r6g", "g4dn"}
 	}
-	kinds, zones, err := catalog.Region(region)
+	all, err := sold()
 	if err != nil {
 		return nil, err
 	}
-	kinds = slices.DeleteFunc(kinds, func(i ec2types.InstanceTypeInfo) bool {
-		family, _, _ := strings.Cut(string(i.InstanceType), ".")
-		return !slices.Contains(s.families, family)
-	})
-	list, err := catalog.Prices(region)
-	if err != nil {
-		return nil, err
+	var kinds []ec2types.InstanceTypeInfo
+	for _, i := range all.kinds {
+		if family, _, _ := strings.Cut(string(i.InstanceType), "."); slices.Contains(s.families, family) {
+			kinds = append(kinds, i)
+		}
 	}
 	w := &world{faults: faults.New(faults.Options{Clock: wire.RealClock{}}), images: map[string]string{}}
 	w.sim, err = ec2sim.New(ec2sim.Options{
-		Config: cloud.Config{Region: region, Types: kinds, TypeZones: zones, Prices: list, Timing: s.timing, Clock: s.clock},
+		Config: cloud.Config{Region: region, Types: kinds, TypeZones: all.zones, Prices: all.prices, Timing: s.timing, Clock: s.clock},
 		Limits: &s.limits, Gates: append([]wire.Gate{w.faults}, s.gates...),
 	})
 	if err != nil {

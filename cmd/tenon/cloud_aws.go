@@ -174,7 +174,7 @@ func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 		Expressions: o.gates[gateNodeClassCEL],
 	}, f.memory)
 	options := aws.Options{
-		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
+		EC2: f.ec2, Classes: storedClasses{on.mgr.GetClient()}, Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
 		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity],
 		Stats: stats, Now: time.Now,
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/control"
+	"github.com/tenon-sh/tenon/internal/lab"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
@@ -53,6 +54,9 @@ func simClient(cmd *cobra.Command) (control.Client, error) {
 	r, ok, err := labaws.Running(dir)
 	if err != nil {
 		return control.Client{}, err
+	}
+	if runs, err := lab.Runs(dir); !ok && err == nil && runs {
+		return control.Client{}, fmt.Errorf("the lab in %s has no simulated AWS account: start one with: tenon ec2sim serve --dir %s", dir, dir)
 	}
 	if !ok {
 		return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab up --cloud aws --dir %s", dir, dir)

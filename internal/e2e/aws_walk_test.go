@@ -18,7 +18,8 @@ import (
 // every kind of trouble.
 func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
-	w.run("--capacity-backoff-first=1s")
+	port := freePort(t)
+	c := w.run("--kubeconfig", w.asServiceAccount(), "--capacity-backoff-first=1s", "--metrics-port", port)
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
 	w.eventually(w.initialized(len(w.claims())))
@@ -26,6 +27,10 @@ func TestEC2WalkThrough(t *testing.T) {
 	w.step("the pods run")
 	w.walkedWell()
 	w.tagged()
+	w.eventually(scraped(port,
+		`aws_sdk_go_request_total{action="CreateFleet",code="200",service="EC2"}`, `karpenter_cloudprovider_batcher_batch_size_count{batcher="create_fleet"}`,
+		`karpenter_cloudprovider_instance_type_offering_available{`, `karpenter_ec2nodeclasses_userdata_bytes{ec2nodeclass="default"}`,
+		`operator_ec2nodeclass_status_condition_count{`, `tenon_aws_price_age_seconds{kind="spot"}`, `tenon_interruption_queue_readable 1`))
 
 	e := w.witness()
 	w.must(w.c.Delete(w.ctx, w.deployment("spread-me", 0, "1")))
@@ -47,6 +52,9 @@ func TestEC2WalkThrough(t *testing.T) {
 	}
 	w.eventually(w.nothingLeft)
 	w.step("nothing is left")
+	if log := c.log.String(); strings.Contains(log, "is forbidden") {
+		t.Errorf("the roles of charts/karpenter/rbac are not enough:\n%s", tail(log, 40))
+	}
 }
 
 // endPods deletes all pods at once.

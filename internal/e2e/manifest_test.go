@@ -4,10 +4,16 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -30,6 +36,35 @@ func (w *world) apply(names ...string) {
 			}
 		}
 	}
+}
+
+// asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else.
+func (w *world) asServiceAccount() string {
+	w.Helper()
+	files, err := filepath.Glob("../../charts/karpenter/rbac/*.yaml")
+	w.must(err)
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(b, a) }) // core comes first: it has the account
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		w.must(err)
+		for _, document := range strings.Split(string(text), "\n---\n") {
+			var object unstructured.Unstructured
+			w.must(yaml.Unmarshal([]byte(document), &object.Object))
+			w.must(client.IgnoreAlreadyExists(w.c.Create(w.ctx, &object)))
+		}
+	}
+	request := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}
+	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
+	lab := w.lab.Config()
+	own := clientcmdapi.NewConfig()
+	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: lab.Host, CertificateAuthorityData: lab.CAData, CertificateAuthority: lab.CAFile}
+	own.AuthInfos["karpenter"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	own.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "karpenter"}
+	own.CurrentContext = "lab"
+	path := filepath.Join(w.TempDir(), "kubeconfig")
+	w.must(clientcmd.WriteToFile(*own, path))
+	return path
 }
 
 // play lets a part of the cluster that the lab lacks act its role until the test ends. It is called again and again.

@@ -131,3 +131,33 @@ func TestAddressesAreCountedLate(t *testing.T) {
 		t.Errorf("after a while %d addresses are free, want %d", now, before-1)
 	}
 }
+
+// TestLaunchIsSeenBitByBit launches twenty together: they come to be seen one after the other.
+func TestLaunchIsSeenBitByBit(t *testing.T) {
+	b := newBench(t, func(o *ec2sim.Options) { o.Config.Timing = cloud.Timing{Visibility: 10 * time.Second} })
+	b.template()
+	b.mustFleet(b.fleet(onDemand, 20, b.override("m5.large", 0)))
+	seen := func() int {
+		out, err := b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{MaxResults: aws.Int32(1000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, r := range out.Reservations {
+			n += len(r.Instances)
+		}
+		return n
+	}
+	b.clock.step(5*time.Second - time.Millisecond)
+	if n := seen(); n != 0 {
+		t.Errorf("%d are seen too early", n)
+	}
+	b.clock.step(2500 * time.Millisecond)
+	if n := seen(); n == 0 || n == 20 {
+		t.Errorf("%d of 20 are seen after a while, want some", n)
+	}
+	b.clock.step(2501 * time.Millisecond)
+	if n := seen(); n != 20 {
+		t.Errorf("%d of 20 are seen in the end", n)
+	}
+}
