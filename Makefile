@@ -38,6 +38,11 @@ race: ## run the tests that need no lab under the race detector (needs a C compi
 soak: ## play seeds of the simulation until it is told to stop (FROM=1 for the first seed)
 	go test ./internal/sim -run TestSoak -timeout 0 -v -soak -from $(or $(FROM),$$(date +%s)000)
 
+.PHONY: properties
+properties: ## try on 5,000 generated clusters that consolidation comes to rest (CLUSTERS=20000 for more)
+	go test ./internal/disrupt -run TestConsolidationComesToRest -timeout 120m -v -clusters $(or $(CLUSTERS),5000)
+	go test ./internal/plan -run TestUnruledClusterComesToRest -timeout 120m -v -unruled 1000
+
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }

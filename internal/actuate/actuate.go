@@ -74,6 +74,8 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 		return a.launchInstance(ctx, c)
 	case command.Register:
 		return a.register(ctx, c)
+	case command.Open:
+		return a.open(ctx, c)
 	case command.Initialize:
 		return a.initialize(ctx, c)
 	case command.Fence:

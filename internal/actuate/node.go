@@ -29,7 +29,13 @@ func (a *Actor) register(ctx context.Context, c command.Register) (result, error
 	if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim); err != nil {
 		return result{}, client.IgnoreNotFound(err)
 	}
-	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) { join(node, claim) })
+	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
+		join(node, claim)
+		if c.KeepFor != "" {
+			node.Spec.Unschedulable = true
+			node.Annotations[cluster.KeptForAnnotation] = c.KeepFor
+		}
+	})
 	if err != nil {
 		return result{}, err
 	}
@@ -84,6 +90,17 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 			APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, BlockOwnerDeletion: &blocks,
 		})
 	}
+}
+
+// open lets kube-scheduler use a node that was kept for a move. A node that is not marked was not closed by us.
+func (a *Actor) open(ctx context.Context, c command.Open) (result, error) {
+	writes, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
+		if node.Annotations[cluster.KeptForAnnotation] != "" {
+			delete(node.Annotations, cluster.KeptForAnnotation)
+			node.Spec.Unschedulable = false
+		}
+	})
+	return result{writes: writes}, err
 }
 
 // initialize marks a node that all its pods may use.

@@ -147,8 +147,10 @@ type Node struct {
 	Taints     []Taint
 	// Ours says that the node was launched for a NodeClass of our provider.
 	Ours bool
-	// Cordoned nodes take no new pods.
+	// Cordoned nodes take no new pods. KeptFor is the move for which we keep a node: such a node is closed to kube-scheduler, too,
+	// but not Cordoned.
 	Cordoned bool
+	KeptFor  string
 	Ready    bool
 	// ReadySince is when we saw that change last; zero if it is not known.
 	ReadySince   time.Time

@@ -73,7 +73,12 @@ type Register struct {
 	Claim, Node string
 	// Bare says that the node came without the taint that keeps pods off until now: some may be there already.
 	Bare bool
+	// KeepFor is the move for which the node is kept, if it is: kube-scheduler may not use it until the move's nodes go.
+	KeepFor string
 }
+
+// Open lets kube-scheduler use a node that was kept for a move.
+type Open struct{ Claim, Node string }
 
 // Initialize marks a node that is ready for all its pods.
 type Initialize struct{ Claim, Node string }
@@ -175,6 +180,7 @@ func (c DeleteNode) Key() string     { return "delete-node/" + c.Node }
 func (c LaunchInstance) Key() string { return "launch/" + c.Claim }
 func (c Register) Key() string       { return "register/" + c.Claim }
 func (c Initialize) Key() string     { return "initialize/" + c.Claim }
+func (c Open) Key() string           { return "open/" + c.Node }
 func (c Fence) Key() string          { return "fence/" + c.Node }
 func (c Unfence) Key() string        { return "unfence/" + c.Node }
 func (c DeleteClaim) Key() string    { return "delete/" + c.Claim }
@@ -204,6 +210,7 @@ func (DeleteNode) command()     {}
 func (LaunchInstance) command() {}
 func (Register) command()       {}
 func (Initialize) command()     {}
+func (Open) command()           {}
 func (Fence) command()          {}
 func (Unfence) command()        {}
 func (DeleteClaim) command()    {}

@@ -54,6 +54,9 @@ func (v *verdict) blocks(p *cluster.Pod, guards []*cluster.Guard) bool {
 	case p.DoNotDisrupt:
 		v.stay.Pod = p.ID()
 		return !v.noUntil(PodDoNotDisrupt, p.DoNotDisruptUntil)
+	case saves(v.reason) && p.Owner == "" && p.Workload() && !p.StaysThroughDrain: // no saving is worth a pod that is lost for good
+		v.stay.Pod = p.ID()
+		return !v.no(PodUnowned)
 	case len(guards) == 0 || p.Mirror || p.StaysThroughDrain || p.Phase == pending: // no budget is asked
 		return false
 	case len(guards) > 1:

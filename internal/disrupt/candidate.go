@@ -36,9 +36,7 @@ type Judge struct {
 	// nominated are the nodes to which pending pods have been told to go; wanted are the classes of pending pods.
 	nominated map[string]bool
 	wanted    map[string]*cluster.PodClass
-	// moves are those under way.
-	moves    map[string]bool
-	patience *Patience
+	patience  *Patience
 }
 
 // labelled tells pods of a namespace apart by their labels: those with equal labels share one value, and so its address.
@@ -51,7 +49,7 @@ type labelled struct {
 // NewJudge takes in what concerns all nodes.
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
-		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), moves: movesUnderWay(s), patience: NewPatience(s, set)}
+		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
 	for _, g := range s.Guards {
 		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
 	}
@@ -217,7 +215,7 @@ func (v *verdict) quiet() bool {
 // unpromised: pods may be on their way to the node.
 func (v *verdict) unpromised() bool {
 	n := v.candidate.Node
-	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.moves[v.candidate.Claim.Replaces] {
+	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.s.Replacing(v.candidate.Claim) {
 		return v.no(PodsExpected)
 	}
 	return v.unseated()

@@ -160,6 +160,11 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.claim.Replaces = "m"
 			h.s.Claims = append(h.s.Claims, &cluster.Claim{Name: "d", Pool: "default", Move: "m"})
 		}, stay{Why: PodsExpected}},
+		{"is left of an earlier try of a move", u, func(h *house) {
+			h.claim.Replaces = "m"
+			h.s.Claims = append(h.s.Claims, &cluster.Claim{Name: "d", Pool: "default", Move: "m", Conditions: []cluster.Condition{
+				{Type: cluster.DisruptionReason, Status: cluster.True, Since: at(-time.Minute)}}})
+		}, stay{}},
 		{"a pod says no", u, func(h *house) { h.web.DoNotDisrupt = true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
 		{"a pod says no for a while", u, func(h *house) { h.web.DoNotDisrupt, h.web.DoNotDisruptUntil = true, at(time.Minute) }, stay{Why: PodDoNotDisrupt, Pod: "shop/web", Until: at(time.Minute)}},
 		{"a daemon says no", u, func(h *house) { h.web.DoNotDisrupt, h.web.Daemon = true, true }, stay{Why: PodDoNotDisrupt, Pod: "shop/web"}},
@@ -303,7 +308,13 @@ func TestWhatMoves(t *testing.T) {
 	daemon.Daemon, stays.StaysThroughDrain, gone.Deleting = true, true, h.s.Now
 	h.db.EvictionCost, h.web.EvictionCost, stays.EvictionCost = -3, 2.5, 0.25
 	h.s.Pods = []*cluster.Pod{daemon, h.db, gone, loose, stays, h.web}
-	c, stay := NewJudge(h.s.Seal(), h.set).MayGo(h.claim, command.Underutilized)
+	judge := NewJudge(h.s.Seal(), h.set)
+	for _, reason := range []command.Reason{command.Underutilized, command.Empty} {
+		if _, stay := judge.MayGo(h.claim, reason); stay == nil || stay.Why != PodUnowned || stay.Pod != loose.ID() {
+			t.Errorf("%s: nobody makes loose again, and the node does not stay for it: %+v", reason, stay)
+		}
+	}
+	c, stay := judge.MayGo(h.claim, command.Drifted)
 	if stay != nil {
 		t.Fatalf("it stays: %+v", *stay)
 	}

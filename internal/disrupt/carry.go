@@ -68,6 +68,8 @@ type desk struct {
 	// needed are the hosts to which the plan sends pods; gone are nodes that other parts of it take away; going are the claims
 	// that it deletes.
 	needed, gone, going map[string]bool
+	// wanting are the moves for which something was made that is not up yet, once somebody has asked.
+	wanting map[string]bool
 	// outs are how many nodes of a pool are out, as far as somebody has asked.
 	outs map[purse]int
 	// sick is what ails the nodes that are beyond hope, by claim.

@@ -165,8 +165,8 @@ func (d *desk) reserve(m *Move, candidates []Candidate) (why Why) {
 const hoursPerMonth = 730
 
 // would tells what a dry run keeps from being done.
-func (d *desk) would(m Move, candidates []Candidate) {
-	d.Would = append(d.Would, m)
+func (r *Result) would(m Move, candidates []Candidate) {
+	r.Would = append(r.Would, m)
 	what := ""
 	switch {
 	case m.Reason == command.Underutilized && len(m.Bins) == 0:
@@ -190,7 +190,7 @@ func (d *desk) would(m Move, candidates []Candidate) {
 		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*hoursPerMonth)
 	}
 	for i := range candidates {
-		d.Notes = append(d.Notes, dryRunNotes(&candidates[i], text)...)
+		r.Notes = append(r.Notes, dryRunNotes(&candidates[i], text)...)
 	}
 }
 

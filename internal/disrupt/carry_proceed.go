@@ -36,7 +36,7 @@ const (
 )
 
 // defaultReplacementTimeout is how long replacements are awaited if nobody says otherwise.
-const defaultReplacementTimeout = 15 * time.Minute
+const defaultReplacementTimeout = 10 * time.Minute
 
 // young is how long after the first fence of a move others may be on their way.
 const young = 30 * time.Second
@@ -79,6 +79,8 @@ func (d *desk) proceedDue() {
 			d.fence(g)
 		case d.hindered(g):
 			d.await(g)
+		case far == ready && d.lacks(g):
+			d.await(g)
 		case far == ready:
 			d.departures = append(d.departures, departure{[]*group{g}, d.message(g)})
 		case !d.await(g):
@@ -86,6 +88,20 @@ func (d *desk) proceedDue() {
 			d.want(g, d.due.Bins, made)
 		}
 	}
+}
+
+// lacks reports whether something that was made for the move is not up yet. Its pods may have places without that, too; but a pod that
+// has just been evicted, and which its owner has not made again yet, is one that nobody sees: the place may be meant for it.
+func (d *desk) lacks(g *group) bool {
+	if d.wanting == nil {
+		d.wanting = make(map[string]bool)
+		for _, c := range d.s.Claims {
+			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && d.s.Replacing(c) {
+				d.wanting[c.Replaces] = true
+			}
+		}
+	}
+	return d.wanting[g.id]
 }
 
 // want asks for the new nodes that the move's pods need, unless another move has.

@@ -15,7 +15,7 @@ type proof struct {
 	// room is what others have taken. hosts are those that take pods now, by name; nil until somebody asks.
 	room  *room
 	hosts map[string]*cluster.Host
-	// left are the moves of which an earlier try has left replacements: what these cost is to be counted first.
+	// left are the moves of which an earlier try has left replacements that nobody uses: what these cost is to be counted first.
 	left map[string]bool
 	// promised are the hosts to which pods go in moves that are under way, or in those that begin.
 	promised map[string]bool
@@ -31,7 +31,7 @@ func (d *desk) newProof() *proof {
 		}
 	}
 	for _, c := range d.s.Claims {
-		if c.Replaces != "" && c.Deleting.IsZero() {
+		if c.Deleting.IsZero() && d.owed(c) {
 			p.left[c.Replaces] = true
 		}
 	}

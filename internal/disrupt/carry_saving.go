@@ -41,7 +41,7 @@ func (d *desk) proceedBundle(b *bundle) {
 		d.awaitAll(b)
 	case hindered:
 		d.awaitAll(b)
-	case far == coming:
+	case far == coming || far == ready && slices.ContainsFunc(b.groups, d.lacks):
 		if d.awaitAll(b) {
 			d.reweigh(b)
 		}
@@ -189,7 +189,7 @@ func (d *desk) bundlesOf(list []*group) []*bundle {
 					first[st.bin] = i
 				}
 			}
-			if c := d.claimOf(st); c != nil && c.Replaces != "" {
+			if c := d.claimOf(st); c != nil && d.owed(c) {
 				if j, known := byID[c.Replaces]; known {
 					link(i, j)
 					if !slices.Contains(uses[i], c) {
@@ -200,7 +200,7 @@ func (d *desk) bundlesOf(list []*group) []*bundle {
 		}
 	}
 	for _, c := range d.s.Claims { // what was made and is not used is paid for all the same
-		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && (d.unused(c) || d.s.Replacing(c)) {
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && d.owed(c) {
 			uses[i] = append(uses[i], c)
 		}
 	}

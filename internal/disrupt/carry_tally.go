@@ -106,6 +106,12 @@ func (d *desk) unused(c *cluster.Claim) bool {
 	return n == nil || idle(d.s.PodsOn(n.Name))
 }
 
+// owed reports whether the move that a claim was made for has to pay for it: it was made for this try, or for an earlier one and
+// nobody runs there. What is left of an earlier try and is in use is a node like any other.
+func (d *desk) owed(c *cluster.Claim) bool {
+	return c.Replaces != "" && (d.unused(c) || d.s.Replacing(c))
+}
+
 // priceOf is what a replacement costs or, while that is open, what it will cost at least; known is false if nobody sells what it
 // is.
 func (d *desk) priceOf(c *cluster.Claim) (price float64, known bool) {

@@ -119,16 +119,19 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	}
 }
 
-// What an earlier try of the same move has left counts as long as nobody uses it, and is like any other node after that.
+// What an earlier try of the same move has left counts as long as nobody uses it, and is like any other node after that, be it
+// that pods of the move find room there.
 func TestLeavingsOfAnEarlierTry(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		made  time.Duration
-		used  bool
-		after float64
+		name       string
+		made       time.Duration
+		used, host bool
+		after      float64
 	}{
-		{"of this try, not used yet", time.Minute, false, 0.60}, {"of this try, somebody else came", time.Minute, true, 0.60},
-		{"of an earlier try, never used", time.Hour, false, 0.60}, {"of an earlier try, somebody runs there", time.Hour, true, 0},
+		{"of this try, not used yet", time.Minute, false, false, 0.60}, {"of this try, somebody else came", time.Minute, true, false, 0.60},
+		{"of an earlier try, never used", time.Hour, false, false, 0.60}, {"of an earlier try, somebody runs there", time.Hour, true, false, 0},
+		{"of this try, and a pod goes there", time.Minute, true, true, 0.60}, {"of an earlier try, and a pod goes there", time.Hour, false, true, 0.60},
+		{"of an earlier try, in use, and a pod goes there", time.Hour, true, true, 0},
 	} {
 		d, b, made := halfway()
 		made.Created = d.s.Now.Add(-c.made)
@@ -138,10 +141,16 @@ func TestLeavingsOfAnEarlierTry(t *testing.T) {
 		if c.used {
 			d.s.Pods = []*cluster.Pod{{UID: "p", Name: "p", Node: "n2", Owner: "o", Class: &cluster.PodClass{Key: "web"}, Phase: "Running"}}
 		}
+		if c.host {
+			b.groups[0].seats = []seat{{pod: &cluster.Pod{Name: "q"}, host: made.Name}}
+		}
 		d.s.Seal()
 		whole, known := d.whole(d.bundlesOf(b.groups)[0], b.groups[0].nodes)
 		if !known || whole.after != c.after {
 			t.Errorf("%s: %.2f has been paid, want %.2f", c.name, whole.after, c.after)
+		}
+		if left := d.newProof().left[made.Replaces]; left != (c.after > 0) {
+			t.Errorf("%s: there is something left to pay: %v, want %v", c.name, left, c.after > 0)
 		}
 	}
 }

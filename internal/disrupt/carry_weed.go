@@ -31,7 +31,7 @@ func (d *desk) ask(g *group, c *Candidate) Why {
 		*c = still
 		return ""
 	}
-	d.estimate(c)
+	estimate(d.s, c)
 	switch stay.Why {
 	case GuardBlocks: // another node that is being drained may have used it up for the moment
 		if g.reason == command.Unhealthy {
@@ -92,13 +92,13 @@ func (d *desk) changed(g *group, c *Candidate) Why {
 }
 
 // estimate fills in what is known of a node that may not go now, or is forced to.
-func (d *desk) estimate(c *Candidate) {
+func estimate(s *cluster.Snapshot, c *Candidate) {
 	c.Price, c.Pods, c.Evicted = c.Claim.Price, nil, 0
-	for _, p := range d.s.PodsOn(c.Node.Name) {
+	for _, p := range s.PodsOn(c.Node.Name) {
 		if p.Workload() && !p.StaysThroughDrain {
 			c.Evicted++
 		}
-		if d.s.Moves(p) {
+		if s.Moves(p) {
 			c.Pods = append(c.Pods, p)
 		}
 	}

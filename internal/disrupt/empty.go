@@ -1,4 +1,7 @@
-// Package disrupt decides which nodes go to save money, within what a pool's budgets allow.
+// Package disrupt decides which nodes go, within what a pool's budgets allow: empty ones, those whose pods can be run for less, and
+// those that have drifted, are sick, or come near the end of their life. Search looks for a cheaper cluster. Carry takes what
+// goes together, a move, from its fences over its replacements to its departure, or gives it up. Static keeps the number of
+// nodes that static pools ask for.
 //
 // Floor 2: pure.
 package disrupt

@@ -110,7 +110,7 @@ func (d *desk) interrupted() []*group {
 			g.since = c.Condition(cluster.DisruptionReason).Since
 		}
 		d.gone[n.Name] = true
-		d.estimate(&g.nodes[0])
+		estimate(d.s, &g.nodes[0])
 		if has {
 			forced = append(forced, d.force(n)...)
 		}

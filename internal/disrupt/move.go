@@ -109,6 +109,7 @@ const (
 	BeingDisrupted    Why = "BeingDisrupted"
 	NodeDoNotDisrupt  Why = "NodeDoNotDisrupt"
 	PodDoNotDisrupt   Why = "PodDoNotDisrupt"
+	PodUnowned        Why = "PodUnowned"        // nobody would make the pod again
 	GuardBlocks       Why = "GuardBlocks"       // a PodDisruptionBudget allows no eviction now
 	SeveralGuards     Why = "SeveralGuards"     // more than one selects the pod, which Kubernetes refuses to evict
 	PodsExpected      Why = "PodsExpected"      // pods have been promised room there

@@ -35,6 +35,11 @@ func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 		return out
 	}
 	end := func(c *cluster.Claim, n *cluster.Node, ill illness) bool {
+		if p := s.Pool(c.Pool); p != nil && p.Care.DryRun {
+			g := ailing(s, c, n, p)
+			out.would(g.move(nil), g.nodes)
+			return true
+		}
 		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
 			Deadline: s.Now, Condition: ill.policy.Type, Message: ill.message(n)})
 		return true
@@ -83,9 +88,7 @@ func (d *desk) repair() {
 
 // admit lines a sick node up to be replaced. Its pool's budgets have been asked.
 func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
-	g := &group{id: MoveID(command.Unhealthy, []string{Identity(c)}), reason: command.Unhealthy, static: p.Static,
-		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
-	d.estimate(&g.nodes[0])
+	g := ailing(d.s, c, n, p)
 	if p.Care.DryRun {
 		d.would(g.move(nil), g.nodes)
 		return true
@@ -97,6 +100,14 @@ func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
 	d.gone[n.Name] = true
 	d.groups = append(d.groups, g)
 	return true
+}
+
+// ailing is the move of a sick node.
+func ailing(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) *group {
+	g := &group{id: MoveID(command.Unhealthy, []string{Identity(c)}), reason: command.Unhealthy, static: p.Static,
+		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
+	estimate(s, &g.nodes[0])
+	return g
 }
 
 // diagnoseAll finds the nodes that are beyond hope, by claim.

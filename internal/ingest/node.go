@@ -36,6 +36,10 @@ func (b *Book) SetNode(node *corev1.Node) {
 	for _, t := range node.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
+	if n.KeptFor = node.Annotations[cluster.KeptForAnnotation]; n.KeptFor != "" && n.Cordoned {
+		n.Cordoned = false // we did it, and so do not count what Kubernetes adds to it
+		n.Taints = slices.DeleteFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+	}
 	for kind := range b.kinds {
 		if _, ok := node.Labels[v1.NodeClassLabelKey(kind.Group, kind.Kind)]; ok {
 			n.Ours = true

@@ -33,7 +33,7 @@ func (b *Book) stirredBy(old, now *cluster.Pod) {
 
 // opens reports whether a node lets in pods that it kept out before: kube-scheduler then tries all that wait.
 func opens(old *nodeEntry, now *cluster.Node) bool {
-	if old == nil || old.node.Cordoned && !now.Cordoned {
+	if old == nil || old.node.Cordoned && !now.Cordoned || old.node.KeptFor != "" && now.KeptFor == "" {
 		return true
 	}
 	for _, t := range old.node.Taints {

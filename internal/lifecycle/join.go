@@ -43,7 +43,30 @@ func (t *turn) register() {
 	}
 	registered, _ := t.n.Labels.Get(cluster.RegisteredLabel)
 	t.do(command.Register{Claim: t.c.Name, Node: t.n.Name,
-		Bare: registered != "true" && !t.n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute)})
+		Bare:    registered != "true" && !t.n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute),
+		KeepFor: t.keptFor()})
+}
+
+// keptFor is the move for which the node has to be kept, if there is one: it takes the place of nodes that go to save money, and none of
+// them has gone yet. If kube-scheduler could use it before, other pods would come to it, the move would have been for nothing, and
+// the node it made would be the next to go.
+func (t *turn) keptFor() string {
+	if !t.s.Replacing(t.c) {
+		return ""
+	}
+	for _, m := range t.s.Members(t.c.Replaces) {
+		if why := m.Condition(cluster.DisruptionReason).Reason; why != "" && why != string(command.Underutilized) || !m.Deleting.IsZero() || t.s.Busy[command.DeleteClaim{Claim: m.Name}.Key()] {
+			return ""
+		}
+	}
+	return t.c.Replaces
+}
+
+// openWhenDue opens a node that was kept for a move when the move's nodes go, or nothing will come of it.
+func (t *turn) openWhenDue() {
+	if t.n.KeptFor != "" && t.keptFor() == "" {
+		t.do(command.Open{Claim: t.c.Name, Node: t.n.Name})
+	}
 }
 
 // nodesOf counts the nodes that carry the provider id.
@@ -60,6 +83,7 @@ func (w *walk) nodesOf(providerID string) int {
 // live looks after a node that has joined: it is opened for its pods, and its claim tells what becomes of it.
 func (t *turn) live() {
 	t.savePodEvent()
+	t.openWhenDue()
 	open := t.c.Is(cluster.Initialized)
 	if !open {
 		if reason, message := hurdle(t.s, t.c, t.n); reason != "" {

@@ -122,7 +122,7 @@ func (l *Loop) Run(ctx context.Context) error {
 // gather is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the machine,
 // too. Planning takes a tenth of the time; if the plan had nothing to do in the cluster, which is what most news of a large one
 // come to, a twentieth. Where somebody would have to wait for long, something is due before, or the next step waits for the news
-// (eager), it may take up to a quarter.
+// (eager), it may take up to a quarter; and where plans take very long, the pause is still bounded.
 func gather(took, due time.Duration, acted, eager bool) time.Duration {
 	wait := min(9*took, longestGather/2)
 	switch {
@@ -131,7 +131,7 @@ func gather(took, due time.Duration, acted, eager bool) time.Duration {
 	case !acted:
 		wait = min(19*took, due, longestGather)
 	}
-	return max(breath, 3*took, wait)
+	return max(breath, min(3*took, 2*longestGather), wait)
 }
 
 // acts reports whether some command does more than write down what has been seen.
@@ -250,7 +250,7 @@ func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out co
 // freeHands is where a command gets its hand from.
 func (l *Loop) freeHands(c command.Command) chan struct{} {
 	switch c.(type) {
-	case command.Nominate, command.Bind, command.Register:
+	case command.Nominate, command.Bind, command.Register, command.Open:
 		return l.ushers
 	}
 	return l.hands

@@ -198,6 +198,7 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 		{"news that come to nothing gather", 50 * time.Millisecond, never, false, false, 950 * time.Millisecond},
 		{"but not for long", 500 * time.Millisecond, never, false, false, longestGather},
 		{"and never take more than a quarter of the time", time.Second, never, false, false, 3 * time.Second},
+		{"unless they take very long", 5 * time.Second, never, true, false, 2 * longestGather},
 		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false, 200 * time.Millisecond},
 		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true, 150 * time.Millisecond},
 		{"be it that nothing was done", 50 * time.Millisecond, never, false, true, 150 * time.Millisecond},

@@ -75,6 +75,8 @@ func object(c command.Command) []any {
 		return []any{"NodeClaim", c.Claim}
 	case command.Register:
 		return []any{"NodeClaim", c.Claim, "Node", c.Node}
+	case command.Open:
+		return []any{"NodeClaim", c.Claim, "Node", c.Node}
 	case command.Initialize:
 		return []any{"NodeClaim", c.Claim, "Node", c.Node}
 	case command.Fence:

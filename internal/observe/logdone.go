@@ -32,6 +32,8 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 		l.beginning(s, out, took)
 	case command.Fence:
 		l.info("tainted node", inMove(c.Move)...)
+	case command.Open:
+		l.info("opened node", "reason", "the nodes whose place it takes go, or stay")
 	case command.Unfence:
 		l.info("opened node again", append([]any{"reason", whyOpened(s, c)}, resting(c)...)...)
 	case command.DeleteClaim:

@@ -40,6 +40,8 @@ func keptByPeople(r reasoned) string {
 		return "The node or its NodeClaim carries karpenter.sh/do-not-disrupt"
 	case disrupt.PodDoNotDisrupt:
 		return subject("Pod", r.Pod, "A pod") + " carries karpenter.sh/do-not-disrupt" + until(", until ", r.Until)
+	case disrupt.PodUnowned:
+		return subject("Pod", r.Pod, "A pod") + " has no owner that would make it again elsewhere"
 	case disrupt.GuardBlocks:
 		return subject("PodDisruptionBudget", r.Guard, "A PodDisruptionBudget") + " allows no eviction of " + subject("pod", r.Pod, "its pods") + " now"
 	case disrupt.SeveralGuards:

@@ -87,6 +87,7 @@ func TestWhyNamesWhatStandsInTheWay(t *testing.T) {
 		stay disrupt.Stay
 		want string
 	}{
+		{disrupt.Stay{Why: disrupt.PodUnowned, Pod: "shop/tool"}, "Pod shop/tool has no owner that would make it again elsewhere"},
 		{disrupt.Stay{Why: disrupt.PodDoNotDisrupt, Pod: "shop/web-1", Until: noon}, "Pod shop/web-1 carries karpenter.sh/do-not-disrupt, until 2026-11-15T12:00:00Z"},
 		{disrupt.Stay{Why: disrupt.GuardBlocks, Pod: "shop/web-1", Guard: "shop/web"}, "PodDisruptionBudget shop/web allows no eviction of pod shop/web-1 now"},
 		{disrupt.Stay{Why: disrupt.SeveralGuards, Pod: "shop/web-1", Guard: "shop/a and shop/b"},

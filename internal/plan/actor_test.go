@@ -46,6 +46,9 @@ func (w *world) do(c command.Command) {
 		w.launch(w.claims[c.Claim])
 	case command.Register:
 		w.register(w.claims[c.Claim], w.nodes[c.Node])
+		w.nodes[c.Node].KeptFor = c.KeepFor
+	case command.Open:
+		w.nodes[c.Node].KeptFor = ""
 	case command.Initialize:
 		w.nodes[c.Node].Labels = w.nodes[c.Node].Labels.With(cluster.InitializedLabel, "true")
 		w.setCondition(w.claims[c.Claim], cluster.Initialized, cluster.True, "", "")

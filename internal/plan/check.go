@@ -138,7 +138,7 @@ func (k *checker) holds(c command.Command) bool {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
 		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s) && k.affords(pool, c))
+			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s)) && k.affords(pool, c)
 	case command.LaunchInstance:
 		claim := alive(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
@@ -146,6 +146,9 @@ func (k *checker) holds(c command.Command) bool {
 		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
 	case command.Initialize:
 		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+	case command.Open:
+		n := s.Node(c.Node)
+		return n != nil && n.KeptFor != ""
 	case command.Adopt:
 		return alive(s, c.Claim) != nil
 	case command.Fence:

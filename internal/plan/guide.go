@@ -185,7 +185,7 @@ func bindsLater(pod *cluster.Pod, c *cluster.Claim, n *cluster.Node) bool {
 }
 
 func bindsTo(pod *cluster.Pod, n *cluster.Node, taints []cluster.Taint) bool {
-	if n.Ready || len(pod.Unbound) > 0 || pod.OtherScheduler || n.Cordoned {
+	if n.Ready || len(pod.Unbound) > 0 || pod.OtherScheduler || n.Cordoned || n.KeptFor != "" {
 		return false
 	}
 	for _, t := range taints {

@@ -20,7 +20,7 @@ type judge struct {
 
 // objection is what keeps the pod from the node; empty if nothing does.
 func (j *judge) objection(p *cluster.Pod, n *cluster.Node) string {
-	if n.Cordoned || !cluster.Lands(p.Class, n.Labels, n.Taints) {
+	if n.Cordoned || n.KeptFor != "" || !cluster.Lands(p.Class, n.Labels, n.Taints) {
 		return "the node does not suit it"
 	}
 	for _, ask := range []func(*cluster.Pod, *cluster.Node) string{j.askRoom, j.askPorts, j.askVolumes, j.askSpread, j.askAffinity, j.askApart} {

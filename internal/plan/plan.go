@@ -154,13 +154,13 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 		p.take(disrupt.Static(s, policy.Schedule))
 	}
 	p.spareLaunches()
-	p.keepLimits(s)
 
 	// 5. Claims and pools tell what there is and what is wrong.
 	p.tell(s, policy)
 
-	// 6. What is under way is left alone; what failed waits for its turn.
+	// 6. What is under way is left alone; what failed waits for its turn, and keeps nobody else from a pool's limits.
 	p.hold(s)
+	p.keepLimits(s)
 	return p
 }
 

@@ -130,7 +130,12 @@ func (w *world) commandLine(c command.Command, status bool) string {
 		if c.Bare {
 			return "register " + w.called(c.Claim) + ", which came without its taint"
 		}
+		if c.KeepFor != "" {
+			return "register " + w.called(c.Claim) + ", which is kept for its move"
+		}
 		return "register " + w.called(c.Claim)
+	case command.Open:
+		return "open " + w.called(c.Node)
 	case command.Initialize:
 		return "initialize " + w.called(c.Claim)
 	case command.Adopt:

@@ -115,6 +115,7 @@ func (s *Sim) calm() {
 		edit(s.store, pools, keyOf(pool), pool.UID, func(p *v1.NodePool) {
 			p.Spec.Template.Spec.ExpireAfter = v1.NeverDuration()
 			delete(p.Annotations, dryRunAnnotation)
+			liftBudgets(p)
 			p.Generation++
 		})
 	}

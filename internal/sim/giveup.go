@@ -160,6 +160,9 @@ func (j *judge) mayStay(claim *v1.NodeClaim) bool {
 	if !ok || pool.DeletionTimestamp != nil || pool.Annotations[dryRunAnnotation] == "true" || s.cloud.find(claim.Status.ProviderID) == nil {
 		return true
 	}
+	if comesAndGoes(pool, command.Underutilized) {
+		return true // a budget may have begun to hold meanwhile
+	}
 	if s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute {
 		return true // what it would save nobody knows
 	}

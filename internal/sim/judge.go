@@ -3,13 +3,10 @@ package sim
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,8 +26,9 @@ type judge struct {
 	knew map[types.UID]map[types.UID]bool
 	// written are machines that a claim has named.
 	written map[string]bool
-	// voluntary are claims that were ended to save money; true if a leader did it, false if a stale replica.
-	voluntary map[types.UID]bool
+	// voluntary are claims that were ended because somebody chose to; true if a leader did it, false if a stale replica. repaired are
+	// those that a leader has ended for their health.
+	voluntary, repaired map[types.UID]bool
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
@@ -57,7 +55,7 @@ type judge struct {
 func newJudge(s *Sim) *judge {
 	return &judge{
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
+		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
@@ -276,60 +274,6 @@ func (s *Sim) claimOf(node string) *v1.NodeClaim {
 		}
 	}
 	return nil
-}
-
-// voluntaryReason reports whether a node was ended to save money and not because something happened to it.
-func voluntaryReason(r command.Reason) bool {
-	return r == command.Empty || r == command.Underutilized || r == command.Drifted
-}
-
-// disrupting: a claim is ended. Within a pool's budgets, if it is to save money. What a stale replica has ended so counts as
-// soon as its successor can see it.
-func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
-	c, ok := r.current.command.(command.DeleteClaim)
-	if !ok || claim.DeletionTimestamp != nil || !voluntaryReason(c.Reason) {
-		return
-	}
-	initialized := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized)
-	j.voluntary[claim.UID] = initialized && !r.stale
-	if r.stale || !initialized {
-		return // budgets are about nodes that take pods; a claim that was made in vain is none
-	}
-	j.leaving(r, claim, c.Reason)
-	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
-	if !ok {
-		return
-	}
-	total, out := 0, 0
-	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
-		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
-			continue
-		}
-		if !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
-			continue
-		}
-		total++
-		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] {
-			out++
-		}
-	}
-	for _, b := range pool.Spec.Disruption.Budgets {
-		if allowed := allows(b.Nodes, total); out > allowed {
-			j.sim.fail("budgets are never exceeded", "pool %s with %d nodes allows %s, and with %s it loses %d", pool.Name, total, b.Nodes, claim.Name, out)
-		}
-	}
-}
-
-func allows(text string, total int) int {
-	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return 0
-	}
-	if percent {
-		return (total*n + 99) / 100
-	}
-	return n
 }
 
 // changed: a replica has changed something. A claim that it lets go of has no machine any more.

@@ -116,7 +116,7 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 	p.Spec.Disruption = v1.Disruption{
 		ConsolidationPolicy: pick(c, []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced,
 			v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}), ConsolidateAfter: lasting(c.between(0, 90*time.Second).Truncate(time.Second)),
-		Budgets: []v1.Budget{{Nodes: pick(c, []string{"1", "2", "50%", "100%", "10%"})}},
+		Budgets: s.drawBudgets(),
 	}
 	if c.chance(0.4) {
 		p.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: *apiresource.NewQuantity(int64(c.number(4, 40)), apiresource.DecimalSI)}

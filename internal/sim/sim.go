@@ -40,6 +40,8 @@ type Sim struct {
 	fenced   []string       // nodes that people have fenced
 	seen     map[string]int // what has happened how often
 	depth    int            // how many plans are being made while others are
+	// ticks are when windows of budgets open, by schedule.
+	ticks map[string]ticks
 
 	// What the cluster's own controllers remember.
 	scheduling bool
@@ -101,7 +103,8 @@ func Run(seed uint64, o Options) Result {
 
 func newSim(seed uint64, o Options) *Sim {
 	c := newClock(seed)
-	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string), slowPatches: o.SlowPatches, seen: make(map[string]int)}
+	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string), slowPatches: o.SlowPatches, seen: make(map[string]int),
+		ticks: make(map[string]ticks)}
 	s.trace.tell = o.Tell
 	s.store.watch = s.announce
 	s.judge = newJudge(s)

@@ -95,9 +95,10 @@ func TestManySeeds(t *testing.T) {
 
 // everything is what must happen in some seed: each kind of command, and each fault.
 func everything() []string {
-	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
+	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Open", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
 		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "StampPool", "StampClaim",
-		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost"}
+		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost",
+		"departure by a budget with reasons", "departure by a budget with a window"}
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}

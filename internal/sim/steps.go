@@ -23,8 +23,9 @@ type excerpt struct {
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 	} `json:"metadata"`
 	Spec struct {
-		NodeName string         `json:"nodeName,omitempty"`
-		Taints   []corev1.Taint `json:"taints,omitempty"`
+		NodeName      string         `json:"nodeName,omitempty"`
+		Taints        []corev1.Taint `json:"taints,omitempty"`
+		Unschedulable bool           `json:"unschedulable,omitempty"`
 	} `json:"spec"`
 	Status struct {
 		NominatedNodeName string `json:"nominatedNodeName,omitempty"`
@@ -40,7 +41,7 @@ func steps(old client.Object, data []byte) (client.Object, error) {
 	e.Metadata.Finalizers, e.Metadata.OwnerReferences = old.GetFinalizers(), old.GetOwnerReferences()
 	switch o := old.(type) {
 	case *corev1.Node:
-		e.Spec.Taints = o.Spec.Taints
+		e.Spec.Taints, e.Spec.Unschedulable = o.Spec.Taints, o.Spec.Unschedulable
 	case *corev1.Pod:
 		e.Spec.NodeName, e.Status.NominatedNodeName = o.Spec.NodeName, o.Status.NominatedNodeName
 	default:
@@ -69,7 +70,7 @@ func steps(old client.Object, data []byte) (client.Object, error) {
 	next.SetOwnerReferences(e.Metadata.OwnerReferences)
 	switch n := next.(type) {
 	case *corev1.Node:
-		n.Spec.Taints = e.Spec.Taints
+		n.Spec.Taints, n.Spec.Unschedulable = e.Spec.Taints, e.Spec.Unschedulable
 	case *corev1.Pod:
 		n.Status.NominatedNodeName = e.Status.NominatedNodeName
 	}

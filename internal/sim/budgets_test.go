@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// The judge counts windows by itself: from each tick on, up to and without the end.
+func TestWhenBudgetsHold(t *testing.T) {
+	eight := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+	early, late := ticks{first: 3 * time.Minute, every: 10 * time.Minute}, ticks{first: 13 * time.Minute, every: 15 * time.Minute}
+	if early.String() != "3-59/10 * * * *" || late.String() != "13-59/15 * * * *" {
+		t.Errorf("the schedules are %q and %q", early, late)
+	}
+	for _, c := range []struct {
+		ticks  ticks
+		length time.Duration
+		at     string
+		want   bool
+	}{
+		{early, 2 * time.Minute, "0s", false}, {early, 2 * time.Minute, "2m59s", false}, {early, 2 * time.Minute, "3m", true},
+		{early, 2 * time.Minute, "4m59s", true}, {early, 2 * time.Minute, "5m", false}, {early, 2 * time.Minute, "13m", true},
+		{late, 5 * time.Minute, "0s", true}, {late, 5 * time.Minute, "2m59s", true}, {late, 5 * time.Minute, "3m", false},
+		{late, 5 * time.Minute, "12m59s", false}, {late, 5 * time.Minute, "1h14m", true},
+	} {
+		after, err := time.ParseDuration(c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ticks.open(eight.Add(after), c.length); got != c.want {
+			t.Errorf("%s for %s, %s after eight: open is %v, want %v", c.ticks, c.length, c.at, got, c.want)
+		}
+	}
+	text := early.String()
+	s := &Sim{ticks: map[string]ticks{text: early}}
+	b := &v1.Budget{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}, Schedule: &text, Duration: &metav1.Duration{Duration: time.Minute}}
+	in, out := eight.Add(3*time.Minute), eight.Add(4*time.Minute)
+	if !s.holds(b, command.Empty, in) || s.holds(b, command.Empty, out) || s.holds(b, command.Drifted, in) {
+		t.Error("a budget holds for its reasons while its window is open, and for no other")
+	}
+}
