@@ -85,7 +85,7 @@ func TestAThousandNodesAtOnce(t *testing.T) {
 					list = packed(1000, rand.New(rand.NewPCG(7, 7)))
 				}
 				began := time.Now()
-				got, errs := launchAll(t, p, list, 160)
+				got, errs := launchAll(t, p, list, coreHands)
 				distinct(t, list, got, errs)
 				calls := w.sim.Calls()["ec2:CreateFleet"]
 				t.Logf("%d nodes, %s: %d CreateFleet calls, %d throttled, %s", len(list), tc.name, calls, throttled(w), time.Since(began).Round(100*time.Millisecond))

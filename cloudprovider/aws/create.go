@@ -119,7 +119,7 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 	tellFewTypes(ctx, claim, ranked, candidates)
 	b := &buyer{claim: claim}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
-	made, err := p.templatesFor(ctx, class, claim, candidates, tags, b)
+	made, err := p.templatesFor(ctx, class, candidates, tags, b)
 	if bad, ok := errors.AsType[*unusableError](err); ok {
 		return nil, &cloudprovider.NotReadyError{NodeClass: class.Name, Message: bad.Error()}
 	}
@@ -153,7 +153,7 @@ type unusableError struct{ error }
 func (e *unusableError) Unwrap() error { return e.error }
 
 // templatesFor fills in the buyer's candidates, each with its mold, and returns the launch template of each.
-func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, tags map[string]string, b *buyer) ([]*template, error) {
+func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate, tags map[string]string, b *buyer) ([]*template, error) {
 	cluster, err := p.cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
@@ -168,8 +168,8 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	if group == nil && class.Spec.PlacementGroupSelector != nil {
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
-	labels := bootLabels(claim, candidates)
-	plan := &blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(claim), tags: tags, reserving: p.catalog.reserved}
+	labels := bootLabels(b.claim, candidates)
+	plan := &blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(b.claim), tags: tags, reserving: p.catalog.reserved}
 	key, err := plan.key()
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	byMold := map[mold]*template{}
 	var out []*template
 	for i := range candidates {
-		m, ok, err := p.mold(ctx, class, claim, &candidates[i])
+		m, ok, err := p.mold(ctx, class, b.claim, &candidates[i])
 		if err != nil {
 			return nil, err
 		}

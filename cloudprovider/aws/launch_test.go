@@ -18,6 +18,9 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
+// coreHands is how many launches the core has under way at a time.
+const coreHands = 400
+
 // launchAll creates instances for the claims, so many at a time.
 func launchAll(t *testing.T, p *aws.Provider, claims []*v1.NodeClaim, hands int) ([]*cloudprovider.Instance, []error) {
 	t.Helper()
@@ -78,7 +81,7 @@ func TestAThousandNodes(t *testing.T) {
 	w, p := start(t, setup{limits: simec2.AWSLimits()})
 	list := claims(1000, in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
 	began := time.Now()
-	got, errs := launchAll(t, p, list, 160)
+	got, errs := launchAll(t, p, list, coreHands)
 	distinct(t, list, got, errs)
 	if n := len(w.alive()); n != 1000 {
 		t.Errorf("EC2 runs %d instances", n)

@@ -12,6 +12,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -135,7 +136,9 @@ func (p *Provider) worthWaiting(size int) bool {
 func (p *Provider) admit(ctx context.Context, _ string, size func() int) error {
 	ctx, cancel := context.WithTimeout(ctx, admitLimit)
 	defer cancel()
-	if err := p.turnstile.admit(ctx, size); err != nil {
+	if err := p.turnstile.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
+		return err
+	} else if err != nil {
 		return &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
 	}
 	return nil

@@ -86,14 +86,20 @@ func isSoldOut(code string) bool {
 	return false
 }
 
-// isQuota tells whether the code means that the account may not have more of the kind.
+// isQuota tells whether the code means that the account may not have more of the kind. EC2 counts by families (the standard
+// ones, G, P…): who has used up one may still have others.
 func isQuota(code string) bool {
 	switch code {
-	case "VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded", "MaxFleetCountExceeded",
-		"PendingVerification":
+	case "VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded":
 		return true
 	}
 	return false
+}
+
+// isShut tells whether the code means that nothing can be had on the order's terms, whatever the type. Without the role for spot
+// everything but spot can.
+func isShut(code string) bool {
+	return code == noSpotRole || code == "MaxFleetCountExceeded" || code == "PendingVerification"
 }
 
 func isSubnetFull(code string) bool {
@@ -107,7 +113,7 @@ func isSubnetGone(code string) bool {
 
 func isTemplateGone(code string) bool { return strings.HasPrefix(code, "InvalidLaunchTemplate") }
 
-// noSpotRole: the account has no role for spot instances yet, and we may not make it. Everything but spot can be had.
+// noSpotRole: the account has no role for spot instances yet, and we may not make it.
 const noSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
 // refs names the offerings of the order's lines that pass the filter.
@@ -133,11 +139,11 @@ func (o *order) whole() cloudprovider.OfferingRef {
 func noCapacity(s *sale, err error) error {
 	out := &cloudprovider.NoCapacityError{Message: fault.Explain("launching instances", err).Error()}
 	switch code := fault.Code(err); {
-	case code == noSpotRole || isQuota(code):
+	case isShut(code):
 		out.Exhausted = []cloudprovider.OfferingRef{s.order.whole()}
 	case code == "InvalidFleetConfiguration":
 		return nil // of a whole call it is our mistake
-	case isSoldOut(code) || isSubnetFull(code):
+	case isSoldOut(code) || isQuota(code) || isSubnetFull(code):
 		out.Exhausted = s.order.refs(everything)
 	default:
 		return nil
@@ -166,8 +172,10 @@ func (e *errand) learn(ctx context.Context, s *sale, errs []ec2types.CreateFleet
 				again = e.p.renewTemplates(ctx, s) == nil || again
 			}
 			refused.other = err
-		case code == noSpotRole || isQuota(code) && kind == "":
+		case isShut(code):
 			refused.add(&refused.exhausted, err.Error(), s.order.whole())
+		case isQuota(code) && kind == "":
+			refused.add(&refused.exhausted, err.Error(), s.order.refs(everything)...)
 		case isSoldOut(code) && kind != "" || isQuota(code):
 			e.p.forgetReservation(s, kind, zone)
 			refused.add(&refused.exhausted, err.Error(), s.order.refs(func(l line) bool { return l.Type == kind && l.Zone == zone })...)

@@ -63,6 +63,8 @@ func TestWhatIsCalledSoldOut(t *testing.T) {
 		}}, cloudprovider.IsNoCapacity, []cloudprovider.OfferingRef{{CapacityType: v1.CapacityTypeSpot}}},
 		{"the account's quota", here, []func(*world){whole("MaxFleetCountExceeded")}, cloudprovider.IsNoCapacity,
 			[]cloudprovider.OfferingRef{{CapacityType: v1.CapacityTypeOnDemand}}},
+		{"the quota of a family", here, []func(*world){whole("VcpuLimitExceeded")}, cloudprovider.IsNoCapacity,
+			[]cloudprovider.OfferingRef{large("us-west-2a"), large("us-west-2b"), large("us-west-2c")}},
 		{"a call that makes no sense", here, []func(*world){whole("InvalidFleetConfiguration")},
 			func(err error) bool { return !cloudprovider.IsNoCapacity(err) }, nil},
 	} {

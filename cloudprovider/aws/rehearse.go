@@ -36,7 +36,7 @@ func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]n
 	}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
 	b := &buyer{claim: claim}
-	made, err := p.templatesFor(ctx, class, claim, []choose.Candidate{candidate}, tags, b)
+	made, err := p.templatesFor(ctx, class, []choose.Candidate{candidate}, tags, b)
 	if err != nil {
 		return nil, err
 	}

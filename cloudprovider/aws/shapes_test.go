@@ -41,7 +41,7 @@ func TestLittleInCommon(t *testing.T) {
 			shaped(c, 100*(1+rnd.Int64N(300)), (1+rnd.Int64N(100))<<10)
 		}
 		w.launchEach(t, p, list)
-		got, errs := launchAll(t, p, list, 160) // they have it already
+		got, errs := launchAll(t, p, list, coreHands) // they have it already
 		distinct(t, list, got, errs)
 		for i, c := range list[:10] {
 			alone, err := p.Create(t.Context(), shaped(claim(onDemand), c.Spec.Resources.Requests.Cpu().MilliValue(), c.Spec.Resources.Requests.Memory().Value()>>20))
@@ -77,7 +77,7 @@ func TestNothingInCommon(t *testing.T) {
 func (w *world) launchEach(t *testing.T, p *aws.Provider, list []*v1.NodeClaim) {
 	t.Helper()
 	began := time.Now()
-	got, errs := launchAll(t, p, list, 160)
+	got, errs := launchAll(t, p, list, coreHands)
 	distinct(t, list, got, errs)
 	t.Logf("%d nodes: %d CreateFleet calls, %d throttled, %s", len(list), w.sim.Calls()["ec2:CreateFleet"], throttled(w), time.Since(began).Round(100*time.Millisecond))
 	if n := throttled(w); n > 0 {

@@ -15,6 +15,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -23,6 +24,11 @@ const (
 	mostNames = 200
 	// templatesAtOnce is how many launch templates are created at the same time.
 	templatesAtOnce = 4
+	// EC2 lets an account create launch templates fifty times at once and then five times a second. Others in the account do, too.
+	templatesBurst    = 40
+	templatesInterval = 220 * time.Millisecond
+	// templatesLimit is how long a launch waits for its templates before it is told to come again.
+	templatesLimit = 35 * time.Second
 )
 
 // template is a launch template as it is to be. Its name derives from its content, so it never changes.
@@ -62,6 +68,10 @@ func (t *template) input() *ec2.CreateLaunchTemplateInput {
 // says so (forget) and has it made again.
 type templates struct {
 	api EC2API
+	// pace is that of creating them. turn is held by the launch that creates its own: the others wait, so that some launches have
+	// all of theirs soon instead of each a few.
+	pace *bucket
+	turn chan struct{}
 
 	mu     sync.Mutex
 	exist  map[string]bool
@@ -83,7 +93,8 @@ type drawing struct {
 const mostDrawings = 5000
 
 func newTemplates(api EC2API, now func() time.Time) *templates {
-	return &templates{api: api, exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
+	return &templates{api: api, pace: newBucket(templatesBurst, templatesInterval, time.Now), turn: make(chan struct{}, 1),
+		exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
 }
 
 // drawn is the template of a blueprint with a mold. The key is the blueprint's.
@@ -123,7 +134,7 @@ func (t *templates) ensure(ctx context.Context, wanted map[string]*template) err
 		mine, others := t.take(wanted)
 		if len(mine) > 0 {
 			err := t.make(ctx, mine)
-			t.release(mine, err == nil)
+			t.release(mine)
 			if err != nil {
 				return err
 			}
@@ -161,13 +172,11 @@ func (t *templates) take(wanted map[string]*template) (mine []*template, others 
 	return mine, others
 }
 
-func (t *templates) release(mine []*template, made bool) {
+// release lets those go on who wait for the templates.
+func (t *templates) release(mine []*template) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range mine {
-		if made {
-			t.exist[m.name] = true
-		}
 		close(t.making[m.name])
 		delete(t.making, m.name)
 	}
@@ -192,6 +201,18 @@ func (t *templates) make(ctx context.Context, list []*template) error {
 		}
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(m *template) bool { return there[m.name] })
+	t.note(slices.Collect(maps.Keys(there))...)
+	if len(list) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
+	defer cancel()
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return late(ctx.Err())
+	}
 	slots := make(chan struct{}, templatesAtOnce)
 	failures := make([]error, len(list))
 	var group sync.WaitGroup
@@ -199,19 +220,46 @@ func (t *templates) make(ctx context.Context, list []*template) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			_, err := t.api.CreateLaunchTemplate(ctx, m.input())
-			if fault.Code(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
-				failures[i] = err
-			}
+			failures[i] = t.create(ctx, m)
 		})
 	}
 	group.Wait()
 	for _, err := range failures {
 		if err != nil {
-			return fault.Explain("creating a launch template", err)
+			return err
 		}
 	}
 	return nil
+}
+
+// create creates one when it is its turn.
+func (t *templates) create(ctx context.Context, m *template) error {
+	if err := t.pace.pass(ctx); err != nil {
+		return late(err)
+	}
+	_, err := t.api.CreateLaunchTemplate(ctx, m.input())
+	if fault.IsThrottled(err) {
+		t.pace.empty()
+	}
+	if err != nil && fault.Code(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
+		return fault.Explain("creating a launch template", err)
+	}
+	t.note(m.name)
+	return nil
+}
+
+// note remembers that templates exist.
+func (t *templates) note(names ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		t.exist[name] = true
+	}
+}
+
+// late is what a launch is told whose templates were not made in time.
+func late(err error) error {
+	return &cloudprovider.ThrottledError{Cause: fmt.Errorf("creating launch templates: too many of them wait for their turn: %w", err)}
 }
 
 func (t *templates) look(ctx context.Context, list []*template, there map[string]bool) error {

@@ -2,8 +2,11 @@ package aws
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 )
 
 const (
@@ -15,8 +18,8 @@ const (
 	slowMost  = 16 * time.Second
 	// queueLongest is how long somebody waits at the most before all who came later.
 	queueLongest = 5 * time.Second
-	// admitLimit is how long launches wait for their turn before they are told to come again: as long as it takes if each of
-	// those that the core has under way at a time is of another kind.
+	// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has a minute,
+	// time for the call itself; 180 launches of which each is of another kind get theirs within it.
 	admitLimit = 40 * time.Second
 	// In a rush, after rushCalls calls, one for fewer than few is held back while others for more go, until none has gone for
 	// fewWait: more of its kind may come to join it. holdLongest is how long at the most.
@@ -50,6 +53,8 @@ type waiter struct {
 	open    bool
 	since   time.Time
 	through chan struct{}
+	// alone says that it was sent away because nobody waits for its answer any more.
+	alone bool
 }
 
 func newTurnstile(now func() time.Time) *turnstile {
@@ -76,6 +81,9 @@ func (t *turnstile) wait(ctx context.Context, w *waiter) error {
 		select {
 		case <-w.through:
 			timer.Stop()
+			if w.alone {
+				return batch.ErrNobody
+			}
 			return nil
 		case <-ctx.Done():
 			timer.Stop()
@@ -103,7 +111,9 @@ func (t *turnstile) leave(w *waiter, err error) error {
 			return err
 		}
 	}
-	t.tokens = min(fleetBurst, t.tokens+1)
+	if !w.alone {
+		t.tokens = min(fleetBurst, t.tokens+1)
+	}
 	return err
 }
 
@@ -119,6 +129,12 @@ func (t *turnstile) serve() time.Duration {
 	if now.Before(t.shut) {
 		return t.shut.Sub(now)
 	}
+	t.line = slices.DeleteFunc(t.line, func(w *waiter) bool {
+		if w.alone = w.size() == 0; w.alone {
+			close(w.through)
+		}
+		return w.alone
+	})
 	for t.tokens > 0 {
 		at := t.first(now)
 		if at < 0 {

@@ -14,8 +14,23 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
+
+// TestNobodyNeedsNoTurn: a call whose callers have all given up takes nobody's turn.
+func TestNobodyNeedsNoTurn(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newTurnstile(func() time.Time { return now })
+	for range fleetBurst {
+		if err := s.pass(t.Context(), func() int { return 0 }); !errors.Is(err, batch.ErrNobody) {
+			t.Fatalf("who is nobody got %v", err)
+		}
+	}
+	if s.tokens != fleetBurst {
+		t.Errorf("%d turns are left of %d", s.tokens, fleetBurst)
+	}
+}
 
 // TestTurnstile lets a burst through, then the fullest first, and nobody while EC2 wants to be left alone.
 func TestTurnstile(t *testing.T) {

@@ -120,7 +120,7 @@ func awsConfig(ctx context.Context) (sdk.Config, error) {
 		}
 	}
 	conf.HTTPClient = plainBodies{conf.HTTPClient}
-	conf.APIOptions = append(conf.APIOptions, observe.SDK(metrics.Registry, time.Now))
+	conf.APIOptions = append(conf.APIOptions, observe.SDK(metrics.Registry, time.Now), renewSession(conf.Credentials))
 	return conf, nil
 }
 

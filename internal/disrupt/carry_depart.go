@@ -14,7 +14,7 @@ type departure struct {
 
 // departed is which moves of those that were ready might go.
 type departed struct {
-	question string
+	question question
 	may      map[string]bool
 }
 
@@ -60,8 +60,8 @@ func (d *desk) mayDepart() map[string]bool {
 		return may
 	}
 	going, staying := d.split(may)
-	question := d.question(going, append(d.leaving(), d.hostsOf(going)...), d.hostsOf(staying))
-	if question != "" && question == d.before.departed.question {
+	question := d.question(going, append(d.leaving(), d.hostsOf(going)...), d.hostsOf(staying), roomFor(d.orders.Placement))
+	if question.same(&d.before.departed.question) {
 		d.memo.departed = d.before.departed
 		return d.memo.departed.may
 	}

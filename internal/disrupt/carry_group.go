@@ -28,6 +28,8 @@ type group struct {
 	taken bool
 	// static groups are of a pool with a fixed number of nodes.
 	static bool
+	// drained groups are of a node that goes already; only places are made for its pods.
+	drained bool
 	// over is why the move is given up, if it is; rest says that it would fail again if it were tried at once.
 	over Why
 	rest bool

@@ -35,6 +35,7 @@ func Cramped(s *cluster.Snapshot, set Settings, placed *schedule.Placement, comm
 		}
 	}
 	delete(c.gone, "")
+	c.muster()
 	for round := 1; ; round++ {
 		lacking := c.lacking()
 		if len(lacking) == 0 {
@@ -57,6 +58,16 @@ type crush struct {
 	party map[string]string
 	// fenced are nodes that the same plan fences; out are the parties that stay.
 	fenced, out map[string]bool
+}
+
+// muster finds the pods that are between two nodes, and those that will be made to leave.
+func (c *crush) muster() {
+	c.homeless, c.counted = c.s.Homeless(), true
+	for _, n := range slices.Sorted(maps.Keys(c.party)) {
+		if claim := c.s.ClaimOf(n); claim != nil && claim.Interrupted() && claim.Interruption.Urgent() {
+			c.force(claim, c.s.Node(n))
+		}
+	}
 }
 
 // thin lets the later half of the parties stay: where one after the other lacks room because others stay, it is not asked once more

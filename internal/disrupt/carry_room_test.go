@@ -50,7 +50,7 @@ func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 		d.groups = []*group{g, {id: "underutilized-b", nodes: []Candidate{{Claim: s.Claims[1], Node: s.Nodes[1], Pool: s.Pools[0]}}}}
 		d.departures, d.memo = []departure{{groups: []*group{g}}}, &Memo{}
 		d.mayDepart()
-		return d.memo.departed.question
+		return d.memo.departed.question.asked
 	}
 	if a, b := ask("n2"), ask("n3"); a == "" || a == b {
 		t.Errorf("with n2 gone the question is %q, with n3 gone %q", a, b)

@@ -1,9 +1,6 @@
 package disrupt
 
 import (
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -18,7 +15,7 @@ type Memo struct {
 
 // verified is the answer to the question where pods would go without some nodes.
 type verified struct {
-	question string
+	question question
 	answer   schedule.Placement
 }
 
@@ -124,11 +121,12 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 	} else {
 		avoid = d.driftedHosts()
 	}
-	memo.question = d.question(groups, gone, append(avoid, shut...))
-	if memo.question != "" && memo.question == before.question {
+	overlay := d.overlay(gone, r.on, cared)
+	memo.question = d.question(groups, gone, append(avoid, shut...), &room{on: r.on, cared: cared})
+	if memo.question.same(&before.question) {
 		memo.answer = before.answer
 	} else {
-		memo.answer = d.solve(d.overlay(gone, r.on, cared), shut, avoid)
+		memo.answer = d.solve(overlay, shut, avoid)
 	}
 	for _, host := range d.seat(groups, &memo.answer) {
 		d.sought[host] = true
@@ -158,22 +156,6 @@ func (d *desk) leaving() []string {
 		}
 	}
 	return out
-}
-
-// question tells two placements apart; empty if that can't be done. Where pods without a place go follows from the same
-// revisions.
-func (d *desk) question(groups []*group, gone, avoid []string) string {
-	if d.s.Demand == 0 || d.s.Supply == 0 {
-		return ""
-	}
-	slices.Sort(gone)
-	ids := make([]string, len(groups))
-	for i, g := range groups {
-		ids[i] = g.id
-	}
-	list := func(names []string) string { return strings.Join(names, "\x00") }
-	return strings.Join([]string{strconv.FormatUint(d.s.Demand, 36), strconv.FormatUint(d.s.Supply, 36),
-		list(ids), list(slices.Compact(gone)), list(avoid)}, "\x01")
 }
 
 // solve places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a place without

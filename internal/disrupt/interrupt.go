@@ -72,56 +72,81 @@ func (d *desk) latest(c *cluster.Claim) (at time.Time, has bool) {
 	case i.Deadline.IsZero():
 		return time.Time{}, false
 	}
-	drain := d.set.InterruptionDrain
-	if drain <= 0 {
-		drain = defaultInterruptionDrain
-	}
-	return i.Deadline.Add(-drain), true
+	return i.Deadline.Add(-d.drain()), true
 }
 
-// interrupted lists the nodes that are interrupted and still have time, the most urgent first. The others, and those that have
-// not joined yet, go at once.
+// drain is how long before its deadline an interrupted node's pods are told to leave at the latest.
+func (d *desk) drain() time.Duration {
+	if d.set.InterruptionDrain > 0 {
+		return d.set.InterruptionDrain
+	}
+	return defaultInterruptionDrain
+}
+
+// interrupted lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those whose time is up,
+// and those that have not joined yet, go at once.
 func (d *desk) interrupted() []*group {
 	var out []*group
-	forced := d.s.Homeless()
+	d.homeless, d.counted = d.s.Homeless(), true
 	for _, c := range d.s.Claims {
-		n := d.s.NodeOf(c.Name)
-		if !c.Interrupted() || c.Foreign || c.Expected || !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() ||
-			d.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] {
+		if !c.Interrupted() || c.Foreign || c.Expected {
 			continue
 		}
-		at, has := d.latest(c)
-		switch {
-		case has && d.absent(c, n):
-			d.endInterrupted(c, n, "no node has come of it yet")
-			continue
-		case has && !d.s.Now.Before(at):
-			d.endInterrupted(c, n, "its pods leave whether or not they have a place elsewhere")
-			continue
+		g, n := (*group)(nil), d.s.NodeOf(c.Name)
+		if !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() || d.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] {
+			g = d.drained(c, n)
+		} else {
+			g = d.takenAway(c, n)
 		}
-		d.wake(at)
-		p := d.s.Pool(c.Pool)
-		g := &group{id: MoveID(command.Interrupted, []string{c.Name}), reason: command.Interrupted, static: p != nil && p.Static && d.orders.Static,
-			nodes: []Candidate{{Claim: c, Node: n, Pool: p}}}
-		if !has && !d.mayYield(g) {
-			continue
+		if g != nil {
+			out = append(out, g)
 		}
-		if ReasonOf(c.Move) == command.Interrupted && Fenced(c, n) {
-			g.since = c.Condition(cluster.DisruptionReason).Since
-		}
-		d.gone[n.Name] = true
-		estimate(d.s, &g.nodes[0])
-		if has {
-			forced = append(forced, d.force(n)...)
-		}
-		out = append(out, g)
 	}
-	d.homeless, d.counted = forced, true
 	slices.SortStableFunc(out, func(a, b *group) int {
 		x, y := a.nodes[0].Claim, b.nodes[0].Claim
 		return cmp.Or(compareDeadlines(x.Interruption.Deadline, y.Interruption.Deadline), strings.Compare(x.Name, y.Name))
 	})
 	return out
+}
+
+// takenAway is the move of an interrupted node; nil if it goes at once, or stays for now.
+func (d *desk) takenAway(c *cluster.Claim, n *cluster.Node) *group {
+	at, has := d.latest(c)
+	switch {
+	case has && d.absent(c, n):
+		d.endInterrupted(c, n, "", "no node has come of it yet")
+		return nil
+	case has && !d.s.Now.Before(at):
+		d.endInterrupted(c, n, "", "its pods leave whether or not they have a place elsewhere")
+		return nil
+	}
+	d.wake(at)
+	p := d.s.Pool(c.Pool)
+	g := &group{id: MoveID(command.Interrupted, []string{Identity(c)}), reason: command.Interrupted, static: p != nil && p.Static && d.orders.Static,
+		nodes: []Candidate{{Claim: c, Node: n, Pool: p}}}
+	if !has && !d.mayYield(g) {
+		return nil
+	}
+	if ReasonOf(c.Move) == command.Interrupted && Fenced(c, n) {
+		g.since = c.Condition(cluster.DisruptionReason).Since
+	}
+	d.gone[n.Name] = true
+	estimate(d.s, &g.nodes[0])
+	if has {
+		d.force(c, n)
+	}
+	return g
+}
+
+// drained is about an interrupted node that is being drained already: nothing is left to do for it but to make places ahead for the
+// pods that will be made to leave. It has a group without a name, for it begins no move. Nil if its pods may take their time.
+func (d *desk) drained(c *cluster.Claim, n *cluster.Node) *group {
+	if n == nil || !c.Interruption.Urgent() {
+		return nil
+	}
+	d.gone[n.Name] = true
+	d.force(c, n)
+	return &group{reason: command.Interrupted, drained: true, nodes: []Candidate{{Claim: c, Node: n, Pool: d.s.Pool(c.Pool)}}}
 }
 
 // absent reports whether nobody has come to the claim's node, and nobody will because it has not been opened.
@@ -140,21 +165,40 @@ func compareDeadlines(a, b time.Time) int {
 	return a.Compare(b)
 }
 
+// endOf is when an interrupted node must be gone if it is let go now, or when it must be if it goes already.
+func (d *desk) endOf(c *cluster.Claim) time.Time {
+	if at, has := c.End(); has && !c.Deleting.IsZero() {
+		return at
+	}
+	i := &c.Interruption
+	if own := d.s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace && own.Before(i.Deadline) {
+		return own
+	}
+	if i.Force {
+		return d.s.Now
+	}
+	return i.Deadline
+}
+
 // force finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget, say that they
-// don't: they need other places, too.
-func (d *desk) force(n *cluster.Node) []*cluster.Pod {
-	var out []*cluster.Pod
+// don't: they need other places, too. As long as there is more time than a new node may take to come up, none is made: it would
+// stand there empty.
+func (d *desk) force(c *cluster.Claim, n *cluster.Node) {
+	end := d.endOf(c)
 	for _, p := range d.s.PodsOn(n.Name) {
 		if !p.Reschedulable() || d.s.Moves(p) {
+			continue
+		}
+		if from := end.Add(-max(d.drain(), p.Grace) - d.timeout()); d.s.Now.Before(from) {
+			d.wake(from)
 			continue
 		}
 		if d.forced == nil {
 			d.forced = make(map[string]bool)
 		}
 		d.forced[p.UID] = true
-		out = append(out, p)
+		d.homeless = append(d.homeless, p)
 	}
-	return out
 }
 
 // moves reports whether the pod will need another place when its node goes.
@@ -182,12 +226,10 @@ func (d *desk) proceedInterrupted(counting bool) {
 	var pools []*cluster.Pool
 	for _, g := range d.groups {
 		c, replaced := &g.nodes[0], d.replacement(g)
-		far := g.worst()
-		if g.static {
-			far = wished
-			if replaced != nil && replaced.Is(cluster.Initialized) {
-				far = ready
-			}
+		far := d.farness(g, replaced)
+		if g.drained {
+			d.want(g, d.due.Bins, made)
+			continue
 		}
 		if g.fresh() {
 			if far == none && !c.Claim.Interruption.Urgent() {
@@ -199,7 +241,7 @@ func (d *desk) proceedInterrupted(counting bool) {
 		}
 		switch {
 		case far == ready && !g.fresh() && !g.blocked && !counting:
-			d.endInterrupted(c.Claim, c.Node, d.destiny(g))
+			d.endInterrupted(c.Claim, c.Node, g.id, d.destiny(g))
 		case g.static && !g.fresh() && replaced == nil:
 			if lacking[c.Pool] == nil {
 				pools = append(pools, c.Pool)
@@ -214,22 +256,28 @@ func (d *desk) proceedInterrupted(counting bool) {
 	}
 }
 
-// endInterrupted lets an interrupted node go.
-func (d *desk) endInterrupted(c *cluster.Claim, n *cluster.Node, destiny string) {
+// farness is how far the last place of an interrupted node's pods is; in a static pool it is another node that counts.
+func (d *desk) farness(g *group, replaced *cluster.Claim) rank {
+	switch {
+	case !g.static:
+		return g.worst()
+	case replaced != nil && replaced.Is(cluster.Initialized):
+		return ready
+	}
+	return wished
+}
+
+// endInterrupted lets an interrupted node go. A party is named if it goes because there is room for its pods: that is looked at once
+// more before it is done.
+func (d *desk) endInterrupted(c *cluster.Claim, n *cluster.Node, party, destiny string) {
 	i := &c.Interruption
-	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted}
+	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Party: party, Deadline: d.endOf(c)}
 	if n != nil {
 		cmd.Node = n.Name
 		d.gone[n.Name] = true
 	}
-	switch {
-	case i.Force:
-		cmd.Deadline, destiny = d.s.Now, "nothing on it is waited for"
-	case !i.Deadline.IsZero():
-		cmd.Deadline = i.Deadline
-		if own := d.s.Now.Add(c.TerminationGrace); c.HasTerminationGrace && own.Before(cmd.Deadline) {
-			cmd.Deadline = own
-		}
+	if i.Force {
+		destiny = "nothing on it is waited for"
 	}
 	what := i.Kind
 	if !i.Deadline.IsZero() {

@@ -12,7 +12,7 @@ import (
 // replacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by one.
 func (d *desk) replacement(g *group) *cluster.Claim {
 	for _, c := range d.s.ClaimsOf(g.nodes[0].Claim.Pool) {
-		if c.Replaces == g.id && c.Deleting.IsZero() {
+		if g.id != "" && c.Replaces == g.id && c.Deleting.IsZero() && d.s.Replacing(c) {
 			return c
 		}
 	}

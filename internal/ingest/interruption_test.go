@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -46,6 +48,40 @@ func TestInterruptedOfferingIsShut(t *testing.T) {
 		if got := sale(b); strings.ReplaceAll(got, "?", "") != "m n" {
 			t.Errorf("for sale half a minute after %s: %s", text, got)
 		}
+	}
+}
+
+// A reservation that is taken back says nothing about others of the same type in the same zone.
+func TestInterruptedReservationIsShut(t *testing.T) {
+	const label = "cloud.example/reservation"
+	b, _ := bookWithPools("default")
+	var offerings []cloudprovider.Offering
+	for _, id := range []string{"r1", "r2"} {
+		offerings = append(offerings, cloudprovider.Offering{Available: true, ReservationID: id, ReservationCapacity: 9,
+			Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "reserved", label: id}})
+	}
+	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "m", Offerings: offerings,
+		Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("110")}}}, nil)
+	reserved := func(version, interruption string) *v1.NodeClaim {
+		return with(spotClaim(version, interruption), func(c *v1.NodeClaim) {
+			c.Labels[cluster.CapacityTypeLabel], c.Labels[label] = "reserved", "r1"
+		})
+	}
+	open := func() (out string) {
+		for _, o := range b.Snapshot().Pool("default").Catalog.Offerings {
+			if o.Available {
+				out += o.Reservation
+			}
+		}
+		return out
+	}
+	b.SetClaim(reserved("1", ""))
+	if got := open(); got != "r1r2" {
+		t.Fatalf("for sale before: %s", got)
+	}
+	b.SetClaim(reserved("2", "ReservationInterruption 2026-03-01T12:00:00Z"))
+	if got := open(); got != "r2" {
+		t.Errorf("for sale after: %s", got)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestActsOvertakeNotes(t *testing.T) {
 	book := ingest.New(time.Now, validate.Labels{}, nil)
 	a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
 	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)},
-		hands: make(chan struct{}, hands), ushers: make(chan struct{}, ushers), notes: &anteroom{}}
+		crew: newCrew(), notes: &anteroom{}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer func() { stop(); l.acts.Wait() }()
 	s := &cluster.Snapshot{}

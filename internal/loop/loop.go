@@ -25,8 +25,13 @@ const (
 	// hands is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
 	// which are spent waiting: with few hands a thousand nodes would wait for each other.
 	hands = 160
-	// ushers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind launches.
+	// ushers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind others.
 	ushers = 64
+	// launchers and enders is how many launches and ends of instances are: they last as long as the cloud likes, and whoever
+	// has to leave a node in time must not queue behind them. Launches wait for nothing else, and the more of them are out at the
+	// same time, the more a cloud can answer together.
+	launchers = 400
+	enders    = 160
 	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
 	longestTry = time.Minute
 	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
@@ -72,9 +77,9 @@ type Loop struct {
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
 
-	hands, ushers chan struct{}
-	notes         *anteroom
-	acts          sync.WaitGroup
+	crew  crew
+	notes *anteroom
+	acts  sync.WaitGroup
 	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
@@ -84,7 +89,7 @@ type Loop struct {
 
 // Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
 func (l *Loop) Run(ctx context.Context) error {
-	l.hands, l.ushers, l.notes = make(chan struct{}, hands), make(chan struct{}, ushers), &anteroom{}
+	l.crew, l.notes = newCrew(), &anteroom{}
 	l.findings = make(chan finding, 1)
 	defer func() {
 		l.acts.Wait()
@@ -228,7 +233,7 @@ func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out co
 			return out, 0, false
 		}
 		defer func() { l.notes.leave(time.Now()) }()
-	} else if free := l.freeHands(c); free != nil {
+	} else if free := l.crew.of(c); free != nil {
 		select {
 		case free <- struct{}{}:
 			defer func() { <-free }()
@@ -247,13 +252,24 @@ func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out co
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
 }
 
-// freeHands is where a command gets its hand from.
-func (l *Loop) freeHands(c command.Command) chan struct{} {
+// crew are those who carry commands out, each with its own kind of work. Without them (Carry) nobody has to wait.
+type crew struct{ hands, ushers, launchers, enders chan struct{} }
+
+func newCrew() crew {
+	return crew{make(chan struct{}, hands), make(chan struct{}, ushers), make(chan struct{}, launchers), make(chan struct{}, enders)}
+}
+
+// of is where a command gets its hand from.
+func (w crew) of(c command.Command) chan struct{} {
 	switch c.(type) {
 	case command.Nominate, command.Bind, command.Register, command.Open:
-		return l.ushers
+		return w.ushers
+	case command.LaunchInstance:
+		return w.launchers
+	case command.Terminate:
+		return w.enders
 	}
-	return l.hands
+	return w.hands
 }
 
 func (l *Loop) wait(ctx context.Context, d time.Duration) bool {

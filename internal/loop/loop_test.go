@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -125,6 +126,35 @@ func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
 	stop()
 	if n := a.running(); n != 0 {
 		t.Errorf("%d commands were still running when the loop had stopped", n)
+	}
+}
+
+// A cloud that does not answer keeps those who wait for it, and nobody else: a node that is to go is fenced at once.
+func TestNothingWaitsBehindASlowCloud(t *testing.T) {
+	for _, slow := range []func(int) command.Command{
+		func(i int) command.Command { return command.LaunchInstance{Claim: strconv.Itoa(i)} },
+		func(i int) command.Command { return command.Terminate{Claim: strconv.Itoa(i)} },
+	} {
+		a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
+		book := ingest.New(time.Now, validate.Labels{}, nil)
+		l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, crew: newCrew(), notes: &anteroom{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := book.Snapshot()
+		for i := range 200 {
+			l.act(ctx, s, slow(i))
+		}
+		for range hands { // all of them are out
+			next(t, a.began, "a command that hangs")
+		}
+		l.act(ctx, s, command.Fence{})
+		for fenced := false; !fenced; {
+			_, fenced = next(t, a.began, "the fence").(command.Fence)
+		}
+		cancel()
+		l.acts.Wait()
+		if n := a.running(); n != 0 {
+			t.Errorf("%d commands were still running after the end", n)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -115,8 +116,12 @@ func (w *world) create(c command.CreateClaim) {
 	if old := w.claims[c.Name]; old != nil {
 		return
 	}
+	uid := "uid-" + c.Name
+	if w.made[c.Name]++; w.made[c.Name] > 1 { // names come back, identities don't
+		uid += "-" + strconv.Itoa(w.made[c.Name])
+	}
 	w.claims[c.Name] = &cluster.Claim{
-		Name: c.Name, UID: "uid-" + c.Name, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
+		Name: c.Name, UID: uid, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
 		Requests: c.Requests, Seats: c.Seats, Replaces: c.Replaces, Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,

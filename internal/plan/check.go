@@ -209,8 +209,8 @@ func (k *checker) stillDue(c command.DeleteClaim) bool {
 	s := k.Snapshot
 	n := s.NodeOf(c.Claim)
 	claim := s.Claim(c.Claim)
-	if c.Reason == command.Interrupted {
-		return claim.Interrupted()
+	if c.Reason == command.Interrupted { // whether there is room for its pods is asked for all that go
+		return claim.Interrupted() && (claim.Interruption.Urgent() || k.mayStillGo(claim, n))
 	}
 	if over := claim.Created.Add(claim.Expire.For); c.Reason == command.Expired && !claim.Expire.Never && !s.Now.Before(over) {
 		return true
@@ -246,7 +246,7 @@ func (k *checker) mayGo(c command.Fence) bool {
 	if claim == nil || claim.UID != c.UID || s.NodeOf(c.Claim) == nil {
 		return false
 	}
-	if c.Reason == command.Interrupted {
+	if c.Reason == command.Interrupted && (!claim.Interrupted() || claim.Interruption.Urgent()) {
 		return claim.Interrupted()
 	}
 	if claim.Move == c.Move { // its fence is put up once more

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -20,6 +21,9 @@ type storm struct {
 	// asked is for how many pods of interrupted nodes places have been asked, due how many there were.
 	asked, due int
 	counted    map[string]bool
+	// before is the last plan, late how many pods have come without a node.
+	before plan.Plan
+	late   int
 }
 
 // newStorm draws nodes with pods, some of which must not be disturbed.
@@ -80,6 +84,9 @@ func (st *storm) pass() {
 			st.fail("%s is gone and nobody has told its pods", name)
 		}
 	}
+	if st.chance.Intn(5) == 0 {
+		st.remember()
+	}
 	st.say("plan")
 	for _, c := range st.last.Commands {
 		switch c := c.(type) {
@@ -96,6 +103,23 @@ func (st *storm) pass() {
 	}
 	st.say("act")
 	st.say(fmt.Sprintf("tick %ds", 1+st.chance.Intn(8)))
+}
+
+// remember compares plans that know the last one with such that don't, now and after times in which nothing happens.
+func (st *storm) remember() {
+	s := st.w.snapshot(nil)
+	s.Demand, s.Supply = s.Rev, s.Rev
+	for range 2 {
+		st.before = st.sameWithMemory(s, &st.before)
+		s = later(s, time.Duration(1+st.chance.Intn(20))*time.Second)
+	}
+}
+
+// arrive has pods come, one by one or with more to follow: these are counted first.
+func (st *storm) arrive() {
+	st.late++
+	st.due++ // it may get the place of one who waits for it
+	st.say(fmt.Sprintf("pods late%d n=1 desired=%d cpu=%dm", st.late, 1+st.chance.Intn(2), 100*(1+st.chance.Intn(15))))
 }
 
 // podsOf are the pods of a node that will need another place.
@@ -161,6 +185,9 @@ func TestInterruptionStorm(t *testing.T) {
 			for range 30 {
 				if st.chance.Intn(4) == 0 {
 					st.strike()
+				}
+				if st.chance.Intn(8) == 0 {
+					st.arrive()
 				}
 				st.pass()
 			}

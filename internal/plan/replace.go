@@ -59,10 +59,10 @@ func (p *Plan) keepLimits(s *cluster.Snapshot) {
 // needOf says by which placement of a plan a claim was found.
 func needOf(c *command.CreateClaim) string {
 	switch {
+	case c.Reason == command.Interrupted: // for a node that is drained already it replaces nobody
+		return "interruptions"
 	case c.Replaces == "":
 		return "pods"
-	case c.Reason == command.Interrupted:
-		return "interruptions"
 	case c.Reason == command.Underutilized:
 		return "saving"
 	}

@@ -25,6 +25,7 @@ type world struct {
 	offerings  []cluster.Offering
 	pools      map[string]*cluster.Pool
 	claims     map[string]*cluster.Claim
+	made       map[string]int // how many claims have had a name
 	nodes      map[string]*cluster.Node
 	pods       map[string]*cluster.Pod
 	daemons    map[string]*cluster.Daemon
@@ -61,7 +62,7 @@ func newWorld() *world {
 		classes: map[string]*cluster.PodClass{}, className: map[string]bool{}, busy: map[string]bool{},
 		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{}, soldOut: map[string]bool{},
 		alias: map[string]string{}, count: map[string]int{}, rules: map[string]*cluster.Rule{}, labels: map[string]cluster.Labels{},
-		namespaces: map[string]cluster.Labels{}, life: newLife(),
+		namespaces: map[string]cluster.Labels{}, life: newLife(), made: map[string]int{},
 	}
 }
 

@@ -121,7 +121,9 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	case i.Force, !i.Deadline.IsZero() && !j.sim.clock.now.Before(i.Deadline.Add(-lastDrain)):
 		return
 	}
-	if _, joined := r.cache[nodes][c.Node].(*corev1.Node); !joined || r.roomElsewhere(claim) {
+	_, joined := r.cache[nodes][c.Node].(*corev1.Node)
+	vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0 // its node is there and has not been opened
+	if !joined || vacant || r.roomElsewhere(claim) {
 		return
 	}
 	made, up := 0, 0

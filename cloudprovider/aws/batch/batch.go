@@ -5,6 +5,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -41,6 +42,10 @@ type Gatherer[K comparable, T, R any] struct {
 func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do func(context.Context, K, []T) []Answer[R]) *Gatherer[K, T, R] {
 	return &Gatherer[K, T, R]{window: window, limit: limit, do: do, open: make(map[K]*gathering[T, R])}
 }
+
+// ErrNobody is what admit returns if size was 0: nobody of the batch waits any more, so it needs no turn. Should somebody have joined
+// in that very moment, it is asked again.
+var ErrNobody = errors.New("nobody waits any more")
 
 // Through has every batch ask admit before it is handed on. While it waits there it goes on gathering, so that those who
 // have to wait anyway are answered by one call. size tells how many want an answer so far. If it is not admitted, all of it
@@ -142,14 +147,12 @@ func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R
 		}
 	}
 	var refused error
-	if g.admit != nil {
-		refused = g.admit(ctx, key, func() int { return g.waiting(b) })
+	for closed := false; !closed; {
+		if g.admit != nil {
+			refused = g.admit(ctx, key, func() int { return g.waiting(b) })
+		}
+		closed = g.shut(key, b, errors.Is(refused, ErrNobody))
 	}
-	g.mu.Lock()
-	if g.open[key] == b {
-		delete(g.open, key)
-	}
-	g.mu.Unlock()
 	if refused == nil {
 		g.run(ctx, key, b.requests)
 		return
@@ -159,10 +162,27 @@ func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R
 	}
 }
 
+// shut lets nobody join the batch any more; but one that is only given up because nobody waits is kept if somebody does.
+func (g *Gatherer[K, T, R]) shut(key K, b *gathering[T, R], idle bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if idle && b.waiting() > 0 {
+		return false
+	}
+	if g.open[key] == b {
+		delete(g.open, key)
+	}
+	return true
+}
+
 // waiting counts those of a batch who have not given up.
 func (g *Gatherer[K, T, R]) waiting(b *gathering[T, R]) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return b.waiting()
+}
+
+func (b *gathering[T, R]) waiting() int {
 	n := 0
 	for _, r := range b.requests {
 		if !r.isGone() {

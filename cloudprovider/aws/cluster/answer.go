@@ -6,72 +6,84 @@ import (
 	"time"
 )
 
-// answer keeps what was answered. It asks again when that is old; if nobody answers then, the old answer holds, and the
-// question waits a while before it is repeated. One asks at a time: the others take what is known, or wait for the answer
-// as long as they like.
+// answer keeps what was answered. When that is old it is asked for again in the background, within a limit of its own, so that
+// nobody's patience decides what is known; meanwhile, and if nobody answers, the old answer holds. After a question that
+// was not answered nobody asks for a while.
 type answer[T any] struct {
-	now  func() time.Time
-	turn chan struct{} // holds one token while somebody asks
+	now   func() time.Time
+	limit time.Duration
+	ask   func(context.Context) (T, error)
 
 	mu    sync.Mutex
 	value T
 	known bool
 	err   error
 	due   time.Time
+	// asking is closed when the question that is out has ended; nil if there is none.
+	asking chan struct{}
 }
 
-func newAnswer[T any](now func() time.Time) *answer[T] {
-	return &answer[T]{now: now, turn: make(chan struct{}, 1)}
+func newAnswer[T any](now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
+	return &answer[T]{now: now, limit: limit, ask: ask}
 }
 
-func (a *answer[T]) get(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	value, known, fresh, err := a.have()
-	if fresh {
+// get is the answer. Where nothing is known it waits for one as long as the context lasts.
+func (a *answer[T]) get(ctx context.Context) (T, error) { return a.take(ctx, true) }
+
+// glance is get for those who can do without: where the last question was not answered it does not wait for the next.
+func (a *answer[T]) glance(ctx context.Context) (T, error) { return a.take(ctx, false) }
+
+func (a *answer[T]) take(ctx context.Context, patient bool) (value T, err error) {
+	if err := context.Cause(ctx); err != nil {
 		return value, err
 	}
-	if known {
-		select {
-		case a.turn <- struct{}{}:
-		default:
-			return value, nil
-		}
-	} else {
-		select {
-		case a.turn <- struct{}{}:
-		case <-ctx.Done():
-			return value, context.Cause(ctx)
-		}
-	}
-	defer func() { <-a.turn }()
-	if value, _, fresh, err := a.have(); fresh { // somebody else has asked meanwhile
+	a.mu.Lock()
+	asking := a.renew(ctx)
+	value, known, err := a.value, a.known, a.err
+	a.mu.Unlock()
+	switch {
+	case known:
+		return value, nil
+	case asking == nil || err != nil && !patient:
 		return value, err
 	}
-	value, err = ask(ctx)
-	return a.take(ctx, value, err)
-}
-
-// have is what is known, and whether that will do.
-func (a *answer[T]) have() (value T, known, fresh bool, err error) {
+	select {
+	case <-asking:
+	case <-ctx.Done():
+		return value, context.Cause(ctx)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.known {
-		err = a.err
-	}
-	return a.value, a.known, a.now().Before(a.due), err
+	return a.value, a.err
 }
 
-// take keeps an answer, or that there was none, and returns what holds now.
-func (a *answer[T]) take(ctx context.Context, value T, err error) (T, error) {
+// renew has the question asked if it is time, and tells when the one that is out ends; nil if there is none. The lock is held.
+func (a *answer[T]) renew(ctx context.Context) <-chan struct{} {
+	if a.asking == nil && !a.now().Before(a.due) {
+		a.asking = make(chan struct{})
+		go a.inquire(context.WithoutCancel(ctx))
+	}
+	if a.asking == nil {
+		return nil
+	}
+	return a.asking
+}
+
+// inquire asks, and keeps the answer, or that there was none.
+func (a *answer[T]) inquire(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.limit)
+	defer cancel()
+	value, err := a.ask(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case err == nil:
 		a.value, a.known, a.err, a.due = value, true, nil, a.now().Add(keeps)
-	case ctx.Err() == nil: // else it was only our patience that ended
+	case a.known:
+		a.due = a.now().Add(retry)
+	default:
 		a.err, a.due = err, a.now().Add(retry)
 	}
-	if a.known {
-		return a.value, nil
-	}
-	return a.value, err
+	close(a.asking)
+	a.asking = nil
 }

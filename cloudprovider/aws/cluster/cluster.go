@@ -39,6 +39,10 @@ const (
 	// was not answered.
 	keeps = 5 * time.Minute
 	retry = 15 * time.Second
+	// eksLimit is how long EKS has to answer: where its endpoint is not to be reached, packets vanish. otherLimit is for what may
+	// wait for EKS itself.
+	eksLimit   = 5 * time.Second
+	otherLimit = 2 * eksLimit
 )
 
 // Options are what a Finder works with.
@@ -69,13 +73,21 @@ type Finder struct {
 
 // New returns a Finder that has asked nothing yet.
 func New(o Options) *Finder {
-	return &Finder{o: o, eks: newAnswer[*ekstypes.Cluster](o.Now), dns: newAnswer[string](o.Now), version: newAnswer[string](o.Now)}
+	f := &Finder{o: o}
+	f.eks = newAnswer(o.Now, eksLimit, f.askEKS)
+	f.dns = newAnswer(o.Now, otherLimit, f.askDNS)
+	f.version = newAnswer(o.Now, otherLimit, f.askVersion)
+	return f
 }
 
 // Cluster is what goes into the user data of nodes.
 func (f *Finder) Cluster(ctx context.Context) (aws.Cluster, error) {
 	out := aws.Cluster{Name: f.o.Name, Endpoint: f.o.Endpoint}
-	described, err := f.eks.get(ctx, f.askEKS)
+	ask := f.eks.get
+	if out.Endpoint != "" {
+		ask = f.eks.glance // EKS is not needed, so it keeps nobody waiting
+	}
+	described, err := ask(ctx)
 	if err != nil && out.Endpoint == "" {
 		return aws.Cluster{}, fmt.Errorf("finding the endpoint of the cluster (--cluster-endpoint is not set): %w", err)
 	}
@@ -89,7 +101,7 @@ func (f *Finder) Cluster(ctx context.Context) (aws.Cluster, error) {
 	if out.CABundle, err = f.CABundle(ctx); err != nil {
 		return aws.Cluster{}, err
 	}
-	if out.DNS, err = f.dns.get(ctx, f.askDNS); err != nil {
+	if out.DNS, err = f.dns.get(ctx); err != nil {
 		return aws.Cluster{}, err
 	}
 	return out, nil
@@ -103,7 +115,7 @@ func (f *Finder) CABundle(ctx context.Context) (string, error) {
 	if len(f.o.OwnCA) > 0 {
 		return base64.StdEncoding.EncodeToString(f.o.OwnCA), nil
 	}
-	described, err := f.eks.get(ctx, f.askEKS)
+	described, err := f.eks.get(ctx)
 	if err != nil {
 		return "", fmt.Errorf("finding the certificate authority of the cluster (--cluster-ca-bundle is not set): %w", err)
 	}
@@ -114,30 +126,30 @@ func (f *Finder) CABundle(ctx context.Context) (string, error) {
 }
 
 // Version is the cluster's version of Kubernetes without its patch: 1.33.
-func (f *Finder) Version(ctx context.Context) (string, error) {
-	return f.version.get(ctx, func(ctx context.Context) (string, error) {
-		if f.o.FromEKS {
-			described, err := f.eks.get(ctx, f.askEKS)
-			if err != nil {
-				return "", fmt.Errorf("finding the version of the cluster: %w", err)
-			}
-			if text(described.Version) == "" {
-				return "", errors.New("EKS does not say which version the cluster has; leave --eks-control-plane unset")
-			}
-			return *described.Version, nil
-		}
-		info, err := f.o.Discovery.ServerVersion()
+func (f *Finder) Version(ctx context.Context) (string, error) { return f.version.get(ctx) }
+
+func (f *Finder) askVersion(ctx context.Context) (string, error) {
+	if f.o.FromEKS {
+		described, err := f.eks.get(ctx)
 		if err != nil {
-			return "", fmt.Errorf("asking the API server for its version: %w", err)
+			return "", fmt.Errorf("finding the version of the cluster: %w", err)
 		}
-		// Some providers write 33+ for a build of their own.
-		return info.Major + "." + strings.TrimRight(info.Minor, "+"), nil
-	})
+		if text(described.Version) == "" {
+			return "", errors.New("EKS does not say which version the cluster has; leave --eks-control-plane unset")
+		}
+		return *described.Version, nil
+	}
+	info, err := f.o.Discovery.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	// Some providers write 33+ for a build of their own.
+	return info.Major + "." + strings.TrimRight(info.Minor, "+"), nil
 }
 
 // VPC is the network of the cluster; empty while EKS does not say.
 func (f *Finder) VPC(ctx context.Context) string {
-	described, err := f.eks.get(ctx, f.askEKS)
+	described, err := f.eks.get(ctx)
 	if err != nil || described.ResourcesVpcConfig == nil {
 		return ""
 	}
@@ -146,7 +158,7 @@ func (f *Finder) VPC(ctx context.Context) string {
 
 // ARN is the name by which other services know the cluster.
 func (f *Finder) ARN(ctx context.Context) (string, error) {
-	described, err := f.eks.get(ctx, f.askEKS)
+	described, err := f.eks.get(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -19,7 +22,6 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	simeks "github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/eks"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/simtest"
 )
 
@@ -37,9 +39,15 @@ func (s *server) ServerVersion() (*version.Info, error) {
 type scene struct {
 	*account.Account
 	api *server
-	now time.Time
 	o   cluster.Options
+
+	mu  sync.Mutex
+	now time.Time
 }
+
+// time is what the clock shows, pass lets time pass.
+func (s *scene) time() time.Time      { s.mu.Lock(); defer s.mu.Unlock(); return s.now }
+func (s *scene) pass(d time.Duration) { s.mu.Lock(); defer s.mu.Unlock(); s.now = s.now.Add(d) }
 
 func newScene(t *testing.T, objects ...client.Object) *scene {
 	t.Helper()
@@ -48,7 +56,7 @@ func newScene(t *testing.T, objects ...client.Object) *scene {
 	})
 	s := &scene{Account: a, api: &server{info: &version.Info{Major: "1", Minor: "34+"}}, now: time.Unix(1_700_000_000, 0)}
 	s.o = cluster.Options{
-		EKS: eks.NewFromConfig(config), Name: "prod", Discovery: s.api, Now: func() time.Time { return s.now },
+		EKS: eks.NewFromConfig(config), Name: "prod", Discovery: s.api, Now: s.time,
 		Services: fake.NewClientBuilder().WithObjects(objects...).Build(),
 	}
 	return s
@@ -109,33 +117,91 @@ func TestWithoutEKS(t *testing.T) {
 
 func TestAnOldAnswerHoldsWhileNobodyAnswers(t *testing.T) {
 	s := newScene(t)
+	broken := &brokenEKS{API: s.o.EKS}
+	s.o.EKS = broken
 	f := cluster.New(s.o)
 	if _, err := f.Cluster(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Faults.Add(faults.Fault{Service: "eks", Code: "ServerException", Status: 500})
-	s.now = s.now.Add(time.Hour)
-	for range 3 {
+	broken.off.Store(true)
+	s.pass(time.Hour)
+	// Whoever asks again and again does not make the service be asked again and again.
+	for range 10 {
 		if got, err := f.Cluster(t.Context()); err != nil || got.Endpoint != "https://prod.example" {
 			t.Errorf("found %+v, %v", got, err)
 		}
 	}
-	failed := s.Calls("eks:DescribeCluster")
-	// Whoever asks again and again does not make the service be asked again and again.
-	for range 10 {
-		if _, err := f.Cluster(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	eventually(t, "EKS is asked again", func() bool { return broken.asked.Load() > 0 })
+	if n := broken.asked.Load(); n != 1 {
+		t.Errorf("EKS was asked %d times while it was out of order", n)
 	}
-	if again := s.Calls("eks:DescribeCluster"); again != failed {
-		t.Errorf("EKS was asked %d times more while it was out of order", again-failed)
-	}
-	s.Faults.Clear()
+	broken.off.Store(false)
 	s.EKS.Put(described(s))
-	s.now = s.now.Add(time.Minute)
-	if got, err := f.Cluster(t.Context()); err != nil || got.ServiceCIDR != "10.200.0.0/16" {
-		t.Errorf("after it was mended: %+v, %v", got, err)
+	s.pass(time.Minute)
+	eventually(t, "the new answer", func() bool {
+		got, err := f.Cluster(t.Context())
+		return err == nil && got.ServiceCIDR == "10.200.0.0/16"
+	})
+}
+
+// brokenEKS fails while it is off.
+type brokenEKS struct {
+	cluster.API
+	off   atomic.Bool
+	asked atomic.Int32
+}
+
+func (b *brokenEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	if b.off.Load() {
+		b.asked.Add(1)
+		return nil, errors.New("out of order")
 	}
+	return b.API.DescribeCluster(ctx, in, opts...)
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s does not come", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// silentEKS is an endpoint that packets vanish on the way to.
+type silentEKS struct{ asked atomic.Int32 }
+
+func (s *silentEKS) DescribeCluster(ctx context.Context, _ *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// In a private network without an endpoint of EKS nobody answers. Who has set where the cluster is needs nothing of EKS.
+func TestUnreachableEKSKeepsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := &silentEKS{}
+		f := cluster.New(cluster.Options{EKS: silent, Name: "prod", Endpoint: "https://own.example", CABundle: "b3du", Now: time.Now,
+			Services: fake.NewClientBuilder().Build()})
+		began := time.Now()
+		for i := range 20 {
+			launch, cancel := context.WithTimeout(t.Context(), time.Minute)
+			got, err := f.Cluster(launch)
+			cancel()
+			if err != nil || got.Endpoint != "https://own.example" {
+				t.Fatalf("launch %d found %+v, %v", i, got, err)
+			}
+			<-time.After(2 * time.Second)
+		}
+		if waited := time.Since(began) - 40*time.Second; waited > 5*time.Second || silent.asked.Load() != 3 {
+			t.Errorf("launches waited for %v, EKS was asked %d times; want one wait of 5s and three questions", waited, silent.asked.Load())
+		}
+		if _, err := cluster.New(cluster.Options{EKS: silent, Name: "prod", Now: time.Now}).Cluster(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster-endpoint") {
+			t.Errorf("where EKS is needed: %v", err)
+		}
+		<-time.After(time.Minute) // what is still out ends
+	})
 }
 
 // described is the cluster with another range of services.
@@ -194,19 +260,14 @@ func TestWaitersGiveUp(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Fatal(err)
 	}
-	s.now = s.now.Add(time.Hour)
-	go func() {
-		_, err := f.Cluster(t.Context())
-		first <- err
-	}()
+	s.pass(time.Hour)
+	for range 2 { // the first has it asked for again
+		if got, err := f.Cluster(t.Context()); err != nil || got.Endpoint != "https://prod.example" {
+			t.Errorf("while it is asked again: %+v, %v", got, err)
+		}
+	}
 	<-slow.asked
-	if got, err := f.Cluster(t.Context()); err != nil || got.Endpoint != "https://prod.example" {
-		t.Errorf("while it is asked again: %+v, %v", got, err)
-	}
 	slow.proceed <- struct{}{}
-	if err := <-first; err != nil {
-		t.Fatal(err)
-	}
 }
 
 // slowEKS answers when it is told to.

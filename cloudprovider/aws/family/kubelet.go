@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,7 +113,7 @@ func (s settings) check() error {
 		}
 	}
 	for _, address := range s.ClusterDNS {
-		if strings.ContainsAny(address, " \t\r\n,'\"`$\\") {
+		if _, err := netip.ParseAddr(address); err != nil {
 			return fmt.Errorf("spec.kubelet.clusterDNS has %q, which is no IP address", address)
 		}
 	}

@@ -109,7 +109,11 @@ func readArchive(text string) ([]part, error) {
 	if params["boundary"] == "" {
 		return nil, errors.New("the MIME header Content-Type has no boundary; write it as multipart/mixed; boundary=\"…\"")
 	}
-	return readParts(multipart.NewReader(message.Body, params["boundary"]))
+	parts, err := readParts(multipart.NewReader(message.Body, params["boundary"]))
+	if err == nil && len(parts) == 0 {
+		return nil, fmt.Errorf("it has no part: no line is --%s, which its header says is between the parts", params["boundary"])
+	}
+	return parts, err
 }
 
 // readParts reads up to the end. An archive that lacks its closing line is taken as it is, as cloud-init takes it. The

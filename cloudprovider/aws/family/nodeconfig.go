@@ -36,7 +36,11 @@ func nodeConfigParts(userData string) ([]part, error) {
 		return scriptParts(userData)
 	}
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(userData), &object); err != nil || object["kind"] == nil {
+	err := yaml.Unmarshal([]byte(userData), &object)
+	if err != nil && isNodeConfig(userData) {
+		return nil, fmt.Errorf("spec.userData begins like a NodeConfig but is not YAML: %s", oneLine(err))
+	}
+	if err != nil || object["kind"] == nil {
 		return scriptParts(userData)
 	}
 	if kind := object["kind"]; kind != "NodeConfig" {
@@ -44,6 +48,23 @@ func nodeConfigParts(userData string) ([]part, error) {
 	}
 	return []part{newPart(typeNodeConfig, userData)}, nil
 }
+
+// isNodeConfig tells whether the first lines are those of a NodeConfig, however broken the rest is.
+func isNodeConfig(text string) bool {
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.Trim(value, " \"'")
+		switch {
+		case key == "kind" && value == "NodeConfig", key == "apiVersion" && strings.HasPrefix(value, "node.eks.aws/"):
+			return true
+		case key != "" && key != "---" && key != "kind" && key != "apiVersion" && !strings.HasPrefix(key, "#"):
+			return false
+		}
+	}
+	return false
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // nodeConfig writes our part: the cluster, the disks and the kubelet.
 func nodeConfig(n Node, theirTaints []string) (string, error) {
@@ -148,7 +169,7 @@ func flagsIn(p part) ([]string, error) {
 	}
 	var object any
 	if err := yaml.Unmarshal([]byte(body), &object); err != nil {
-		return nil, fmt.Errorf("it is not YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("it is not YAML: %s", oneLine(err))
 	}
 	for _, key := range []string{"spec", "kubelet", "flags"} {
 		fields, ok := object.(map[string]any)

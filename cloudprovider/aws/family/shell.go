@@ -1,7 +1,9 @@
 package family
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,9 @@ func shellData(n Node) (string, error) {
 	parts, err := scriptParts(n.UserData)
 	if err != nil {
 		return "", err
+	}
+	if isNodeConfig(n.UserData) || slices.ContainsFunc(parts, func(p part) bool { return p.mediaType() == typeNodeConfig }) {
+		return "", errors.New("spec.userData is a NodeConfig, which only images of AL2023 read; AL2 takes a script or a MIME archive")
 	}
 	s, err := n.settings()
 	if err != nil {
@@ -31,9 +36,17 @@ func scriptParts(userData string) ([]part, error) {
 			return nil, fmt.Errorf("spec.userData begins like a MIME archive but is none: %w", err)
 		}
 		return parts, nil
+	case isTOML(userData):
+		return nil, errors.New("spec.userData is TOML, which only images of Bottlerocket read; write a script or a MIME archive")
 	default:
 		return []part{newPart(scriptType(userData), userData)}, nil
 	}
+}
+
+// isTOML tells whether a text begins like Bottlerocket's settings.
+func isTOML(text string) bool {
+	begin := strings.TrimSpace(text)
+	return strings.HasPrefix(begin, "[settings]") || strings.HasPrefix(begin, "[settings.")
 }
 
 // scriptType tells by its first line what a text is to cloud-init. A text without one that it knows is taken for a shell

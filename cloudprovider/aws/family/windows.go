@@ -1,6 +1,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,6 +13,9 @@ func powerShellData(n Node) (string, error) {
 	s, err := n.settings()
 	if err != nil {
 		return "", err
+	}
+	if isForLinux(n.UserData) {
+		return "", errors.New("spec.userData is written for Linux; Windows takes commands of PowerShell, with or without <powershell> around them")
 	}
 	commands, rest := unwrapped(n.UserData)
 	var b strings.Builder
@@ -25,6 +29,12 @@ func powerShellData(n Node) (string, error) {
 		b.WriteString(rest + "\n")
 	}
 	return b.String(), nil
+}
+
+// isForLinux tells whether user data begins with what only Linux makes something of.
+func isForLinux(userData string) bool {
+	return strings.HasPrefix(strings.TrimSpace(userData), "#!") || isArchive(userData) || scriptType(userData) != typeShell ||
+		isTOML(userData) || isNodeConfig(userData)
 }
 
 // Tags of the element, which EC2 reads in any case.

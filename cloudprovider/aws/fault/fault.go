@@ -66,6 +66,9 @@ func Explain(doing string, err error) error {
 	}
 	e.Fix = Fix(e.Code, e.Call)
 	switch {
+	case LacksCredentials(err) && IsIdentity(err) && e.Code == "":
+		// Nobody has refused us: the way there is missing.
+		e.Fix = "AWS STS can't be reached, so the controller can't take on its role; in a network without a way out add a VPC endpoint for STS, or set AWS_ENDPOINT_URL_STS to one"
 	case LacksCredentials(err):
 		e.Fix = "give the controller credentials: a role for its service account (IRSA or EKS Pod Identity), the instance's own role, or the AWS_* environment variables"
 		return &cloudprovider.UnauthorizedError{Cause: e}
@@ -136,6 +139,9 @@ func IsThrottled(err error) bool {
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return ok && response.HTTPStatusCode() == http.StatusTooManyRequests
 }
+
+// IsExpired reports whether AWS knows us, but calls our session too old.
+func IsExpired(err error) bool { return expired(Code(err)) }
 
 func expired(code string) bool {
 	switch code {

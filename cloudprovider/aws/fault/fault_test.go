@@ -83,6 +83,19 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// TestNoWayToTheRole: in a closed network nobody refuses us, there is no way to ask.
+func TestNoWayToTheRole(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	roles := sts.New(sts.Options{Region: "us-west-2", BaseEndpoint: &server.URL, Retryer: aws.NopRetryer{}})
+	api := ec2.New(ec2.Options{Region: "us-west-2", BaseEndpoint: &server.URL, Retryer: aws.NopRetryer{},
+		Credentials: aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(roles, "arn:aws:iam::123456789012:role/tenon", token("secret")))})
+	_, raw := api.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	if err := fault.Explain("finding subnets", raw); cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AWS_ENDPOINT_URL_STS") || fault.Lost(raw) {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
 // TestTakingOnARole is the most common mistake with credentials on EKS: the trust policy. The error is the SDK's own.
 func TestTakingOnARole(t *testing.T) {
 	for code, want := range map[string]string{

@@ -10,7 +10,7 @@ func Fix(code, call string) string {
 	case code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
 		return "create the role that EC2 uses for spot instances, once per account: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 	case expired(code):
-		return "the controller's session has ended and could not be renewed; check how its credentials are refreshed, and the clock of its node"
+		return "the controller's session has ended; another is asked for at the next try. If this stays, check how its credentials are refreshed, and the clock of its node"
 	case unknownKey(code):
 		return "AWS does not know the controller's access key or signature; check its credentials (aws sts get-caller-identity tells who it is)"
 	case code == "OptInRequired":

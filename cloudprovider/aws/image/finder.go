@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -184,6 +185,7 @@ func cloned(images []Image) []Image {
 // run asks EC2, page by page.
 func (f *Finder) run(ctx context.Context, q query) ([]Image, error) {
 	var out []Image
+	missing := maps.Clone(q.kinds)
 	for in := q.input(); ; {
 		page, err := f.ec2.DescribeImages(ctx, in)
 		if err != nil {
@@ -193,10 +195,12 @@ func (f *Finder) run(ctx context.Context, q query) ([]Image, error) {
 			var kinds []kind
 			if raw.ImageId != nil {
 				kinds = q.kinds[*raw.ImageId]
+				delete(missing, *raw.ImageId)
 			}
 			out = append(out, read(raw, kinds, f.now())...)
 		}
 		if page.NextToken == nil || *page.NextToken == "" {
+			f.parameters.doubt(slices.Collect(maps.Keys(missing)))
 			return out, nil
 		}
 		in.NextToken = page.NextToken

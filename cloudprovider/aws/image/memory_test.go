@@ -82,6 +82,29 @@ func TestAReleaseThatComesLater(t *testing.T) {
 	}
 }
 
+// An image that is gone comes back under another id; nobody has to wait until the parameter is due.
+func TestAnImageThatIsGone(t *testing.T) {
+	w := newWorld()
+	w.eks("v1", 3)
+	w.parameters["/our/image"], w.parameters["/our/other"] = "ami-v10", "soon"
+	f := w.finder()
+	latest, ours, other := alias("al2023@latest"), class(awsv1.AMISelectorTerm{SSMParameter: "/our/image"}), class(awsv1.AMISelectorTerm{SSMParameter: "/our/other"})
+	find(t, f, latest)
+	w.images, w.now = nil, w.now.Add(2*time.Minute)
+	for _, c := range []*awsv1.EC2NodeClass{latest, ours, other} {
+		if _, err := f.Find(t.Context(), c); err == nil {
+			t.Fatalf("found what is gone: %v", c.Spec.AMISelectorTerms)
+		}
+	}
+	w.eks("v2", 0)
+	w.parameters["/our/image"], w.parameters["/our/other"] = "ami-v20", "ami-v20"
+	if got := find(t, f, latest); !strings.Contains(got, "ami-v20") {
+		t.Errorf("the alias: have\n%s", got)
+	}
+	expect(t, "the parameter", find(t, f, ours), "ami-v20 amd64")
+	expect(t, "the parameter that held none", find(t, f, other), "ami-v20 amd64")
+}
+
 // That a variant is missing is remembered for a while, and no longer.
 func TestAMissingVariant(t *testing.T) {
 	w := newWorld()

@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,5 +93,16 @@ func (p *parameters) forget(names ...string) {
 	defer p.mu.Unlock()
 	for _, name := range names {
 		delete(p.seen, name)
+	}
+}
+
+// doubt forgets the parameters that name one of the images, which are not there: they may soon name others.
+func (p *parameters) doubt(images []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, v := range p.seen {
+		if slices.Contains(images, v.text) {
+			delete(p.seen, name)
+		}
 	}
 }

@@ -127,6 +127,7 @@ func (f *Finder) parameter(ctx context.Context, name string) (string, error) {
 		return "", &NoMatchError{fmt.Sprintf("spec.amiSelectorTerms names the SSM parameter %s, which does not exist in this region and account; create it or correct the name", name)}
 	}
 	if !strings.HasPrefix(id, "ami-") {
+		f.parameters.forget(name)
 		return "", &NoMatchError{fmt.Sprintf("the SSM parameter %s of spec.amiSelectorTerms holds %.40q, which is no AMI id; it must hold one, such as ami-0a1b2c3d", name, id)}
 	}
 	return id, nil

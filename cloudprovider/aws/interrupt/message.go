@@ -39,24 +39,27 @@ type notice struct {
 
 // envelope is what all messages of EventBridge have in common. What a message is about is in its detail, whose fields differ.
 type envelope struct {
-	DetailType string    `json:"detail-type"`
-	Source     string    `json:"source"`
-	Time       time.Time `json:"time"`
-	Detail     struct {
-		Instance string `json:"instance-id"`
-		State    string `json:"state"`
-		// EndsAt is of reservations.
-		EndsAt string `json:"instance-termination-time"`
-		// The rest is of AWS Health.
-		Service  string `json:"service"`
-		Category string `json:"eventTypeCategory"`
-		Code     string `json:"eventTypeCode"`
-		Status   string `json:"statusCode"`
-		StartsAt string `json:"startTime"`
-		Entities []struct {
-			Value string `json:"entityValue"`
-		} `json:"affectedEntities"`
-	} `json:"detail"`
+	DetailType string          `json:"detail-type"`
+	Source     string          `json:"source"`
+	Time       time.Time       `json:"time"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// detail are the fields that we read.
+type detail struct {
+	Instance string `json:"instance-id"`
+	State    string `json:"state"`
+	// EndsAt is of reservations.
+	EndsAt string `json:"instance-termination-time"`
+	// The rest is of AWS Health.
+	Service  string `json:"service"`
+	Category string `json:"eventTypeCategory"`
+	Code     string `json:"eventTypeCode"`
+	Status   string `json:"statusCode"`
+	StartsAt string `json:"startTime"`
+	Entities []struct {
+		Value string `json:"entityValue"`
+	} `json:"affectedEntities"`
 }
 
 // read reads a message. One that is about something else than the end of an instance names no instances.
@@ -69,14 +72,27 @@ func read(body string, now time.Time) (notice, error) {
 	if n.at.IsZero() {
 		n.at = now
 	}
+	if e.Source != "aws.health" && e.Source != "aws.ec2" {
+		return n, nil // what others call their fields is theirs
+	}
+	var d detail
+	if err := json.Unmarshal(e.Detail, &d); err != nil {
+		return n, fmt.Errorf("reading a message of the interruption queue, %s of %s: %w", e.DetailType, e.Source, err)
+	}
 	if e.Source == "aws.health" {
-		e.health(&n, now)
+		d.health(&n, now)
 		return n, nil
 	}
-	if e.Source != "aws.ec2" || e.Detail.Instance == "" {
-		return n, nil
+	n.ofInstance(&d, e.DetailType)
+	return n, nil
+}
+
+// ofInstance is about one instance.
+func (n *notice) ofInstance(d *detail, what string) {
+	if d.Instance == "" {
+		return
 	}
-	switch e.DetailType {
+	switch what {
 	case "EC2 Spot Instance Interruption Warning":
 		n.counted, n.patient = spotInterruption, true
 		n.Kind, n.Deadline = cloudprovider.SpotInterruption, seconds(n.at.Add(warning))
@@ -88,26 +104,25 @@ func read(body string, now time.Time) (notice, error) {
 	case "EC2 Capacity Reservation Instance Interruption Warning":
 		n.counted, n.patient = reservationEnds, true
 		n.Kind, n.Deadline = cloudprovider.ReservationInterruption, seconds(n.at.Add(warning))
-		if at, err := time.Parse(time.RFC3339, e.Detail.EndsAt); err == nil {
+		if at, err := time.Parse(time.RFC3339, d.EndsAt); err == nil {
 			n.Deadline = seconds(at)
 		}
 		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes the instance back at "+stamp(n.Deadline)
 	case "EC2 Instance State-change Notification":
 		n.counted = stateChange
-		if !e.state(&n) {
-			return n, nil
+		if !d.state(n) {
+			return
 		}
 	default:
-		return n, nil
+		return
 	}
-	n.instances = []string{e.Detail.Instance}
-	return n, nil
+	n.instances = []string{d.Instance}
 }
 
 // state is about an instance that stops or ends. Whatever runs there ends with it, so there is nothing to wait for. It
 // reports false for the other states.
-func (e *envelope) state(n *notice) bool {
-	switch e.Detail.State {
+func (d *detail) state(n *notice) bool {
+	switch d.State {
 	case "stopping", "stopped":
 		n.Kind, n.reason = cloudprovider.InstanceStopping, "InstanceStopping"
 	case "shutting-down", "terminated":
@@ -115,13 +130,12 @@ func (e *envelope) state(n *notice) bool {
 	default:
 		return false
 	}
-	n.Deadline, n.text = seconds(n.at), "The instance is "+e.Detail.State
+	n.Deadline, n.text = seconds(n.at), "The instance is "+d.State
 	return true
 }
 
 // health is about a change that AWS has planned for instances.
-func (e *envelope) health(n *notice, now time.Time) {
-	d := &e.Detail
+func (d *detail) health(n *notice, now time.Time) {
 	if d.Service != "EC2" || d.Category != "scheduledChange" {
 		return
 	}

@@ -48,6 +48,7 @@ func TestRead(t *testing.T) {
 		{"health of another service", event("AWS Health Event", "aws.health", `{"service": "RDS", "eventTypeCategory": "scheduledChange"}`), "no_op",
 			cloudprovider.Interruption{}, nil, ""},
 		{"something else", event("EC2 Fleet Information", "aws.ec2fleet", `{"instance-id": "i-1"}`), "no_op", cloudprovider.Interruption{}, nil, ""},
+		{"an alarm", event("CloudWatch Alarm State Change", "aws.cloudwatch", `{"alarmName": "x", "state": {"value": "ALARM"}}`), "no_op", cloudprovider.Interruption{}, nil, ""},
 		{"a new kind", event("EC2 Instance Surprise", "aws.ec2", `{"instance-id": "i-1"}`), "no_op", cloudprovider.Interruption{}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadNonsense(t *testing.T) {
-	for _, body := range []string{"", "hello", "[]", `{"detail": "x"}`} {
+	for _, body := range []string{"", "hello", "[]", `{"source": "aws.ec2", "detail": "x"}`, `{"source": "aws.ec2"}`} {
 		if n, err := read(body, noon()); err == nil || len(n.instances) > 0 || n.counted != noOp {
 			t.Errorf("%q gives %+v, %v", body, n, err)
 		}

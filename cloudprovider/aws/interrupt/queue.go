@@ -27,10 +27,14 @@ const (
 	writes, betweenWrites = 3, 2 * time.Second
 	// patience is how long a warning is kept that nobody claims the instance of.
 	patience = time.Minute
+	// mostOpen is how many messages are worked on at the same time.
+	mostOpen = 100
 )
 
 // listen reads the queue until the context ends.
 func (w *Watcher) listen(ctx context.Context) {
+	work := &desk{slots: make(chan struct{}, mostOpen)}
+	defer work.Wait()
 	url, wait, told := "", firstRetry, ""
 	for ctx.Err() == nil {
 		messages, err := w.receive(ctx, &url)
@@ -54,7 +58,7 @@ func (w *Watcher) listen(ctx context.Context) {
 		}
 		w.metrics.readable.Set(1)
 		wait, told = firstRetry, ""
-		w.handle(ctx, url, messages)
+		w.handle(ctx, work, url, messages)
 	}
 }
 
@@ -81,8 +85,15 @@ func (w *Watcher) receive(ctx context.Context, url *string) ([]sqstypes.Message,
 	return out.Messages, nil
 }
 
-// handle works through messages, each by itself.
-func (w *Watcher) handle(ctx context.Context, url string, messages []sqstypes.Message) {
+// desk is where messages are worked on.
+type desk struct {
+	sync.WaitGroup
+	slots chan struct{}
+}
+
+// handle has messages worked on, each by itself. It does not wait for them: one whose claim can't be written must not keep those that
+// come after it.
+func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages []sqstypes.Message) {
 	if len(messages) == 0 {
 		return
 	}
@@ -91,15 +102,15 @@ func (w *Watcher) handle(ctx context.Context, url string, messages []sqstypes.Me
 		log.FromContext(ctx).Error(err, "messages of the interruption queue wait")
 		return // they come back
 	}
-	var all sync.WaitGroup
 	for i := range messages {
-		all.Go(func() {
+		work.slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-work.slots }()
 			if w.take(ctx, &messages[i], claims) {
 				w.delete(ctx, url, &messages[i])
 			}
 		})
 	}
-	all.Wait()
 }
 
 // take does what one message asks for, and reports whether it is done with.
@@ -140,15 +151,15 @@ func sentAt(m *sqstypes.Message, made time.Time) time.Time {
 // note writes what was heard on a claim, and tries again soon if that fails.
 func (w *Watcher) note(ctx context.Context, c *claim, n *notice) error {
 	var all error
-	for range writes {
+	for try := range writes {
+		if try > 0 && !w.pause(ctx, betweenWrites) {
+			break
+		}
 		err := w.apply(ctx, c, n)
 		if err == nil {
 			return nil
 		}
 		all = errors.Join(all, err)
-		if !w.pause(ctx, betweenWrites) {
-			break
-		}
 	}
 	return all
 }

@@ -67,6 +67,7 @@ func TestRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("the claim says so", 0, func() bool { return w.interruption("one") != "" })
+	w.until("its message is deleted", 0, func() bool { return w.counter(deletedMessages, "") >= 3 })
 	first := w.interruption("one")
 	w.clock.Advance(30 * time.Second)
 	if err := w.World.InterruptSpot(id); err != nil { // a later deadline
@@ -89,7 +90,7 @@ func TestBadMessages(t *testing.T) {
 	w := newWorld(t)
 	w.options.EC2 = nil
 	id := w.running("one")
-	for _, body := range []string{"not JSON", `{"detail": 7}`, `{}`, strings.Repeat("x", 1000)} {
+	for _, body := range []string{"not JSON", `{"source": "aws.ec2", "detail": 7}`, `{}`, strings.Repeat("x", 1000)} {
 		if !w.SQS.Send(w.Cluster, body) {
 			t.Fatal("there is no queue")
 		}
@@ -124,6 +125,24 @@ func TestNothingIsLost(t *testing.T) {
 	w.options.Metrics = newWorld(t).registry
 	w.start()
 	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+}
+
+// A claim that can't be written keeps no other waiting.
+func TestOneClaimHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id, other := w.running("one"), w.running("other")
+	w.refusing(errors.New("the API server is out of order"))
+	w.start()
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.until("it is tried", 0, func() bool { return w.patches() >= 1 })
+	w.refusing(nil)
+	if err := w.World.InterruptSpot(other); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the other claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("other"), "SpotInterruption ") })
 }
 
 // A warning may be there before the claim knows its machine.
