@@ -187,7 +187,7 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 		return // a machine has died meanwhile, and nobody knows what it would cost; or somebody else has ended a part of the move
 	}
 	known := s.clock.now.Sub(s.cloud.priced) > 6*time.Minute // catalogs are asked for every five, and what was begun goes on
-	if reason == command.Underutilized && known && coming > going+rounding {
+	if reason == command.Underutilized && known && coming > going+rounding && !r.someWait() {
 		s.fail("consolidation never raises cost", "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
 	}
 }
@@ -206,6 +206,17 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 			j.sim.fail("replacements are ready before the first eviction", "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
+}
+
+// someWait reports whether, as far as the replica knows, pods wait for a place: what was made for a move may be theirs now, so that the
+// move does not have to pay for it.
+func (r *replica) someWait() bool {
+	for _, obj := range r.cache[pods] {
+		if p := obj.(*corev1.Pod); p.Spec.NodeName == "" && !isDone(p) && p.DeletionTimestamp == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // podsOf are the pods of a node that have not ended, as the replica knows them.
