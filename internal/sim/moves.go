@@ -178,6 +178,9 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		if c.UID != claim.UID && j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil && !j.unknown(r.current.knows, c) {
 			going += s.priceOf(c)
+			if s.cloud.find(c.Status.ProviderID) == nil {
+				j.died[move] = true
+			}
 		}
 	}
 	if s.cloud.find(claim.Status.ProviderID) == nil {
