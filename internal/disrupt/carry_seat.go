@@ -28,10 +28,10 @@ func (d *desk) seat(groups []*group, p *schedule.Placement) (others []string) {
 	for i, g := range groups {
 		order[g] = i + 1
 	}
-	alike := make(map[twins][]seat)
-	var kinds []twins
+	alike := make(map[cluster.Twins][]seat)
+	var kinds []cluster.Twins
 	add := func(st seat) {
-		t := twinsOf(st.pod)
+		t := cluster.TwinsOf(st.pod)
 		if alike[t] == nil {
 			kinds = append(kinds, t)
 		}
@@ -120,26 +120,6 @@ func atHome(pods []*cluster.Pod, seats []seat, owner, own map[string]*group) ([]
 		return true
 	})
 	return slices.DeleteFunc(pods, func(p *cluster.Pod) bool { return seated[p.UID] }), seats
-}
-
-// twins are pods between which a placement sees no difference. A pod with volumes has none.
-type twins struct {
-	class     *cluster.PodClass
-	namespace string
-	labels    *cluster.Label // of pods with equal labels, who share them
-	count     int
-	uid       string
-}
-
-func twinsOf(p *cluster.Pod) twins {
-	t := twins{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
-	if t.count > 0 {
-		t.labels = &p.Labels[0]
-	}
-	if len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) > 0 {
-		t.uid = p.UID
-	}
-	return t
 }
 
 // worst is the farthest place of the move's pods; ready if it has none.

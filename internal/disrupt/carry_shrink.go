@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
@@ -84,11 +85,11 @@ func candidatesOf(list []holdout) []Candidate {
 // holdouts finds nodes without which all pods of the bundle have places that are nearer than the rank, and as cheap ones as
 // possible: if they stay, their pods leave their places to others of their kind.
 func (d *desk) holdouts(b *bundle, far rank) []holdout {
-	lack := make(map[twins]int)
+	lack := make(map[cluster.Twins]int)
 	for _, g := range b.groups {
 		for i := range g.seats {
 			if g.seats[i].rank >= far {
-				lack[twinsOf(g.seats[i].pod)]++
+				lack[cluster.TwinsOf(g.seats[i].pod)]++
 			}
 		}
 	}
@@ -117,13 +118,13 @@ func (d *desk) holdouts(b *bundle, far rank) []holdout {
 // aid is what it helps if a node stays: so many pods of some kinds need no other place.
 type aid struct {
 	holdout
-	pods map[twins]int
+	pods map[cluster.Twins]int
 }
 
-func (d *desk) aidOf(h holdout, lack map[twins]int) *aid {
-	a := &aid{h, make(map[twins]int)}
+func (d *desk) aidOf(h holdout, lack map[cluster.Twins]int) *aid {
+	a := &aid{h, make(map[cluster.Twins]int)}
 	for _, p := range d.s.PodsOn(h.candidate().Node.Name) {
-		if t := twinsOf(p); lack[t] > 0 && d.s.Moves(p) {
+		if t := cluster.TwinsOf(p); lack[t] > 0 && d.s.Moves(p) {
 			a.pods[t]++
 		}
 	}
@@ -131,7 +132,7 @@ func (d *desk) aidOf(h holdout, lack map[twins]int) *aid {
 }
 
 // best is the place of the node that helps most for what it costs.
-func best(list []*aid, lack map[twins]int) int {
+func best(list []*aid, lack map[cluster.Twins]int) int {
 	worth := func(a *aid) float64 {
 		helps := 0
 		for t, n := range a.pods {

@@ -5,29 +5,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// twins are pods between which neither kube-scheduler nor a placement sees a difference. A pod with volumes has none.
-type twins struct {
-	class     *cluster.PodClass
-	namespace string
-	labels    *cluster.Label // of pods with equal labels, who share them
-	count     int
-	uid       string
-}
-
-func twinsOf(p *cluster.Pod) twins {
-	t := twins{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
-	if t.count > 0 {
-		t.labels = &p.Labels[0]
-	}
-	if len(p.Volumes)+len(p.Exclusive)+len(p.Unbound) > 0 {
-		t.uid = p.UID
-	}
-	return t
-}
-
 // place is room on a node for pods that are twins.
 type place struct {
-	twins
+	cluster.Twins
 	node string
 }
 
@@ -38,12 +18,12 @@ func seating(s *cluster.Snapshot, placement *schedule.Placement) map[string]stri
 	places := make(map[place]int)
 	for _, a := range placement.Assigned {
 		if s.Node(a.Host) != nil {
-			places[place{twinsOf(a.Pod), a.Host}]++
+			places[place{cluster.TwinsOf(a.Pod), a.Host}]++
 		}
 	}
 	home := make(map[string]string, len(placement.Assigned))
 	take := func(p *cluster.Pod, node string) bool {
-		at := place{twinsOf(p), node}
+		at := place{cluster.TwinsOf(p), node}
 		if places[at] == 0 {
 			return false
 		}
@@ -68,16 +48,16 @@ func seating(s *cluster.Snapshot, placement *schedule.Placement) map[string]stri
 	if len(rest) == 0 {
 		return home
 	}
-	left := make(map[twins][]string)
+	left := make(map[cluster.Twins][]string)
 	for _, a := range placement.Assigned {
-		if at := (place{twinsOf(a.Pod), a.Host}); places[at] > 0 && a.Pod.Node == "" {
+		if at := (place{cluster.TwinsOf(a.Pod), a.Host}); places[at] > 0 && a.Pod.Node == "" {
 			places[at]--
-			left[at.twins] = append(left[at.twins], a.Host)
+			left[at.Twins] = append(left[at.Twins], a.Host)
 		}
 	}
 	for _, p := range rest {
-		if nodes := left[twinsOf(p)]; len(nodes) > 0 {
-			home[p.UID], left[twinsOf(p)] = nodes[0], nodes[1:]
+		if nodes := left[cluster.TwinsOf(p)]; len(nodes) > 0 {
+			home[p.UID], left[cluster.TwinsOf(p)] = nodes[0], nodes[1:]
 		}
 	}
 	return home

@@ -33,10 +33,10 @@ func (o *solo) survey(g *guide) {
 		}
 		last = p.Class
 	}
-	tribes := make(map[twins]bool)
+	tribes := make(map[cluster.Twins]bool)
 	for _, p := range pods {
-		t := twinsOf(p)
-		if t.uid != "" || len(p.Class.Rules)+len(p.Class.Ports) > 0 {
+		t := cluster.TwinsOf(p)
+		if t.Alone() || len(p.Class.Rules)+len(p.Class.Ports) > 0 {
 			o.bound[p.Class] = true
 		}
 		if len(o.rules) == 0 || o.bound[p.Class] || tribes[t] {
@@ -118,8 +118,8 @@ func (g *guide) peaceful(pod *cluster.Pod, node string) bool {
 
 // add counts a pod in; of twins the first stands for all.
 func (p *peace) add(pod *cluster.Pod, node string) {
-	t := twinsOf(pod)
-	if !slices.ContainsFunc(p.told[node], func(q *cluster.Pod) bool { return twinsOf(q) == t }) {
+	t := cluster.TwinsOf(pod)
+	if !slices.ContainsFunc(p.told[node], func(q *cluster.Pod) bool { return cluster.TwinsOf(q) == t }) {
 		p.told[node] = append(p.told[node], pod)
 	}
 }

@@ -45,6 +45,8 @@ type judge struct {
 	before map[string]map[types.UID]bool
 	// asked is when a replica last began to ask the cloud's list for the machine of a claim that names none.
 	asked map[question]time.Time
+	// bound is when kube-scheduler last found a place for a pod.
+	bound time.Time
 	// provisioned is when a claim was last made for pods that had found no place.
 	provisioned time.Time
 	// marked are claims that say why they go, and fences is when each has begun to say so.

@@ -116,6 +116,7 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 			return
 		}
 		s.trace.note("scheduler: %s -> %s", now.Name, node)
+		s.judge.bound = s.clock.now
 		s.bind(now, node)
 	})
 }
