@@ -240,7 +240,7 @@ func (d *desk) proceedInterrupted(counting bool) {
 			}
 		}
 		switch {
-		case far == ready && !g.fresh() && !g.blocked && !counting:
+		case far == ready && !g.fresh() && !g.blocked && !counting && !d.lacks(g):
 			d.endInterrupted(c.Claim, c.Node, g.id, d.destiny(g))
 		case g.static && !g.fresh() && replaced == nil:
 			if lacking[c.Pool] == nil {
