@@ -20,6 +20,8 @@ const (
 	breath = 10 * time.Millisecond
 	// longestGather is the longest that news wait after a plan that did nothing, for whoever has just been left without a node.
 	longestGather = 2 * time.Second
+	// eagerGather is the longest if something would go on at once: on a busy machine a plan takes long because it has to wait itself.
+	eagerGather = 200 * time.Millisecond
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
 	// hands is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
@@ -132,7 +134,7 @@ func gather(took, due time.Duration, acted, eager bool) time.Duration {
 	wait := min(9*took, longestGather/2)
 	switch {
 	case eager:
-		wait = 0
+		return max(breath, min(3*took, eagerGather))
 	case !acted:
 		wait = min(19*took, due, longestGather)
 	}

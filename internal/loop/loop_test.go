@@ -231,6 +231,7 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 		{"unless they take very long", 5 * time.Second, never, true, false, 2 * longestGather},
 		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false, 200 * time.Millisecond},
 		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true, 150 * time.Millisecond},
+		{"and not for long, be the plan slow", time.Second, never, true, true, eagerGather},
 		{"be it that nothing was done", 50 * time.Millisecond, never, false, true, 150 * time.Millisecond},
 		{"but does not plan without a pause", 50 * time.Millisecond, 0, false, false, 150 * time.Millisecond},
 	} {
