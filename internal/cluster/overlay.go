@@ -40,12 +40,7 @@ func (o *Overlay) Settled(on map[string][]*Pod, cared map[string]bool) *Overlay 
 
 // kept reports whether the claim's node is made to replace others that wait for it: until the first of them goes, its room is
 // for pods that have a seat there.
-func (o *Overlay) kept(c *Claim) bool {
-	if len(c.Seats) == 0 || !o.Base.Replacing(c) {
-		return false
-	}
-	return !slices.ContainsFunc(o.Base.Members(c.Replaces), func(m *Claim) bool { return !m.Deleting.IsZero() })
-}
+func (o *Overlay) kept(c *Claim) bool { return len(c.Seats) > 0 && o.Base.StandsBy(c) }
 
 // spoken reports whether a fenced node is spoken for: it goes whether or not pods could use it. One that goes only to save
 // money is opened again if they can, as long as nothing has been bought to take its place.

@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -265,6 +266,11 @@ func (s *Snapshot) Replacing(c *Claim) bool {
 		began = Earlier(began, m.Condition(DisruptionReason).Since)
 	}
 	return len(members) > 0 && !c.Created.Before(began.Add(-sameTry))
+}
+
+// StandsBy reports whether the claim was made for a move that is under way and none of whose nodes has gone yet.
+func (s *Snapshot) StandsBy(c *Claim) bool {
+	return s.Replacing(c) && !slices.ContainsFunc(s.Members(c.Replaces), func(m *Claim) bool { return !m.Deleting.IsZero() })
 }
 
 // PodsOn lists the pods that take up room on a node.

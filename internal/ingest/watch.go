@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -32,9 +33,9 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
 		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 	for _, gvk := range classes {
-		class := &unstructured.Unstructured{}
-		class.SetGroupVersionKind(gvk)
-		kinds = append(kinds, class)
+		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watching %s: %w", gvk.Kind, explainMissing(err))
+		}
 	}
 	for _, obj := range kinds {
 		if _, err := informers.GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
@@ -100,14 +101,23 @@ func (b *Book) watchSurroundings(w *watcher) {
 		func(obj client.Object) { b.DeleteVolumeClaim(obj.GetNamespace(), obj.GetName()) })
 }
 
+// watchClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the
+// provider could be asked about a change before it knows of it, and what it said then would stand for minutes.
 func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(gvk)
 	ref := func(name string) cluster.ClassRef {
 		return cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind, Name: name}
 	}
-	w.watch(obj, func(obj any) {
-		u := obj.(*unstructured.Unstructured)
+	if w.err != nil {
+		return
+	}
+	informer, err := w.informers.GetInformerForKind(w.ctx, gvk)
+	w.handle(gvk.Kind, informer, err, func(obj any) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			panic(fmt.Sprintf("a %s of the API server can't be read: %v", gvk.Kind, err)) // it was decoded a moment ago
+		}
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(gvk)
 		b.SetNodeClass(ref(u.GetName()), nodeClassState(u))
 		b.SeeNodeClass(ref(u.GetName()), u.GetResourceVersion())
 	}, func(obj client.Object) { b.DeleteNodeClass(ref(obj.GetName())) })
@@ -155,8 +165,13 @@ func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Obj
 		return
 	}
 	informer, err := w.informers.GetInformer(w.ctx, obj)
+	w.handle(kindOf(obj), informer, err, set, remove)
+}
+
+// handle hands on what an informer of a kind sees.
+func (w *watcher) handle(kind string, informer cache.Informer, err error, set func(any), remove func(client.Object)) {
 	if err != nil {
-		w.err = fmt.Errorf("watching %s: %w", kindOf(obj), explainMissing(err))
+		w.err = fmt.Errorf("watching %s: %w", kind, explainMissing(err))
 		return
 	}
 	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -172,7 +187,7 @@ func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Obj
 		},
 	})
 	if err != nil {
-		w.err = fmt.Errorf("watching %s: %w", kindOf(obj), err)
+		w.err = fmt.Errorf("watching %s: %w", kind, err)
 		return
 	}
 	w.synced = append(w.synced, handle.HasSynced)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,14 +20,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -33,6 +38,7 @@ import (
 type apiServer struct {
 	items   map[string][]any // by plural
 	release chan struct{}
+	lists   sync.Map // by plural: how often it was listed, an *atomic.Int64
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -54,6 +60,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	n, _ := s.lists.LoadOrStore(plural, new(atomic.Int64))
+	n.(*atomic.Int64).Add(1)
 	items := s.items[plural]
 	if items == nil {
 		items = []any{}
@@ -97,6 +105,12 @@ type plane struct {
 func startCache(t *testing.T, s *apiServer) plane {
 	t.Helper()
 	server := httptest.NewServer(s)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kwokv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet"} {
 		mapper.Add(appsv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
@@ -117,7 +131,7 @@ func startCache(t *testing.T, s *apiServer) plane {
 	mapper.Add(v1.GroupVersion().WithKind("NodeClaim"), meta.RESTScopeRoot)
 	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"), classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
 	c, err := cache.New(&rest.Config{Host: server.URL}, cache.Options{
-		Scheme: clientgoscheme.Scheme, Mapper: mapper, DefaultTransform: Strip, HTTPClient: server.Client(),
+		Scheme: scheme, Mapper: mapper, DefaultTransform: Strip, HTTPClient: server.Client(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -207,6 +221,35 @@ func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 	}
 	if s.Claim("fine") == nil || s.Claim("odd") == nil || s.Claim("odd").Pool != "good" {
 		t.Errorf("claims %v: want both", s.Claims)
+	}
+}
+
+// What the book knows of a NodeClass, the provider knows, too: both see it by one informer, which lists it once.
+func TestNodeClassesAreSeenByTheInformerOfTheProvider(t *testing.T) {
+	server := &apiServer{items: map[string][]any{"kwoknodeclasses": {map[string]any{
+		"apiVersion": classGVK().GroupVersion().String(), "kind": "KWOKNodeClass",
+		"metadata": map[string]any{"name": "default", "resourceVersion": "5", "generation": int64(2)},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": v1.ConditionTypeReady, "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": int64(2),
+		}}},
+	}}}, release: make(chan struct{})}
+	close(server.release)
+	informers := startCache(t, server)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	b, _ := newBook()
+	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}, informers.pods); err != nil {
+		t.Fatal(err)
+	}
+	if state := b.classState(cluster.ClassRef{Group: classGVK().Group, Kind: classGVK().Kind, Name: "default"}); !state.Ready || state.Generation != 2 {
+		t.Errorf("the class is %+v", state)
+	}
+	var class kwokv1alpha1.KWOKNodeClass
+	if err := informers.Get(ctx, client.ObjectKey{Name: "default"}, &class); err != nil || class.Generation != 2 {
+		t.Errorf("the provider reads %+v: %v", class, err)
+	}
+	if n, _ := server.lists.Load("kwoknodeclasses"); n.(*atomic.Int64).Load() != 1 {
+		t.Errorf("NodeClasses were listed %d times", n.(*atomic.Int64).Load())
 	}
 }
 

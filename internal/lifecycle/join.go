@@ -51,11 +51,11 @@ func (t *turn) register() {
 // them has gone yet. If kube-scheduler could use it before, other pods would come to it, the move would have been for nothing, and
 // the node it made would be the next to go.
 func (t *turn) keptFor() string {
-	if !t.s.Replacing(t.c) {
+	if !t.s.StandsBy(t.c) {
 		return ""
 	}
 	for _, m := range t.s.Members(t.c.Replaces) {
-		if why := m.Condition(cluster.DisruptionReason).Reason; why != "" && why != string(command.Underutilized) || !m.Deleting.IsZero() || t.s.Busy[command.DeleteClaim{Claim: m.Name}.Key()] {
+		if why := m.Condition(cluster.DisruptionReason).Reason; why != "" && why != string(command.Underutilized) || t.s.Busy[command.DeleteClaim{Claim: m.Name}.Key()] {
 			return ""
 		}
 	}
