@@ -123,7 +123,7 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	}
 	_, joined := r.cache[nodes][c.Node].(*corev1.Node)
 	vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0 // its node is there and has not been opened
-	if !joined || vacant || r.roomElsewhere(claim) {
+	if !joined || vacant || r.roomElsewhere(c.Node) {
 		return
 	}
 	made, up := 0, 0

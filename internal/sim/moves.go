@@ -205,7 +205,7 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	move := claim.Annotations[cluster.MoveAnnotation]
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
-		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) && !r.roomElsewhere(claim) {
+		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) && !r.roomElsewhere(c.Node) {
 			j.sim.fail("replacements are ready before the first eviction", "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
@@ -229,7 +229,7 @@ func (r *replica) someWait() bool {
 func (r *replica) podsOf(node string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, key := range slices.Sorted(maps.Keys(r.cache[pods])) {
-		if p := r.cache[pods][key].(*corev1.Pod); p.Spec.NodeName == node && !isDone(p) {
+		if p := r.cache[pods][key].(*corev1.Pod); node != "" && p.Spec.NodeName == node && !isDone(p) {
 			out = append(out, p)
 		}
 	}
@@ -238,13 +238,13 @@ func (r *replica) podsOf(node string) []*corev1.Pod {
 
 // roomElsewhere reports whether the pods of a node fit on others that are ready, going by size alone: some may have gone
 // since the replacement was asked for.
-func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
+func (r *replica) roomElsewhere(node string) bool {
 	var free []amount
 	disrupted := v1.DisruptedNoScheduleTaint()
 	for _, name := range slices.Sorted(maps.Keys(r.cache[nodes])) {
 		n := r.cache[nodes][name].(*corev1.Node)
 		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
-		if n.Name == claim.Status.NodeName || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
+		if n.Name == node || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
 		}
 		room := roomOf(n.Status.Allocatable)
@@ -253,7 +253,7 @@ func (r *replica) roomElsewhere(claim *v1.NodeClaim) bool {
 		}
 		free = append(free, room)
 	}
-	moving := slices.DeleteFunc(r.podsOf(claim.Status.NodeName), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || r.sim.stays(p) })
+	moving := slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || r.sim.stays(p) })
 	slices.SortStableFunc(moving, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
 	sizes := make([]amount, len(moving))
 	for i, p := range moving {
