@@ -28,6 +28,9 @@ type OfferingRef struct {
 	// Within narrows it down to offerings whose labels have this value, such as the id of a reservation or of a placement
 	// group, because there is capacity elsewhere; empty for all.
 	Within string
+	// Why is what people should know, and do, if the offering is refused for another reason than that too many want it: with
+	// the cloud's own code, and the same words for all that have the reason in common. It does not tell offerings apart.
+	Why string
 }
 
 // NotReadyError says that the NodeClass can't be used yet.
@@ -38,9 +41,20 @@ func (e *NotReadyError) Error() string {
 }
 
 // ThrottledError says that the cloud asks us to slow down.
-type ThrottledError struct{ Cause error }
+type ThrottledError struct {
+	Cause error
+	// Queued says that the cloud has not been asked: the provider lets calls wait so that it need not refuse them, and this one has
+	// not had its turn. It is asked for again and has it sooner then; nothing is wrong.
+	Queued bool
+}
 
-func (e *ThrottledError) Error() string { return fmt.Sprintf("throttled by the cloud: %v", e.Cause) }
+func (e *ThrottledError) Error() string {
+	if e.Queued {
+		return fmt.Sprintf("waiting for a turn: %v", e.Cause)
+	}
+	return fmt.Sprintf("throttled by the cloud: %v", e.Cause)
+}
+
 func (e *ThrottledError) Unwrap() error { return e.Cause }
 
 // UnauthorizedError says that the credentials don't allow the call.
@@ -60,6 +74,9 @@ func IsNotReady(err error) bool { _, ok := errors.AsType[*NotReadyError](err); r
 
 // IsThrottled reports whether the error, or one that it wraps, is a ThrottledError.
 func IsThrottled(err error) bool { _, ok := errors.AsType[*ThrottledError](err); return ok }
+
+// IsQueued reports whether the error, or one that it wraps, is a ThrottledError of a call that has only not had its turn yet.
+func IsQueued(err error) bool { e, ok := errors.AsType[*ThrottledError](err); return ok && e.Queued }
 
 // IsUnauthorized reports whether the error, or one that it wraps, is an UnauthorizedError.
 func IsUnauthorized(err error) bool { _, ok := errors.AsType[*UnauthorizedError](err); return ok }

@@ -13,14 +13,14 @@ const (
 	askMost  = 30 * time.Second
 )
 
-// board takes those of the claims aboard of the launch that have no instance and are aboard of no other; it returns the
-// others. From now on, and until land, ground or lose, the launch is under way: instances of it that EC2 shows already are
+// board takes those of the claims aboard of the launch that are waited for, have no instance and are aboard of no other; it
+// returns the others. From now on, and until land, ground or lose, the launch is under way: instances of it that EC2 shows already are
 // nobody's loss, and who comes for one of its claims waits.
 func (r *register) board(s *sale, cluster string, wanting []*buyer) (elsewhere []*buyer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range wanting {
-		if r.claims[b.claim.UID] != nil || r.aboard[b.claim.UID] != nil {
+		if b.gone() || r.claims[b.claim.UID] != nil || r.aboard[b.claim.UID] != nil {
 			elsewhere = append(elsewhere, b)
 			continue
 		}

@@ -31,6 +31,8 @@ type EC2API interface {
 type Shapes interface {
 	// Shape returns the type without offerings; nil if the class can't use it.
 	Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error)
+	// Why says why the class can't use the type, in words that follow the number of such types; empty if it can.
+	Why(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (string, error)
 	// Kept is what the class keeps for the kubelet and the system on such a machine, if that has to be computed.
 	Kept(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (machine.Kept, error)
 	// Revision changes when Shape would answer otherwise than before, because real nodes were seen.

@@ -31,6 +31,32 @@ func TestByChance(t *testing.T) {
 	})
 }
 
+// TestFoundByChance plays what chance has once found to go wrong.
+func TestFoundByChance(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string][]act{
+		// A launch waited for its turn, its callers gave up and came again, and were refused by another launch. The first one
+		// launched instances for claims that were gone.
+		"callers who have left": {
+			{"throttle", 2, 4, 7243 * time.Millisecond}, {"launch", 3, 1, 4 * time.Millisecond}, {"look", 6, 3, 0}, {"crisis", 3, 6, 535 * time.Millisecond},
+			{"look", 4, 0, 49 * time.Millisecond}, {"launch", 0, 2, 39356 * time.Millisecond}, {"give up", 1, 6, 3620 * time.Millisecond},
+			{"crisis", 4, 5, 23346 * time.Millisecond}, {"launch", 2, 3, 207 * time.Millisecond}, {"break", 6, 6, 34870 * time.Millisecond},
+			{"crisis", 4, 2, 1667 * time.Millisecond}, {"refuse", 5, 0, 3 * time.Millisecond},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDrama(t)
+				defer time.Sleep(15 * time.Minute)
+				d.play(script)
+				if failures := d.failed(); len(failures) > 0 {
+					t.Errorf("%s\nit was:\n%s", strings.Join(failures, "\n"), strings.Join(d.log, "\n"))
+				}
+			})
+		})
+	}
+}
+
 // act is something that happens. What n, m and by mean depends on what it is.
 type act struct {
 	what string

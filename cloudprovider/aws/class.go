@@ -31,6 +31,12 @@ func (p *Provider) anyClass(ctx context.Context, name string) (*awsv1.EC2NodeCla
 	return class, nil
 }
 
+// hasClass tells whether there is a class of the name, or may be.
+func (p *Provider) hasClass(ctx context.Context, name string) bool {
+	class, err := p.anyClass(ctx, name)
+	return class != nil || err != nil
+}
+
 // readyClass returns the class if it can be used.
 func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if ref == nil || ref.Group != awsv1.Group || ref.Kind != awsv1.Kind {

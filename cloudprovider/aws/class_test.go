@@ -235,6 +235,18 @@ func TestStats(t *testing.T) {
 	if !strings.Contains(values["karpenter_cloudprovider_instance_launch_failures_total"], "us-west-2a") {
 		t.Errorf("the zone is not told: %s", values["karpenter_cloudprovider_instance_launch_failures_total"])
 	}
+	// A class that is gone leaves nothing.
+	if err := w.kube.Delete(t.Context(), w.class()); err != nil {
+		t.Fatal(err)
+	}
+	if families, err = registry.Gather(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "karpenter_ec2nodeclasses_userdata_bytes" {
+			t.Errorf("the class is gone, and there is still %s", f)
+		}
+	}
 }
 
 // TestPolicyReachesInheritedProfiles: profiles that an older Karpenter made are not under our path, and still ours to remove.

@@ -117,7 +117,7 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 		return nil, err
 	}
 	tellFewTypes(ctx, claim, ranked, candidates)
-	b := &buyer{claim: claim}
+	b := &buyer{claim: claim, gone: func() bool { return ctx.Err() != nil }}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
 	made, err := p.templatesFor(ctx, class, candidates, tags, b)
 	if bad, ok := errors.AsType[*unusableError](err); ok {

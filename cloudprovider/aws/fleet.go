@@ -115,7 +115,7 @@ func (e *errand) call(ctx context.Context, of *party) (rest []*buyer, again bool
 	p := e.p
 	if e.calls++; e.calls > 1 {
 		if err := p.turnstile.pass(ctx, func() int { return len(of.buyers) }); err != nil {
-			return of.buyers, false, &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: waiting for a turn: %w", err)}
+			return of.buyers, false, &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: %w", err)}
 		}
 	}
 	s, elsewhere, err := p.newSale(ctx, of)

@@ -28,10 +28,10 @@ type names struct {
 	api EC2API
 	// done is told of every instance that is named.
 	done func(id string)
-	// wait lets time pass.
-	wait func(time.Duration)
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// life is the time in which names are written: as long as this process leads, or always if nobody says so.
+	life    context.Context
 	queue   []naming
 	queued  map[string]bool
 	workers int
@@ -46,7 +46,14 @@ type naming struct {
 }
 
 func newNames(api EC2API, now func() time.Time, done func(id string)) *names {
-	return &names{api: api, done: done, now: now, wait: time.Sleep, queued: map[string]bool{}, tokens: namesBurst}
+	return &names{api: api, done: done, now: now, life: context.Background(), queued: map[string]bool{}, tokens: namesBurst}
+}
+
+// until has names written until the context ends, and not after.
+func (n *names) until(life context.Context) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.life = life
 }
 
 // add has the instance named soon.
@@ -70,28 +77,28 @@ func (n *names) add(id, claim string) {
 // work names instances until there are no more.
 func (n *names) work() {
 	for {
-		next, pause, ok := n.next()
-		if !ok {
+		life, next, wait := n.next()
+		if life == nil {
 			return
 		}
-		if pause > 0 {
-			n.wait(pause)
+		if wait > 0 {
+			pause(life, wait)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), nameLimit)
+		ctx, cancel := context.WithTimeout(life, nameLimit)
 		_, err := n.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{next.id}, Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: next.claim})})
 		cancel()
 		n.finish(next, err)
 	}
 }
 
-// next takes the next name to write, or says how long to wait for EC2's sake.
-func (n *names) next() (next naming, pause time.Duration, ok bool) {
+// next takes the next name to write, or says how long to wait for EC2's sake. Without a context there is nothing more to do.
+func (n *names) next() (life context.Context, next naming, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.queue) == 0 {
+	if len(n.queue) == 0 || n.life.Err() != nil {
 		n.workers--
-		return naming{}, 0, false
+		return nil, naming{}, 0
 	}
 	now := n.now()
 	if n.refill.IsZero() {
@@ -102,12 +109,12 @@ func (n *names) next() (next naming, pause time.Duration, ok bool) {
 		n.refill = n.refill.Add(time.Duration(earned) * namesInterval)
 	}
 	if n.tokens == 0 {
-		return naming{}, namesInterval, true
+		return n.life, naming{}, namesInterval
 	}
 	n.tokens--
 	next = n.queue[0]
 	n.queue = n.queue[1:]
-	return next, 0, true
+	return n.life, next, 0
 }
 
 // finish notes how it went. An instance that is gone needs no name; what fails otherwise is tried again.

@@ -51,6 +51,9 @@ type line struct {
 // buyer is a claim that wants an instance.
 type buyer struct {
 	claim *v1.NodeClaim
+	// gone tells that whoever wants the instance no longer waits for it. A launch that has not begun yet goes without them:
+	// they come again, and by then the claim may have been refused by another launch, and be gone.
+	gone  func() bool
 	order *order
 	// candidates are the offerings that the order's lines stand for.
 	candidates []choose.Candidate

@@ -121,6 +121,7 @@ func New(o Options) (*Provider, error) {
 		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats,
 	}
 	p.catalog = newCatalog(&o)
+	p.stats.know(p.hasClass)
 	p.names = newNames(o.EC2, o.Now, p.register.named)
 	p.surveys = p.newSurveys()
 	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit).While(p.worthWaiting)
@@ -139,7 +140,7 @@ func (p *Provider) admit(ctx context.Context, _ string, size func() int) error {
 	if err := p.turnstile.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
 		return err
 	} else if err != nil {
-		return &cloudprovider.ThrottledError{Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
+		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
 	}
 	return nil
 }

@@ -21,28 +21,41 @@ import (
 type refusals struct {
 	// exhausted were sold out. passing were, too, but what stood in the way has been seen to: they count only if nobody asks
 	// again.
-	exhausted, passing map[cloudprovider.OfferingRef]bool
+	// The value is why, if somebody could do something about it.
+	exhausted, passing map[cloudprovider.OfferingRef]string
 	// reasons are AWS's codes and messages, each once.
 	reasons []string
 	// other is the last error that was not about capacity.
 	other error
 }
 
-func (r *refusals) add(to *map[cloudprovider.OfferingRef]bool, reason string, refs ...cloudprovider.OfferingRef) {
+func (r *refusals) add(to *map[cloudprovider.OfferingRef]string, told error, refs ...cloudprovider.OfferingRef) {
 	if *to == nil {
-		*to = map[cloudprovider.OfferingRef]bool{}
+		*to = map[cloudprovider.OfferingRef]string{}
 	}
 	for _, ref := range refs {
-		(*to)[ref] = true
+		(*to)[ref] = cmp.Or((*to)[ref], whyOf(told))
 	}
-	if !slices.Contains(r.reasons, reason) {
+	if reason := told.Error(); !slices.Contains(r.reasons, reason) {
 		r.reasons = append(r.reasons, reason)
 	}
 }
 
+// whyOf is what people can do about a refusal, under AWS's code; empty if they can only wait.
+func whyOf(told error) string {
+	if e, ok := errors.AsType[*fault.Error](told); ok && e.Fix != "" {
+		return e.Code + ": " + e.Fix
+	}
+	return ""
+}
+
 // refs are the offerings that were sold out, sorted.
 func (r *refusals) refs() []cloudprovider.OfferingRef {
-	return slices.SortedFunc(maps.Keys(r.exhausted), compareRefs)
+	out := slices.SortedFunc(maps.Keys(r.exhausted), compareRefs)
+	for i := range out {
+		out[i].Why = r.exhausted[out[i]]
+	}
+	return out
 }
 
 // mostReasons is how many different reasons a message names.
@@ -137,7 +150,8 @@ func (o *order) whole() cloudprovider.OfferingRef {
 
 // noCapacity is the meaning of a call's own error if it is about capacity; nil if it is not.
 func noCapacity(s *sale, err error) error {
-	out := &cloudprovider.NoCapacityError{Message: fault.Explain("launching instances", err).Error()}
+	told := fault.Explain("launching instances", err)
+	out := &cloudprovider.NoCapacityError{Message: told.Error()}
 	switch code := fault.Code(err); {
 	case isShut(code):
 		out.Exhausted = []cloudprovider.OfferingRef{s.order.whole()}
@@ -147,6 +161,9 @@ func noCapacity(s *sale, err error) error {
 		out.Exhausted = s.order.refs(everything)
 	default:
 		return nil
+	}
+	for i := range out.Exhausted {
+		out.Exhausted[i].Why = whyOf(told)
 	}
 	return out
 }
@@ -173,12 +190,12 @@ func (e *errand) learn(ctx context.Context, s *sale, errs []ec2types.CreateFleet
 			}
 			refused.other = err
 		case isShut(code):
-			refused.add(&refused.exhausted, err.Error(), s.order.whole())
+			refused.add(&refused.exhausted, err, s.order.whole())
 		case isQuota(code) && kind == "":
-			refused.add(&refused.exhausted, err.Error(), s.order.refs(everything)...)
+			refused.add(&refused.exhausted, err, s.order.refs(everything)...)
 		case isSoldOut(code) && kind != "" || isQuota(code):
 			e.p.forgetReservation(s, kind, zone)
-			refused.add(&refused.exhausted, err.Error(), s.order.refs(func(l line) bool { return l.Type == kind && l.Zone == zone })...)
+			refused.add(&refused.exhausted, err, s.order.refs(func(l line) bool { return l.Type == kind && l.Zone == zone })...)
 		default:
 			refused.other = e.p.classFault(ctx, s.order.class, err)
 		}
@@ -200,7 +217,7 @@ func (e *errand) fullSubnet(s *sale, zone string, err error) bool {
 	if s.picks[zone].spare {
 		to = &e.refused.passing
 	}
-	e.refused.add(to, err.Error(), s.order.refs(func(l line) bool { return l.Zone == zone })...)
+	e.refused.add(to, err, s.order.refs(func(l line) bool { return l.Zone == zone })...)
 	return s.picks[zone].spare
 }
 

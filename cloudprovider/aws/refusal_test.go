@@ -17,13 +17,69 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
-// exhausted are the offerings that the error names; nil if it is none about capacity.
+// exhausted are the offerings that the error names, without a word why; nil if it is none about capacity.
 func exhausted(err error) []cloudprovider.OfferingRef {
 	none, ok := errors.AsType[*cloudprovider.NoCapacityError](err)
 	if !ok {
 		return nil
 	}
-	return none.Exhausted
+	out := slices.Clone(none.Exhausted)
+	for i := range out {
+		out[i].Why = ""
+	}
+	return out
+}
+
+// whys are the reasons that the error gives for offerings, each once.
+func whys(err error) []string {
+	none, ok := errors.AsType[*cloudprovider.NoCapacityError](err)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, ref := range none.Exhausted {
+		out = append(out, ref.Why)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestWhyNothingIsSold: where people can do something about it, every offering says what, in the same words.
+func TestWhyNothingIsSold(t *testing.T) {
+	for code, want := range map[string]string{
+		"InsufficientInstanceCapacity": "", "Unsupported": "", "VcpuLimitExceeded": "Service Quotas",
+		"AuthFailure.ServiceLinkedRoleCreationNotPermitted": "create-service-linked-role",
+	} {
+		for _, whole := range []bool{true, false} {
+			w, p := start(t, setup{})
+			if whole {
+				w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Code: code, Status: 400})
+			} else {
+				w.sim.World.SetCapacity(cloud.CapacityRule{Code: code})
+			}
+			_, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)))
+			got := whys(err)
+			if len(got) != 1 || (got[0] == "") != (want == "") || want != "" && !strings.HasPrefix(got[0], code+": ") || !strings.Contains(got[0], want) {
+				t.Errorf("%s of the whole call (%v): %q, %v", code, whole, got, err)
+			}
+		}
+	}
+	// Each zone has a subnet of its own, and all are full for one reason; who comes later is not even asked for.
+	w, p := start(t, setup{})
+	w.sim.World.Subnets()
+	for _, subnet := range w.net.Private {
+		w.sim.World.SetFreeAddresses(subnet, 0)
+	}
+	_, err := p.Create(t.Context(), claim())
+	if got := whys(err); len(got) != 1 || !strings.HasPrefix(got[0], "InsufficientFreeAddressesInSubnet: ") || !strings.Contains(got[0], "spec.subnetSelectorTerms") {
+		t.Errorf("full subnets: %q, %v", got, err)
+	}
+	other := claim()
+	other.Name, other.UID = "later", "later"
+	_, err = p.Create(t.Context(), other)
+	if got := whys(err); len(got) != 1 || !strings.Contains(got[0], "addresses") {
+		t.Errorf("a moment later: %q, %v", got, err)
+	}
 }
 
 // TestWhatIsCalledSoldOut looks at how much is called sold out for each kind of refusal: no more than what EC2 has not got, and

@@ -74,7 +74,7 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 			return claim, ranked[0], nil
 		}
 	}
-	return nil, choose.Candidate{}, fmt.Errorf("no instance type has an AMI of EC2NodeClass %s and is sold in the zones of its subnets; check spec.amiSelectorTerms and spec.subnetSelectorTerms", class.Name)
+	return nil, choose.Candidate{}, p.catalog.noneFits(ctx, class)
 }
 
 // poolsOf lists the pools that refer to the class, by name. They are read as plain trees from the API server, seldom: a

@@ -182,9 +182,13 @@ func (p *Provider) bought(b *buyer, l launched, now time.Time) *cloudprovider.In
 }
 
 func noSubnet(o *order) error {
-	return &cloudprovider.NoCapacityError{
+	out := &cloudprovider.NoCapacityError{
 		Exhausted: o.refs(everything),
 		Message: fmt.Sprintf("no subnet of EC2NodeClass %s has room in %s; fix: let spec.subnetSelectorTerms select one that has, or free addresses",
 			o.Class, strings.Join(o.zones(), ", ")),
 	}
+	for i := range out.Exhausted {
+		out.Exhausted[i].Why = fmt.Sprintf("no subnet of EC2NodeClass %s has room; let spec.subnetSelectorTerms select one that has, or free addresses", o.Class)
+	}
+	return out
 }

@@ -18,7 +18,7 @@ import (
 // Stats are the metrics of the provider, by the contract's names. A nil Stats counts nothing.
 type Stats struct {
 	batchTime, batchSize *prometheus.HistogramVec
-	userData             *prometheus.GaugeVec
+	userData             *sizes
 	launches, ends       *prometheus.CounterVec
 }
 
@@ -31,8 +31,7 @@ func NewStats(registry prometheus.Registerer) (*Stats, error) {
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "karpenter_cloudprovider_batcher_batch_size", Help: "For how many a call to EC2 was made.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"batcher"}),
-		userData: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "karpenter_ec2nodeclasses_userdata_bytes", Help: "Size of the user data that nodes of a class were last given; EC2 takes 16384 bytes."}, []string{"ec2nodeclass"}),
+		userData: newSizes(),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to launch, by EC2's code."},
 			[]string{"zone", "zone_id", "capacity_type", "reason"}),
@@ -62,7 +61,7 @@ func (s *Stats) gave(class string, t *template) {
 		return
 	}
 	if data, err := base64.StdEncoding.DecodeString(*t.data.UserData); err == nil {
-		s.userData.WithLabelValues(class).Set(float64(len(data)))
+		s.userData.set(class, len(data))
 	}
 }
 

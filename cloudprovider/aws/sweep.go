@@ -28,6 +28,7 @@ func (p *Provider) NeedLeaderElection() bool { return true }
 // Start implements manager.Runnable: it takes over from the leader before, and sweeps from time to time until the context
 // ends.
 func (p *Provider) Start(ctx context.Context) error {
+	p.names.until(ctx)
 	if err := p.Lead(ctx); err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).Error(err, "taking over; the first launch tries it again")
 	}

@@ -27,8 +27,10 @@ const (
 	// EC2 lets an account create launch templates fifty times at once and then five times a second. Others in the account do, too.
 	templatesBurst    = 40
 	templatesInterval = 220 * time.Millisecond
-	// templatesLimit is how long a launch waits for its templates before it is told to come again.
+	// templatesLimit is how long a launch waits for its templates before it is told to come again. It then has its old place in the
+	// line, as long as it comes within placeKept.
 	templatesLimit = 35 * time.Second
+	placeKept      = 10 * time.Minute
 )
 
 // template is a launch template as it is to be. Its name derives from its content, so it never changes.
@@ -68,12 +70,14 @@ func (t *template) input() *ec2.CreateLaunchTemplateInput {
 // says so (forget) and has it made again.
 type templates struct {
 	api EC2API
-	// pace is that of creating them. turn is held by the launch that creates its own: the others wait, so that some launches have
-	// all of theirs soon instead of each a few.
-	pace *bucket
-	turn chan struct{}
+	// pace is that of creating them. turns are given to one launch at a time, which creates all of its own: so some launches have
+	// theirs soon instead of each a few.
+	pace  *bucket
+	turns *turns
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// wanted is since when those that don't exist are wanted.
+	wanted map[string]time.Time
 	exist  map[string]bool
 	making map[string]chan struct{}
 	// used is when each was last asked for.
@@ -93,7 +97,7 @@ type drawing struct {
 const mostDrawings = 5000
 
 func newTemplates(api EC2API, now func() time.Time) *templates {
-	return &templates{api: api, pace: newBucket(templatesBurst, templatesInterval, time.Now), turn: make(chan struct{}, 1),
+	return &templates{api: api, pace: newBucket(templatesBurst, templatesInterval, time.Now), turns: &turns{}, wanted: map[string]time.Time{},
 		exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
 }
 
@@ -130,6 +134,8 @@ func (t *templates) usedSince(name string, at time.Time) bool {
 
 // ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one.
 func (t *templates) ensure(ctx context.Context, wanted map[string]*template) error {
+	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
+	defer cancel()
 	for {
 		mine, others := t.take(wanted)
 		if len(mine) > 0 {
@@ -146,7 +152,7 @@ func (t *templates) ensure(ctx context.Context, wanted map[string]*template) err
 			select {
 			case <-done:
 			case <-ctx.Done():
-				return ctx.Err()
+				return t.late(ctx.Err())
 			}
 		}
 		// Whoever made them may have failed: look again.
@@ -165,6 +171,9 @@ func (t *templates) take(wanted map[string]*template) (mine []*template, others 
 		if done := t.making[name]; done != nil {
 			others = append(others, done)
 			continue
+		}
+		if _, waits := t.wanted[name]; !waits {
+			t.wanted[name] = t.now()
 		}
 		t.making[name] = make(chan struct{})
 		mine = append(mine, wanted[name])
@@ -205,14 +214,10 @@ func (t *templates) make(ctx context.Context, list []*template) error {
 	if len(list) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
-	defer cancel()
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return late(ctx.Err())
+	if err := t.turns.enter(ctx, t.since(list)); err != nil {
+		return t.late(err)
 	}
+	defer t.turns.leave()
 	slots := make(chan struct{}, templatesAtOnce)
 	failures := make([]error, len(list))
 	var group sync.WaitGroup
@@ -235,7 +240,7 @@ func (t *templates) make(ctx context.Context, list []*template) error {
 // create creates one when it is its turn.
 func (t *templates) create(ctx context.Context, m *template) error {
 	if err := t.pace.pass(ctx); err != nil {
-		return late(err)
+		return t.late(err)
 	}
 	_, err := t.api.CreateLaunchTemplate(ctx, m.input())
 	if fault.IsThrottled(err) {
@@ -254,12 +259,30 @@ func (t *templates) note(names ...string) {
 	defer t.mu.Unlock()
 	for _, name := range names {
 		t.exist[name] = true
+		delete(t.wanted, name)
 	}
 }
 
+// since is for how long one of the templates has been wanted. Those that nobody has asked for again lose their place.
+func (t *templates) since(list []*template) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.now()
+	maps.DeleteFunc(t.wanted, func(name string, at time.Time) bool { return out.Sub(at) >= placeKept && t.making[name] == nil })
+	for _, m := range list {
+		if at, ok := t.wanted[m.name]; ok && at.Before(out) {
+			out = at
+		}
+	}
+	return out
+}
+
 // late is what a launch is told whose templates were not made in time.
-func late(err error) error {
-	return &cloudprovider.ThrottledError{Cause: fmt.Errorf("creating launch templates: too many of them wait for their turn: %w", err)}
+func (t *templates) late(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("creating launch templates: EC2 lets an account create about five a second, and %d are waited for; the launch keeps its place and is tried again: %w",
+		len(t.wanted), err)}
 }
 
 func (t *templates) look(ctx context.Context, list []*template, there map[string]bool) error {

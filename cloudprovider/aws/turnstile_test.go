@@ -158,7 +158,7 @@ func wisher(uid string, kinds ...string) *buyer {
 	for i, kind := range kinds {
 		o.Lines = append(o.Lines, line{Template: "lt", Type: kind, Zone: "a", Price: float64(i + 1)})
 	}
-	return &buyer{claim: c, order: o}
+	return &buyer{claim: c, order: o, gone: func() bool { return false }}
 }
 
 func TestParties(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
@@ -34,7 +35,6 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
-	"github.com/tenon-sh/tenon/internal/observe"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -106,7 +106,7 @@ func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
 // awsConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL, …), files,
 // the roles of a pod or of a machine.
 func awsConfig(ctx context.Context) (sdk.Config, error) {
-	conf, err := config.LoadDefaultConfig(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
+	conf, err := access.Load(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = awsAttempts })
 	}), config.WithHTTPClient(awsClient()))
 	if err != nil {
@@ -120,7 +120,11 @@ func awsConfig(ctx context.Context) (sdk.Config, error) {
 		}
 	}
 	conf.HTTPClient = plainBodies{conf.HTTPClient}
-	conf.APIOptions = append(conf.APIOptions, observe.SDK(metrics.Registry, time.Now), renewSession(conf.Credentials))
+	count, err := access.Count(metrics.Registry, time.Now)
+	if err != nil {
+		return sdk.Config{}, err
+	}
+	conf.APIOptions = append(conf.APIOptions, count, renewSession(conf.Credentials))
 	return conf, nil
 }
 
@@ -145,7 +149,7 @@ func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 	})
 	f.network = network.New(network.Options{API: f.ec2, SubnetRefresh: o.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
 	f.images = image.New(image.Options{
-		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Now: time.Now,
+		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Latest: o.amiLatest, Now: time.Now,
 	})
 	if o.zonalShift {
 		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring}
@@ -174,7 +178,7 @@ func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 		Expressions: o.gates[gateNodeClassCEL],
 	}, f.memory)
 	options := aws.Options{
-		EC2: f.ec2, Classes: storedClasses{on.mgr.GetClient()}, Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
+		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
 		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity],
 		Stats: stats, Now: time.Now,
 	}
@@ -201,7 +205,8 @@ func (f *awsFacts) addNodeClasses(on ground, provider *aws.Provider) error {
 	options := nodeclass.Options{
 		Client: on.mgr.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: on.events, CABundle: f.cluster.CABundle,
 		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Now: time.Now}),
-		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Expressions: o.gates[gateNodeClassCEL], Metrics: shown, Now: time.Now,
+		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Expressions: o.gates[gateNodeClassCEL], Metrics: shown,
+		Every: min(o.amiRefresh, o.subnetRefresh), Now: time.Now,
 	}
 	if !o.disableDryRun {
 		options.Rehearser = provider

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -167,27 +166,5 @@ func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
 		if !slices.Contains(seen.added, want) {
 			t.Errorf("the manager does not run %s, only %v", want, seen.added)
 		}
-	}
-}
-
-// The provider knows of a class what the core knows: a typed read would panic here.
-func TestClassesAreReadAsTheyAreStored(t *testing.T) {
-	stored := map[string]any{
-		"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": map[string]any{"name": "default"},
-		"spec":   map[string]any{"role": "nodes", "amiFamily": "AL2023"},
-		"status": map[string]any{"amis": []any{map[string]any{"id": "ami-1"}}},
-	}
-	class := &awsv1.EC2NodeClass{}
-	class.Spec.Tags = map[string]string{"left": "over"}
-	if err := (storedClasses{&store{object: stored}}).Get(t.Context(), client.ObjectKey{Name: "default"}, class); err != nil {
-		t.Fatal(err)
-	}
-	if class.Name != "default" || class.Spec.Role != "nodes" || len(class.Status.AMIs) != 1 || class.Status.AMIs[0].ID != "ami-1" || class.Spec.Tags != nil {
-		t.Errorf("read %+v", class)
-	}
-	stored["spec"] = map[string]any{"role": 7.5}
-	err := (storedClasses{&store{object: stored}}).Get(t.Context(), client.ObjectKey{Name: "default"}, class)
-	if err == nil || !strings.Contains(err.Error(), "reading EC2NodeClass default") {
-		t.Errorf("one that can't be read: %v", err)
 	}
 }

@@ -94,6 +94,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := checkCRDs(mgr, sky.requiredKinds()); err != nil {
 		return err
 	}
+	tellOtherCloud(ctx, mgr.GetAPIReader(), o, log)
 	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
 	if err := mgr.Add(events); err != nil {
 		return err

@@ -22,14 +22,14 @@ func newEC2SimCommand() *cobra.Command {
 		Use:   "ec2sim",
 		Short: "Make things happen in the lab's simulated AWS account",
 		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt spot instances, take
-capacity away, change prices, publish images, make calls fail. Machines are named by their ids (i-…) or by the names of
+capacity away, change prices, publish images, make calls fail, end sessions. Machines are named by their ids (i-…) or by the names of
 their nodes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab")
 	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab in --dir")
-	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimShift())
+	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimSnapshot(), newSimShift(), newSimCredentials())
 	cmd.AddCommand(newSimHappenings()...)
 	cmd.AddCommand(newSimTrouble()...)
 	return cmd
@@ -71,7 +71,12 @@ func simCall(do func(cmd *cobra.Command, c control.Client, args []string) error)
 		if err != nil {
 			return err
 		}
-		return do(cmd, c, args)
+		err = do(cmd, c, args)
+		var no *control.Refusal
+		if errors.As(err, &no) {
+			return errors.New(no.Message) // how the account was asked is no concern of whoever typed a command
+		}
+		return err
 	}
 }
 
@@ -90,6 +95,9 @@ variables that they need.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port != 0 && !alone {
 				return errors.New("--port is for --alone; that of a lab's account is in DIR/aws.env")
+			}
+			if err := sky.validateAccount(); err != nil {
+				return err
 			}
 			ctx, stop := labSignals(cmd.Context())
 			defer stop()

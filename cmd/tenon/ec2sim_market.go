@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +103,7 @@ func imageAct(name, short, method, tail string) *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
 			for _, id := range args {
-				if err := c.Do(cmd.Context(), method, "images/"+id+tail, nil, nil); err != nil {
+				if err := c.Do(cmd.Context(), method, "images/"+url.PathEscape(id)+tail, nil, nil); err != nil {
 					return err
 				}
 			}
@@ -123,62 +123,4 @@ func printImages(cmd *cobra.Command, c control.Client) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.ID, m.Name, m.Owner, m.Created, m.Deprecated)
 	}
 	return table.Flush()
-}
-
-func newSimSubnet() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "subnet",
-		Short: "List subnets, say how many addresses are free, or remove one",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	list := &cobra.Command{Use: "list", Short: "List the subnets", Args: cobra.NoArgs, RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
-		var all []struct {
-			ID, Zone, CIDR string
-			Free           int
-		}
-		if err := c.Do(cmd.Context(), http.MethodGet, "subnets", nil, &all); err != nil {
-			return err
-		}
-		table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "SUBNET\tZONE\tRANGE\tFREE")
-		for _, s := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", s.ID, s.Zone, s.CIDR, s.Free)
-		}
-		return table.Flush()
-	})}
-	free := &cobra.Command{Use: "free SUBNET ADDRESSES", Short: "Say how many addresses are free", Args: cobra.ExactArgs(2), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-		n, err := strconv.Atoi(args[1])
-		if err != nil || n < 0 {
-			return fmt.Errorf("%q is not a number of addresses", args[1])
-		}
-		return c.Do(cmd.Context(), http.MethodPost, "subnets/"+args[0], map[string]int{"free": n}, nil)
-	})}
-	remove := &cobra.Command{Use: "remove SUBNET", Short: "Remove a subnet", Args: cobra.ExactArgs(1), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-		return c.Do(cmd.Context(), http.MethodDelete, "subnets/"+args[0], nil, nil)
-	})}
-	cmd.AddCommand(list, free, remove)
-	return cmd
-}
-
-func newSimShift() *cobra.Command {
-	var during time.Duration
-	var auto, end bool
-	cmd := &cobra.Command{
-		Use:     "shift ZONE-ID",
-		Short:   "Begin or end a zonal shift away from a zone",
-		Example: "  tenon ec2sim shift usw2-az1 --for 10m\n  tenon ec2sim shift usw2-az1 --end",
-		Args:    cobra.ExactArgs(1),
-		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-			if end {
-				return c.Do(cmd.Context(), http.MethodDelete, "zonal-shifts/"+args[0], nil, nil)
-			}
-			in := map[string]any{"zone": args[0], "seconds": during.Seconds(), "auto": auto}
-			return c.Do(cmd.Context(), http.MethodPost, "zonal-shifts", in, nil)
-		}),
-	}
-	cmd.Flags().DurationVar(&during, "for", time.Hour, "how long it lasts")
-	cmd.Flags().BoolVar(&auto, "auto", false, "as one that AWS begins by itself")
-	cmd.Flags().BoolVar(&end, "end", false, "end all shifts away from the zone")
-	return cmd
 }

@@ -5,8 +5,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
 )
 
 // sim is a simulated account and a hand on it.
@@ -89,18 +91,52 @@ func TestEC2SimSaysWhatIsWrong(t *testing.T) {
 	s := newSim(t)
 	for args, want := range map[string]string{
 		"interrupt i-1":           "i-1",
-		"interrupt --spot":        "found 0 machines, wanted 1",
-		"interrupt i-1 --spot":    "give machines, or --spot",
+		"interrupt --spot":        "there are 0 spot instances that run, not 1",
+		"interrupt i-1 --spot":    "only one of these at a time",
 		"capacity m5.large":       "give TYPE ZONE CAPACITY-TYPE MACHINES, or reset",
 		"capacity a b c few":      `"few" is not a number of machines`,
 		"price m5.large cheap":    `"cheap" is not a price`,
 		"price no.such 0.1":       `no instance type "no.such"`,
+		"price m5.tiny 0.1":       "of m5 there are m5.12xlarge, m5.16xlarge",
 		"ami publish ubuntu":      `publishing images of "ubuntu"`,
 		"deny CreateFleet":        `"CreateFleet" is not SERVICE:ACTION`,
 		"fail ec2:CreateFleet":    "a fault needs a code",
 		"shift us-west-2a":        "us-west-2a",
-		"serve --port 4566":       "--port is for --alone",
-		"machines --endpoint zzz": `--endpoint: "zzz" is not a URL`,
+		"shift usw2-az1 --for=0s": "--for: 0s is no time",
+		"shift usw2-az1 --end":    "there is none",
+		"shift usw2-az9 --end":    "usw2-az1",
+
+		"capacity m9.nope us-west-2a spot 0":       `no instance type "m9.nope"; families that begin with m are`,
+		"capacity m5.large mars spot 0":            `no zone "mars"; there are us-west-2a, us-west-2b`,
+		"capacity m5.large us-west-2a sport 0":     `no capacity type "sport"; there are spot, on-demand`,
+		"deny ec2:NoSuchThing":                     `ec2 has no action "NoSuchThing"; it has CreateFleet`,
+		"deny ec3:CreateFleet":                     `no service "ec3"; there are arc-zonal-shift, ec2`,
+		"allow ec2:CreateFleet":                    `nobody has denied "ec2:CreateFleet"; denied are: none`,
+		"fail ec2:NoSuchThing Oops":                `no action "NoSuchThing"`,
+		"fail ec2:CreateFleet Oops --status 200":   "200 is not the HTTP status of an error",
+		"fail ec2:CreateFleet Oops --times -1":     "-1 is not a number of times",
+		"fail ec2:CreateFleet --delay -1s":         "less than none",
+		"throttle ec2:X":                           `no action "X"`,
+		"throttle ec2:CreateFleet --per-second=-1": "neither may be less than 0",
+		"subnet remove nope":                       "'nope' does not exist; there are: subnet-",
+		"subnet free nope 1":                       "'nope' does not exist; there are: subnet-",
+		"subnet restore nope":                      `no subnet "nope" was removed; removed are: none`,
+		"snapshot add hello 1":                     "InvalidSnapshotID.Malformed",
+		"snapshot add snap-0123456789abcdef0 0":    "at least 1 GiB",
+		"ami remove ami-nope":                      "does not exist; there are: ami-",
+		"ami deprecate ami-nope":                   "does not exist",
+		"interrupt":                                `name machines (i-… or their nodes), or give --spot; "tenon ec2sim machines" lists them`,
+		"kill":                                     "or give --spot or --on-demand",
+		"kill --spot --on-demand":                  "only one of these at a time",
+		"kill --spot=0":                            "--spot: 0 is not a number of instances",
+		"schedule --spot --event=party":            `no event "party"; there are instance-reboot`,
+		"credentials expire":                       "the key of DIR/aws.env is static",
+		"credentials remove AKIANOBODY":            `no key "AKIANOBODY"; there are: AKIASIMULATED0000000`,
+		"credentials restore":                      "no key was removed",
+		"serve --alone --region mars-1":            `no region "mars-1"; there are`,
+		"serve --alone --boot=-1s":                 "--boot: -1s is less than 0",
+		"serve --port 4566":                        "--port is for --alone",
+		"machines --endpoint zzz":                  `--endpoint: "zzz" is not a URL`,
 	} {
 		fields := strings.Fields(args)
 		cmd := newEC2SimCommand()
@@ -109,8 +145,12 @@ func TestEC2SimSaysWhatIsWrong(t *testing.T) {
 			fields = append(fields, "--endpoint", s.url)
 		}
 		cmd.SetArgs(fields)
-		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		err := cmd.ExecuteContext(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", args, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "the simulator refused") {
+			t.Errorf("%s: %v tells of the panel", args, err)
 		}
 	}
 	cmd := newEC2SimCommand()
@@ -127,13 +167,64 @@ func TestLabRefusesSettingsOfAnotherCloud(t *testing.T) {
 		"up --boot 1s":              "--boot is for --cloud aws",
 		"up --cluster-name=mine":    "--cluster-name is for --cloud aws",
 		"up --cloud aws --boot now": "invalid argument",
+
+		"up --cloud aws --boot=-1s":          "--boot: -1s is less than 0",
+		"up --cloud aws --join=-1s":          "--join: -1s is less than 0",
+		"up --cloud aws --shutdown=-1s":      "--shutdown: -1s is less than 0",
+		"up --cloud aws --spot-warning=0s":   "--spot-warning: 0s is no warning",
+		"up --cloud aws --cluster-name=":     `--cluster-name: "" is not the name of a cluster`,
+		"up --cloud aws --cluster-name=A_b!": `--cluster-name: "A_b!" is not the name of a cluster`,
+		"up --cloud aws --region=mars-1":     `--region: there is no region "mars-1"; there are`,
 	} {
 		cmd := newLabCommand()
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		cmd.SetArgs(strings.Fields(args))
+		cmd.SetArgs(append(strings.Fields(args), "--dir", t.TempDir()))
 		cmd.SetOut(&bytes.Buffer{})
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", args, err, want)
 		}
 	}
+}
+
+// A key is taken away and put back, a session ends, and a subnet comes back as it was.
+func TestEC2SimUndoes(t *testing.T) {
+	s := newSim(t)
+	if out := s.must("credentials", "remove"); out != "removed: "+s.Key.ID+"\n" {
+		t.Errorf("remove said %q", out)
+	}
+	if _, known := s.Keys.Lookup(s.Key.ID); known {
+		t.Error("the key is still known")
+	}
+	if out := s.must("credentials", "list"); !strings.Contains(out, s.Key.ID+"  removed") {
+		t.Errorf("list said %q", out)
+	}
+	if _, err := s.run("credentials", "remove"); err == nil || !strings.Contains(err.Error(), "no static key is left") {
+		t.Errorf("removing again: %v", err)
+	}
+	if out := s.must("credentials", "restore"); out != "restored: "+s.Key.ID+"\n" {
+		t.Errorf("restore said %q", out)
+	}
+	if key, known := s.Keys.Lookup(s.Key.ID); !known || key != s.Key {
+		t.Errorf("restored was %+v, %v", key, known)
+	}
+	s.Keys.Put(sigv4.Key{ID: "ASIASESSION", Secret: "s", Token: "t", Expires: time.Now().Add(time.Hour)})
+	if out := s.must("credentials", "expire"); out != "expired: 1\n" {
+		t.Errorf("expire said %q", out)
+	}
+	if out := s.must("credentials", "list"); !strings.Contains(out, "ASIASESSION") || !strings.Contains(out, "expired") {
+		t.Errorf("list said %q", out)
+	}
+	if _, err := s.run("credentials", "expire"); err == nil {
+		t.Error("what has expired can expire again")
+	}
+	before := s.must("subnet", "list")
+	s.must("subnet", "remove", s.Network.Private[0])
+	if s.must("subnet", "list") == before {
+		t.Error("the subnet is still there")
+	}
+	s.must("subnet", "restore", s.Network.Private[0])
+	if after := s.must("subnet", "list"); after != before || len(s.World.Tags(s.Network.Private[0])) == 0 {
+		t.Errorf("restored, the subnets are\n%s, before\n%s", after, before)
+	}
+	s.must("snapshot", "add", "snap-0123456789abcdef0", "50")
 }

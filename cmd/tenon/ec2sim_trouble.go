@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/control"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
@@ -34,20 +35,14 @@ func newSimHappenings() []*cobra.Command {
 
 func newSimHappening(verb, short string) *cobra.Command {
 	in := control.Pick{}
-	var spot, onDemand int
 	cmd := &cobra.Command{
 		Use:     verb + " [MACHINE...]",
 		Short:   short,
 		Example: fmt.Sprintf("  tenon ec2sim %s i-0123456789abcdef0\n  tenon ec2sim %s --spot", verb, verb),
 		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
 			in.Machines = args
-			switch {
-			case len(args) > 0 && spot+onDemand > 0:
-				return fmt.Errorf("give machines, or --spot or --on-demand")
-			case spot > 0:
-				in.Any, in.CapacityType = spot, "spot"
-			case onDemand > 0:
-				in.Any, in.CapacityType = onDemand, "on-demand"
+			if err := pickMachines(cmd.Flags(), &in); err != nil {
+				return err
 			}
 			ids, err := c.Happen(cmd.Context(), verb, in)
 			if err != nil {
@@ -57,13 +52,13 @@ func newSimHappening(verb, short string) *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().IntVar(&spot, "spot", 0, "so many of the spot instances, whichever; 1 if no number is given")
-	cmd.Flags().Lookup("spot").NoOptDefVal = "1"
+	cmd.Flags().Int(pickSpot, 0, "so many of the spot instances, whichever; 1 if no number is given")
+	cmd.Flags().Lookup(pickSpot).NoOptDefVal = "1"
 	switch verb {
 	case "interrupt", "rebalance":
 	default:
-		cmd.Flags().IntVar(&onDemand, "on-demand", 0, "so many of the on-demand instances, whichever; 1 if no number is given")
-		cmd.Flags().Lookup("on-demand").NoOptDefVal = "1"
+		cmd.Flags().Int(pickOnDemand, 0, "so many of the on-demand instances, whichever; 1 if no number is given")
+		cmd.Flags().Lookup(pickOnDemand).NoOptDefVal = "1"
 	}
 	if verb == "impair" {
 		cmd.Flags().BoolVar(&in.System, "system", false, "the check of the system fails")
@@ -73,6 +68,40 @@ func newSimHappening(verb, short string) *cobra.Command {
 		cmd.Flags().StringVar(&in.Event, "event", "", "what is planned; empty for instance-retirement")
 	}
 	return cmd
+}
+
+// The flags that pick machines by how they were bought; their names are the capacity types.
+const (
+	pickSpot     = "spot"
+	pickOnDemand = "on-demand"
+)
+
+// pickMachines reads which machines are meant: those that are named, or any of a capacity type.
+func pickMachines(f *pflag.FlagSet, in *control.Pick) error {
+	ways := "name machines (i-… or their nodes), or give --" + pickSpot
+	if f.Lookup(pickOnDemand) != nil {
+		ways += " or --" + pickOnDemand
+	}
+	for _, kind := range []string{pickSpot, pickOnDemand} {
+		if !f.Changed(kind) {
+			continue
+		}
+		n, err := f.GetInt(kind)
+		if err != nil {
+			return err
+		}
+		if n < 1 {
+			return fmt.Errorf("--%s: %d is not a number of instances; use 1 or more", kind, n)
+		}
+		if in.Any > 0 || len(in.Machines) > 0 {
+			return fmt.Errorf("only one of these at a time: %s", ways)
+		}
+		in.Any, in.CapacityType = n, kind
+	}
+	if in.Any == 0 && len(in.Machines) == 0 {
+		return fmt.Errorf("%s; \"tenon ec2sim machines\" lists them", ways)
+	}
+	return nil
 }
 
 // newSimTrouble are the things that go wrong with calls.

@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/catalog"
 	"github.com/tenon-sh/tenon/internal/lab"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
@@ -52,7 +55,32 @@ func (c *labCloud) validate(f *pflag.FlagSet) error {
 			problem = fmt.Errorf("--%s is for --cloud %s", flag.Name, cloudAWS)
 		}
 	})
-	return problem
+	if problem != nil || c.name != cloudAWS {
+		return problem
+	}
+	return c.validateAccount()
+}
+
+// validateAccount refuses settings with which no account, or no controller, would work: before anything is started.
+func (c *labCloud) validateAccount() error {
+	if err := checkClusterName(c.Cluster); err != nil {
+		return err
+	}
+	if regions := catalog.Regions(); !slices.Contains(regions, c.Region) {
+		return fmt.Errorf("--region: there is no region %q; there are %s", c.Region, strings.Join(regions, ", "))
+	}
+	for _, d := range []struct {
+		flag string
+		time.Duration
+	}{{"boot", c.Boot}, {"join", c.Join}, {"shutdown", c.Shutdown}} {
+		if d.Duration < 0 {
+			return fmt.Errorf("--%s: %s is less than 0; use 0 for at once", d.flag, d.Duration)
+		}
+	}
+	if c.Warning <= 0 {
+		return fmt.Errorf("--spot-warning: %s is no warning; use more than 0, such as 2m", c.Warning)
+	}
+	return nil
 }
 
 // args are the flags that tell another process the same.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 )
 
@@ -29,6 +30,7 @@ type awsOptions struct {
 	disableDryRun         bool
 	zonalShift            bool
 	amiRefresh            time.Duration
+	amiLatest             time.Duration
 	subnetRefresh         time.Duration
 	featureGates          string
 
@@ -40,7 +42,7 @@ type awsOptions struct {
 const gateNodeClassCEL = "NodeClassCEL"
 
 // shortestRefresh keeps the API of EC2 from being asked all the time.
-const shortestRefresh = time.Minute
+const shortestRefresh = 10 * time.Second
 
 func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.clusterName, "cluster-name", "", "name of the EKS cluster; needed for --cloud-provider=aws")
@@ -55,6 +57,7 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.disableDryRun, "disable-dry-run", false, "do not try launches as dry runs before an EC2NodeClass is ready")
 	f.BoolVar(&a.zonalShift, "enable-zonal-shift", false, "launch nothing in zones that a zonal shift of the cluster has left")
 	f.DurationVar(&a.amiRefresh, "ami-refresh-interval", time.Minute, "how often the images of an EC2NodeClass are looked for")
+	f.DurationVar(&a.amiLatest, "ami-latest-interval", image.DefaultLatest, "how often is asked which image @latest, or an ssmParameter, stands for")
 	f.DurationVar(&a.subnetRefresh, "subnet-refresh-interval", time.Minute, "how often the subnets of an EC2NodeClass are looked for")
 	f.StringVar(&a.featureGates, "aws-feature-gates", "", "gates of the AWS provider as Name=true,Other=false")
 }
@@ -64,8 +67,8 @@ func (a *awsOptions) validate() error {
 	if a.clusterName == "" {
 		return fmt.Errorf("--cluster-name (CLUSTER_NAME) is empty; with --cloud-provider=%s it must be the name of the EKS cluster", cloudAWS)
 	}
-	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`).MatchString(a.clusterName) {
-		return fmt.Errorf("--cluster-name: %q is not the name of a cluster; it has up to 100 letters, digits, dashes and underscores and begins with a letter or digit", a.clusterName)
+	if err := checkClusterName(a.clusterName); err != nil {
+		return err
 	}
 	if u, err := url.Parse(a.clusterEndpoint); a.clusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
 		return fmt.Errorf("--cluster-endpoint: %q is not the URL of an API server; use for instance https://example.eks.amazonaws.com", a.clusterEndpoint)
@@ -85,14 +88,22 @@ func (a *awsOptions) validate() error {
 	if strings.ContainsAny(a.interruptionQueue, "/:") {
 		return fmt.Errorf("--interruption-queue: %q is not a name; use the queue's name without URL or ARN", a.interruptionQueue)
 	}
-	for flag, every := range map[string]time.Duration{"ami-refresh-interval": a.amiRefresh, "subnet-refresh-interval": a.subnetRefresh} {
+	for flag, every := range map[string]time.Duration{"ami-refresh-interval": a.amiRefresh, "ami-latest-interval": a.amiLatest, "subnet-refresh-interval": a.subnetRefresh} {
 		if every < shortestRefresh {
-			return fmt.Errorf("--%s: %s is too often for EC2; use %s or more", flag, every, shortestRefresh)
+			return fmt.Errorf("--%s: %s is too often for AWS; use %s or more", flag, every, shortestRefresh)
 		}
 	}
 	var err error
 	a.gates, err = parseAWSGates(a.featureGates)
 	return err
+}
+
+// checkClusterName refuses what EKS would not take for a name.
+func checkClusterName(name string) error {
+	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`).MatchString(name) {
+		return fmt.Errorf("--cluster-name: %q is not the name of a cluster; it has up to 100 letters, digits, dashes and underscores and begins with a letter or digit", name)
+	}
+	return nil
 }
 
 // parseAWSGates reads Name=true,Other=false. Gates that are not the contract's are ignored, so that a deployment of a newer

@@ -62,6 +62,7 @@ func TestAWSSettings(t *testing.T) {
 	t.Setenv("DISABLE_DRY_RUN", "true")
 	t.Setenv("ENABLE_ZONAL_SHIFT", "true")
 	t.Setenv("AMI_REFRESH_INTERVAL", "2m")
+	t.Setenv("AMI_LATEST_INTERVAL", "5m")
 	t.Setenv("SUBNET_REFRESH_INTERVAL", "3m")
 	t.Setenv("AWS_FEATURE_GATES", "NodeClassCEL=false,OfTheFuture=true")
 	o, err := parse(t, "--reserved-enis=2")
@@ -71,7 +72,7 @@ func TestAWSSettings(t *testing.T) {
 	want := awsOptions{
 		clusterName: "prod", clusterEndpoint: "https://example.eks.amazonaws.com", clusterCABundle: "Y2E=", isolatedVPC: true, eksControlPlane: true,
 		memoryOverheadPercent: 0.05, interruptionQueue: "prod", rebalance: "ignore", reservedENIs: 2, disableDryRun: true, zonalShift: true,
-		amiRefresh: 2 * time.Minute, subnetRefresh: 3 * time.Minute, featureGates: "NodeClassCEL=false,OfTheFuture=true",
+		amiRefresh: 2 * time.Minute, amiLatest: 5 * time.Minute, subnetRefresh: 3 * time.Minute, featureGates: "NodeClassCEL=false,OfTheFuture=true",
 		gates: map[string]bool{gateNodeClassCEL: false},
 	}
 	if !reflect.DeepEqual(o.aws, want) {
@@ -90,7 +91,8 @@ func TestBadAWSSettingsAreNamed(t *testing.T) {
 		"--cluster-name=c --vm-memory-overhead-percent=7":  "--vm-memory-overhead-percent: 7 is not a share",
 		"--cluster-name=c --vm-memory-overhead-percent=-1": "--vm-memory-overhead-percent",
 		"--cluster-name=c --reserved-enis=-1":              "--reserved-enis: -1 is less than 0",
-		"--cluster-name=c --ami-refresh-interval=30s":      "--ami-refresh-interval: 30s is too often for EC2; use 1m0s or more",
+		"--cluster-name=c --ami-refresh-interval=30s":      "--ami-refresh-interval: 30s is too often for AWS; use 10s or more",
+		"--cluster-name=c --ami-latest-interval=-1m":       "--ami-latest-interval: -1m0s is too often for AWS; use 10s or more",
 		"--cluster-name=c --subnet-refresh-interval=0s":    "--subnet-refresh-interval",
 		"--cluster-name=c --aws-feature-gates=CEL":         `--aws-feature-gates: "CEL" is not Name=true`,
 		"--cluster-name=c --rebalance=maybe":               `--rebalance: "maybe" is not one of ignore, replace`,

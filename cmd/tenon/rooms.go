@@ -73,6 +73,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 // newBook makes the memory, empty.
 func newBook(sky cloud, provider cloudprovider.Provider, o *options, repair disrupt.RepairSettings) *ingest.Book {
 	book := ingest.New(time.Now, sky.labels, classKinds(provider))
+	book.TellElsewhere(otherClouds(o))
 	book.SpreadByDefault(o.defaultSpread)
 	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)

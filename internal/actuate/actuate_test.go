@@ -235,7 +235,7 @@ type passing struct{ cloudprovider.Instances }
 func (p passing) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	i, err := p.Instances.Create(ctx, claim)
 	if err == nil {
-		i.Refused = []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}}
+		i.Refused = []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Why: "Full: free some"}}
 	}
 	return i, err
 }
@@ -244,7 +244,7 @@ func TestRefusalsOnTheWayAreTold(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.actor.Cloud = passing{s.actor.Cloud}
 	out := s.do(command.LaunchInstance{Claim: "a"})
-	want := []command.Exhausted{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}}
+	want := []command.Exhausted{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Why: "Full: free some"}}
 	if out.Err != nil || out.Refused || !slices.Equal(out.Exhausted, want) {
 		t.Errorf("outcome %+v", out)
 	}

@@ -46,7 +46,7 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 func exhausted(list []cloudprovider.OfferingRef) []command.Exhausted {
 	var out []command.Exhausted
 	for _, o := range list {
-		out = append(out, command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within})
+		out = append(out, command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within, Why: o.Why})
 	}
 	return out
 }

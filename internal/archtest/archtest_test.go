@@ -142,6 +142,23 @@ func TestTheEC2SimulatorStandsApart(t *testing.T) {
 	}
 }
 
+// What the core knows of a cloud is package cloudprovider: the SDK of one is that provider's own business, and whoever runs another
+// should not carry it along.
+func TestOnlyTheAWSProviderKnowsItsSDK(t *testing.T) {
+	users := []string{"cmd/tenon", "internal/lab/labaws"}
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		if name == "cloudprovider/aws" || strings.HasPrefix(name, "cloudprovider/aws/") || slices.Contains(users, name) {
+			continue
+		}
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "github.com/aws/") {
+				t.Errorf("%s imports %s: only cloudprovider/aws calls AWS, and commands and the lab set it up", name, i)
+			}
+		}
+	}
+}
+
 func TestRule2LowerFloorsArePure(t *testing.T) {
 	banned := map[string]string{
 		"k8s.io/":                       "decisions are made on our own values; only ingest knows Kubernetes objects",

@@ -24,6 +24,9 @@ type Offering struct {
 	Zone, CapacityType string
 	Price              float64 // dollars per hour
 	Available          bool
+	// Why is what people could do about it that the cloud has refused the offering lately, with the cloud's code; empty if they
+	// can only wait.
+	Why string
 	// Trial offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
 	Trial bool
 	// Reservation names the capacity that was paid for in advance, of which Left instances are still free; empty for

@@ -25,5 +25,9 @@ func (i Interruption) end(deleting time.Time) (at time.Time, has bool) {
 	return i.Deadline, !i.Deadline.IsZero()
 }
 
+// Advised reports whether the cloud would like the claim's node to go, without a deadline, and nobody has begun to let it: its pods
+// may keep it.
+func (c *Claim) Advised() bool { return c.Interrupted() && !c.Interruption.Urgent() && c.Move == "" }
+
 // Interrupted reports whether the cloud has announced the end of the claim's instance.
 func (c *Claim) Interrupted() bool { return c.Interruption.Kind != "" }

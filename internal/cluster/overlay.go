@@ -19,6 +19,8 @@ type Overlay struct {
 	avoided map[string]bool // names of hosts
 	// expected are pods that will need a place soon.
 	expected []*Pod
+	// plain is how a scheduler sees it, and not what would be if nodes went.
+	plain bool
 }
 
 // Without is the snapshot without the named hosts.
@@ -68,7 +70,8 @@ func (o *Overlay) Avoiding(hosts map[string]bool) *Overlay {
 }
 
 // Plain is the snapshot as a scheduler should see it: nodes that are on their way out take no more pods, and their
-// pods look for a new place already.
+// pods look for a new place already. A node that the cloud only advises to let go is used as before, for kube-scheduler does;
+// but nobody is moved to it.
 func (s *Snapshot) Plain() *Overlay {
 	var leaving []string
 	for _, c := range s.Claims {
@@ -81,110 +84,9 @@ func (s *Snapshot) Plain() *Overlay {
 			leaving = append(leaving, n.Name)
 		}
 	}
-	return s.Without(leaving...)
-}
-
-// Host is a place where pods can go: a node, or a claim that will become one.
-type Host struct {
-	// Name of the node, or of the claim while there is no node.
-	Name, Claim, Pool string
-	Labels            Labels
-	Taints            []Taint
-	Free              resource.Vector
-	Seats             []Seat
-	// Initialized hosts are preferred: they run pods now.
-	Initialized bool
-	// Fenced hosts are about to go but can still be kept: they are opened again if pods need them.
-	Fenced bool
-	// Undecided hosts are claims without an instance: their labels are not all known, but whoever has a seat fits.
-	Undecided bool
-	// Closed hosts take no more pods, but those that they have count where pods look at each other.
-	Closed bool
-	// Reserved hosts take only pods that have a seat there: what they are to replace waits for them.
-	Reserved bool
-	// Pods that are there, daemons' included; Ports that they and the daemons to come occupy.
-	Pods  []*Pod
-	Ports []Port
-	// Handles are the volumes attached already: another pod may share one without using up an attachment. Sorted.
-	Handles []string
-	// open says, of an undecided host, what a label may still become, and whether the launch will decide about it.
-	open func(key string) (may require.Values, open bool)
-}
-
-// NameField is the key under which a node's own name is asked for, as a field and not as a label.
-const NameField = "metadata.name"
-
-// Label finds the value of a label, or of the node's name.
-func (h *Host) Label(key string) (value string, present bool) {
-	if key == NameField {
-		return h.Name, !h.Undecided
-	}
-	return h.Labels.Get(key)
-}
-
-// Open reports whether the launch has yet to decide about the label.
-func (h *Host) Open(key string) bool {
-	if !h.Undecided {
-		return false
-	}
-	_, open := h.open(key)
-	return open
-}
-
-// Meets reports whether the host's labels satisfy one of the terms. What a launch has yet to decide must satisfy it
-// however it is decided.
-func (h *Host) Meets(terms []require.Set) bool {
-	return slices.ContainsFunc(terms, func(term require.Set) bool {
-		for _, e := range term {
-			if h.Undecided {
-				if may, open := h.open(e.Key); open {
-					if !may.Within(e.Values) {
-						return false
-					}
-					continue
-				}
-			}
-			if value, present := h.Label(e.Key); !e.Values.Matches(value, present) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// Takes reports whether a pod of the class may run on the host, room aside. What a launch has yet to decide is held
-// against the pod: a claim that may go to either of two zones suits nobody who must avoid one of them.
-func (h *Host) Takes(c *PodClass) bool {
-	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
-		return false
-	}
-	return h.Meets(c.Terms)
-}
-
-// mayTake is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
-func (h *Host) mayTake(c *PodClass) bool {
-	_, tainted := Untolerated(c.Tolerations, h.Taints)
-	return !tainted && h.MayMeet(c.Terms)
-}
-
-// MayMeet is Meets with what is undecided counted in the pod's favour.
-func (h *Host) MayMeet(terms []require.Set) bool {
-	return slices.ContainsFunc(terms, func(term require.Set) bool {
-		return !slices.ContainsFunc(term, func(e require.Entry) bool {
-			if h.Undecided {
-				if may, open := h.open(e.Key); open {
-					return may.And(e.Values).IsEmpty()
-				}
-			}
-			value, present := h.Label(e.Key)
-			return !e.Values.Matches(value, present)
-		})
-	})
-}
-
-// Future is a node that is to come: open says which of its labels the launch will decide, and what they may become.
-func Future(name string, labels Labels, taints []Taint, open func(key string) (may require.Values, open bool)) Host {
-	return Host{Name: name, Labels: labels, Taints: taints, Undecided: true, open: open}
+	o := s.Without(leaving...)
+	o.plain = true
+	return o
 }
 
 // HostName is the name under which a claim's host goes.
@@ -257,7 +159,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			h.Closed = h.Closed || o.spoken(c)
 		}
 		h.Reserved = o.kept(c)
-		h.Closed = h.Closed || c.Interrupted()
+		h.Closed = h.Closed || c.Interrupted() && !(o.plain && c.Advised())
 		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {

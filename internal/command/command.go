@@ -301,5 +301,5 @@ type Refusal struct {
 }
 
 // Exhausted names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
-// value that the offering's labels have.
-type Exhausted struct{ Type, Zone, CapacityType, Within string }
+// value that the offering's labels have. Why is what people could do about it, if anything; it does not tell offerings apart.
+type Exhausted struct{ Type, Zone, CapacityType, Within, Why string }

@@ -47,6 +47,26 @@ func Interrupt(s *cluster.Snapshot, set Settings, o Orders, counting bool) (Resu
 	return d.Result, d.due, d.memo
 }
 
+// Yielding names the nodes that are about to go because the cloud advises it: nothing holds them. Pods that look for a place don't
+// go there any more.
+func Yielding(s *cluster.Snapshot, set Settings) map[string]bool {
+	var judge *Judge
+	out := make(map[string]bool)
+	for _, c := range s.Claims {
+		n := s.NodeOf(c.Name)
+		if !c.Advised() || c.Foreign || c.Expected || n == nil {
+			continue
+		}
+		if judge == nil {
+			judge = NewJudge(s, set)
+		}
+		if _, stay := judge.MayGo(c, command.Interrupted); stay == nil {
+			out[n.Name] = true
+		}
+	}
+	return out
+}
+
 // counted is a placement that knows of the pods without a place only that others look after them.
 func counted(s *cluster.Snapshot) *schedule.Placement {
 	pending := s.Pending()

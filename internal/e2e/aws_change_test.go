@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
@@ -17,14 +19,14 @@ func TestEC2NodesAreReplaced(t *testing.T) {
 	w := newAWSWorld(t)
 	w.create(ec2Class("default"), ec2Pool("default", bought("spot"), budgets("1")))
 	w.create(w.deployment("web", 2, "3")) // each fills a node
-	first := w.run()
+	w.run()
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(2))
 	w.step("2 nodes are there")
 	e := w.witness()
 	e.begin(2)
 	w.spotInterruptionIsSurvived(e)
-	w.newImageRollsInsideTheBudget(e, first)
+	w.newImageRollsInsideTheBudget(e)
 }
 
 // spotInterruptionIsSurvived interrupts a spot instance. It is gone before AWS ends it, and no pod has waited for longer than a
@@ -86,15 +88,20 @@ func (w *awsWorld) survived(e *witness, node string, known map[string]bool) {
 	}
 }
 
-// newImageRollsInsideTheBudget publishes an image. The controller asks every half hour what is the latest one; a new controller asks at
-// once. Nodes are replaced one at a time.
-func (w *awsWorld) newImageRollsInsideTheBudget(e *witness, first *controller) {
+// newImageRollsInsideTheBudget publishes an image. The controller, which the lab has ask every ten seconds what is the latest one,
+// notices by itself. Nodes are replaced one at a time.
+func (w *awsWorld) newImageRollsInsideTheBudget(e *witness) {
 	w.Helper()
 	e.begin(2)
 	release, err := w.cloud.Images.Publish("al2023", 0)
 	w.must(err)
-	first.kill()
-	w.run()
+	w.eventually(func() string {
+		if amis := w.classOf("default").Status.AMIs; !slices.ContainsFunc(amis, func(a awsv1.AMI) bool { return slices.Contains(release.Images, a.ID) }) {
+			return fmt.Sprintf("the class has %v and none of %v", amis, release.Images)
+		}
+		return ""
+	})
+	w.step("the new image is noticed")
 	w.eventually(func() string {
 		old := 0
 		for _, i := range w.alive() {

@@ -25,10 +25,10 @@ func (w *awsWorld) troubleOfAll() {
 		reason      string
 		words       []string
 	}{
-		{"stranger", func() { w.cloud.Keys.Remove(w.key.ID) }, func() { w.cloud.Keys.Put(w.key) },
+		{"stranger", w.forgetSessions, func() { w.cloud.Keys.Restore() },
 			awsv1.ConditionTypeSubnetsReady, "AuthFailure", []string{"ec2:DescribeSubnets", "AuthFailure", "check them"}},
-		{"expired", func() { w.cloud.Keys.ExpireAll(time.Now()) }, func() { w.cloud.Keys.Put(w.key) },
-			awsv1.ConditionTypeSubnetsReady, "RequestExpired", []string{"ec2:DescribeSubnets", "RequestExpired", "session has ended"}},
+		{"expired", w.expireSessions, func() { w.cloud.Faults.Allow(takeOn) },
+			awsv1.ConditionTypeSubnetsReady, "AccessDenied", []string{takeOn, "AccessDenied", "trust policy"}},
 		{"forbidden", func() { w.cloud.Faults.Deny("ec2:CreateFleet") }, func() { w.cloud.Faults.Allow("ec2:CreateFleet") },
 			awsv1.ConditionTypeValidationSucceeded, "CreateFleetAuthCheckFailed", []string{"ec2:CreateFleet", "UnauthorizedOperation", "allow ec2:CreateFleet"}},
 	} {
@@ -45,6 +45,38 @@ func (w *awsWorld) troubleOfAll() {
 		w.eventually(w.runs(name))
 	}
 	w.step("their pods run")
+	w.sessionIsRenewed()
+}
+
+// takeOn is the call with which a controller gets a session.
+const takeOn = "sts:AssumeRoleWithWebIdentity"
+
+// forgetSessions makes a stranger of the controller.
+func (w *awsWorld) forgetSessions() {
+	for _, id := range w.sessions() {
+		w.cloud.Keys.Remove(id)
+	}
+}
+
+// expireSessions ends the controller's session and refuses it another.
+func (w *awsWorld) expireSessions() {
+	w.cloud.Faults.Deny(takeOn)
+	if n := w.cloud.Keys.ExpireAll(time.Now()); n != 1 {
+		w.Errorf("%d sessions have expired, the controller should have one", n)
+	}
+}
+
+// sessionIsRenewed ends the controller's session long before the time that it was told. It gets another by itself.
+func (w *awsWorld) sessionIsRenewed() {
+	w.Helper()
+	before := len(w.sessions())
+	w.cloud.Keys.ExpireAll(time.Now())
+	w.create(w.podOf("renewed"), ec2Pool("renewed", ofClass("forbidden"), whenEmpty))
+	w.eventually(w.runs("renewed"))
+	if after := len(w.sessions()); after != before+1 {
+		w.Errorf("the controller took %d sessions when one had expired, want 1", after-before)
+	}
+	w.step("a session is renewed")
 }
 
 // troubleOfOne is trouble with what one class selects, which goes wrong after the class was found to be ready: the launch fails, and its

@@ -2,17 +2,19 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
@@ -20,8 +22,6 @@ import (
 type awsWorld struct {
 	*world
 	cloud *labaws.Cloud
-	// key is what controllers sign with: temporary, as those of a role are.
-	key   sigv4.Key
 	begun time.Time
 }
 
@@ -48,10 +48,34 @@ func newAWSWorld(t *testing.T) *awsWorld {
 			t.Error(err)
 		}
 	})
-	w.key = sigv4.Key{ID: "ASIAIOSFODNN7EXAMPLE", Secret: "secret", Token: "token", Expires: time.Now().Add(time.Hour), ARN: w.cloud.Key.ARN}
-	w.cloud.Keys.Put(w.key)
-	w.env = append(w.cloud.Environment(), "AWS_ACCESS_KEY_ID="+w.key.ID, "AWS_SECRET_ACCESS_KEY="+w.key.Secret, "AWS_SESSION_TOKEN="+w.key.Token)
+	// Controllers have a role, which they take on with the token of a service account, as on EKS, and no key of their own.
+	w.env = append(w.cloud.Environment(), "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=",
+		"AWS_ROLE_ARN="+w.cloud.ControllerRole(), "AWS_WEB_IDENTITY_TOKEN_FILE="+w.webIdentity())
 	return w
+}
+
+// webIdentity is a file with the token of a service account for STS.
+func (w *awsWorld) webIdentity() string {
+	w.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "role"}}
+	w.must(w.c.Create(w.ctx, account))
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{"sts.amazonaws.com"}}}
+	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
+	path := filepath.Join(w.TempDir(), "token")
+	w.must(os.WriteFile(path, []byte(request.Status.Token), 0o600))
+	return path
+}
+
+// sessions are the ids of the keys with which controllers sign.
+func (w *awsWorld) sessions() []string {
+	var ids []string
+	known, _ := w.cloud.Keys.List()
+	for _, k := range known {
+		if k.Token != "" {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
 }
 
 // alive lists the instances that EC2 runs.

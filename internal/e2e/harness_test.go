@@ -151,6 +151,12 @@ func (c *controller) kill() {
 // eventually waits until the check has nothing to say.
 func (w *world) eventually(check func() string) {
 	w.Helper()
+	w.within(patience, check)
+}
+
+// within is eventually with another patience.
+func (w *world) within(patience time.Duration, check func() string) {
+	w.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		trouble := check()

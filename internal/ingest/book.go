@@ -33,6 +33,8 @@ type Book struct {
 	now     func() time.Time
 	labels  validate.Labels
 	kinds   map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
+	// elsewhere has hints for kinds that another provider knows.
+	elsewhere map[cluster.ClassRef]string
 
 	names      *resource.Names
 	unmeasured bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number

@@ -281,6 +281,12 @@ func TestPoolConversion(t *testing.T) {
 	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" {
 		t.Errorf("a NodeClass of another provider: %+v", got.NodeClass)
 	}
+	ref := p.Spec.Template.Spec.NodeClassRef
+	b.TellElsewhere(map[cluster.ClassRef]string{{Group: ref.Group, Kind: ref.Kind}: "do this instead"})
+	b.SetPool(p)
+	if got := b.Snapshot().Pool("default"); !strings.Contains(got.NodeClass.Message, "does not know EC2NodeClass."+ref.Group+": do this instead, or correct") {
+		t.Errorf("a NodeClass of another provider that is known: %+v", got.NodeClass)
+	}
 }
 
 func TestAmounts(t *testing.T) {

@@ -44,7 +44,7 @@ type shelfEntry struct {
 	// catalog is stock as it is sold now; scarce is what was held against which offerings.
 	catalog *cluster.Catalog
 	base    *cluster.Catalog
-	scarce  map[command.Exhausted]scarcity
+	scarce  map[command.Exhausted]held
 	// within are the values of labels that some of scarce are narrowed down to.
 	within []string
 	// told is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
@@ -273,35 +273,36 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 		e.base, e.scarce, e.pinned = base, b.scarceNow(), pinned
 		e.within = withins(e.scarce)
 		e.catalog = base.Without(func(o *cluster.Offering) bool {
-			return o.Reservation != "" && o.Left <= pinned[o.Reservation] || e.scarcity(base, o) == shut
+			return o.Reservation != "" && o.Left <= pinned[o.Reservation] || e.heldAgainst(base, o).scarcity == shut
 		})
 		for i := range e.catalog.Offerings {
 			o := &e.catalog.Offerings[i] // Without has made a list of its own
 			o.Left = max(0, o.Left-pinned[o.Reservation])
-			o.Trial = e.scarcity(base, o) == onTrial
+			against := e.heldAgainst(base, o)
+			o.Trial, o.Why = against.scarcity == onTrial, against.why
 		}
 	}
 	return e.catalog, ""
 }
 
-// scarcity is what is held against an offering of the catalog.
-func (e *shelfEntry) scarcity(c *cluster.Catalog, o *cluster.Offering) scarcity {
+// heldAgainst is what is held against an offering of the catalog.
+func (e *shelfEntry) heldAgainst(c *cluster.Catalog, o *cluster.Offering) held {
 	if len(e.scarce) == 0 {
-		return 0
+		return held{}
 	}
 	plain := command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
-	worst := e.heldAgainst(plain)
+	worst := e.refused(plain)
 	for _, value := range e.within {
-		if worst != shut && hasValue(o.Labels, value) {
+		if worst.scarcity != shut && hasValue(o.Labels, value) {
 			plain.Within = value
-			worst = worse(worst, e.heldAgainst(plain))
+			worst = worse(worst, e.refused(plain))
 		}
 	}
 	return worst
 }
 
-// heldAgainst is what is held against an offering, or against all of its type, of its zone or on its terms.
-func (e *shelfEntry) heldAgainst(of command.Exhausted) scarcity {
+// refused is what is held against an offering, or against all of its type, of its zone or on its terms.
+func (e *shelfEntry) refused(of command.Exhausted) held {
 	worst := e.scarce[of]
 	for _, wide := range []command.Exhausted{
 		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},

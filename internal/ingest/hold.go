@@ -3,6 +3,7 @@ package ingest
 import (
 	"time"
 
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -37,8 +38,8 @@ func (b *Book) judgeLaunch(pool string, o command.Outcome) change {
 		}
 		return nothing
 	}
-	if len(o.Exhausted) > 0 {
-		return nothing
+	if len(o.Exhausted) > 0 || cloudprovider.IsQueued(o.Err) {
+		return nothing // it only waits for its turn
 	}
 	if h == nil {
 		h = &hold{}

@@ -179,10 +179,11 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 // classState says whether a pool's NodeClass can be used. The lock is held.
 func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] {
-		return cluster.NodeClassState{
-			Reason:  "NodeClassNotSupported",
-			Message: fmt.Sprintf("this provider does not know %s.%s; correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group),
+		message := fmt.Sprintf("this provider does not know %s.%s; correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group)
+		if hint := b.elsewhere[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]; hint != "" {
+			message = fmt.Sprintf("this provider does not know %s.%s: %s, or correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group, hint)
 		}
+		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: message}
 	}
 	state, found := b.class[ref]
 	if !found {
@@ -193,6 +194,10 @@ func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 	}
 	return state
 }
+
+// TellElsewhere says of kinds of NodeClass which another provider knows how this controller would come to use that one. It is
+// told to pools that refer to them. Call it before anything else.
+func (b *Book) TellElsewhere(hints map[cluster.ClassRef]string) { b.elsewhere = hints }
 
 // SetNodeClass takes in the state of a NodeClass.
 func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) {

@@ -34,18 +34,19 @@ type shortage struct {
 	refusals int
 	at       time.Time // of the last refusal
 	until    time.Time
-	trial    bool // that until has passed has been noted
+	trial    bool   // that until has passed has been noted
+	why      string // what people could do about the last refusal, if anything
 }
 
 // refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut, another
 // refusal is no news.
-func (s *shortage) refuse(k Backoff, at time.Time) (news bool) {
+func (s *shortage) refuse(k Backoff, at time.Time, why string) (news bool) {
 	if s.refusals > 0 && at.Before(s.until) {
 		return false
 	}
 	s.forgive(k, at)
 	s.refusals++
-	s.at, s.until, s.trial = at, at.Add(k.wait(s.refusals)), false
+	s.at, s.until, s.trial, s.why = at, at.Add(k.wait(s.refusals)), false, why
 	return true
 }
 
@@ -61,12 +62,14 @@ func (s *shortage) forgive(k Backoff, now time.Time) bool {
 // refuseOfferings notes what the cloud could not sell, and reports whether any of it is news. The lock is held.
 func (b *Book) refuseOfferings(list []command.Exhausted, at time.Time) (news bool) {
 	for _, e := range list {
+		why := e.Why
+		e.Why = "" // it is the same offering, whatever the reason
 		s := b.shortages[e]
 		if s == nil {
 			s = &shortage{}
 			b.shortages[e] = s
 		}
-		news = s.refuse(b.backoff, at) || news
+		news = s.refuse(b.backoff, at, why) || news
 	}
 	return news
 }
@@ -128,16 +131,22 @@ const (
 	onTrial                     // it may be back
 )
 
+// held is what is held against an offering now, and what people could do about it, if anything.
+type held struct {
+	scarcity
+	why string
+}
+
 // worse is the one that weighs more: what is shut can't be bought, whatever else is said of it.
-func worse(a, b scarcity) scarcity {
-	if a == shut || b == 0 {
+func worse(a, b held) held {
+	if a.scarcity == shut || b.scarcity == 0 {
 		return a
 	}
 	return b
 }
 
 // withins are the values of labels that shortages are narrowed down to, sorted.
-func withins(scarce map[command.Exhausted]scarcity) []string {
+func withins(scarce map[command.Exhausted]held) []string {
 	var out []string
 	for e := range scarce {
 		if e.Within != "" {
@@ -153,23 +162,23 @@ func hasValue(labels cluster.Labels, value string) bool {
 	return slices.ContainsFunc(labels, func(l cluster.Label) bool { return l.Value == value })
 }
 
-func (s *shortage) now() scarcity {
+func (s *shortage) now() held {
 	if s.trial {
-		return onTrial
+		return held{onTrial, s.why}
 	}
-	return shut
+	return held{shut, s.why}
 }
 
 // scarceNow is what is held against which offerings. The lock is held.
-func (b *Book) scarceNow() map[command.Exhausted]scarcity {
-	out := make(map[command.Exhausted]scarcity, len(b.shortages))
+func (b *Book) scarceNow() map[command.Exhausted]held {
+	out := make(map[command.Exhausted]held, len(b.shortages))
 	for e, s := range b.shortages {
 		out[e] = s.now()
 	}
 	return out
 }
 
-func (b *Book) sameScarcity(have map[command.Exhausted]scarcity) bool {
+func (b *Book) sameScarcity(have map[command.Exhausted]held) bool {
 	if len(have) != len(b.shortages) {
 		return false
 	}

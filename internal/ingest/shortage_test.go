@@ -193,6 +193,56 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	}
 }
 
+// TestAPodIsToldWhatTheCloudAsksFor: where more is wrong than that too many want the same, the pod's sentence says what to do.
+func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
+	const full, quota, role = "Full: free some addresses", "Quota: ask for more", "Role: create it"
+	spot := func(kind, why string) command.Exhausted {
+		e := spotOf(kind, "z")
+		e.Why = why
+		return e
+	}
+	for _, tc := range []struct {
+		name    string
+		refused []command.Exhausted
+		want    string
+	}{
+		{"sold out", []command.Exhausted{spot("m", ""), spot("n", "")}, "2 have no capacity right now"},
+		{"one reason for all", []command.Exhausted{spot("m", full), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
+		{"for some", []command.Exhausted{spot("m", ""), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
+		{"two reasons", []command.Exhausted{spot("m", quota), spot("n", full)}, "2 have no capacity right now (" + full + "; " + quota + ")"},
+		{"it is the same offering", []command.Exhausted{spot("m", full), spot("m", quota), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
+		{"everything", []command.Exhausted{{CapacityType: "spot", Why: role}}, "2 have no capacity right now (" + role + ")"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, clock := market()
+			b.SetPod(judgedPod("a"))
+			clock.tick(time.Minute)
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: tc.refused})
+			p := plan.Make(b.Snapshot(), plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nil, nil)
+			if len(p.Placement.Unplaced) != 1 {
+				t.Fatalf("%d pods without a place", len(p.Placement.Unplaced))
+			}
+			if got := p.Placement.Unplaced[0].String(); !strings.HasSuffix(got, "of 2 instance types "+tc.want) {
+				t.Errorf("the pod is told %q", got)
+			}
+		})
+	}
+	// Of a type that can be bought nothing is told, and a reason that no longer holds is forgotten.
+	b, clock := market()
+	refuse := func(why string) {
+		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot("m", why)}})
+	}
+	refuse(full)
+	clock.tick(31 * time.Second)
+	b.Snapshot()
+	refuse("")
+	for _, o := range b.Snapshot().Pool("default").Catalog.Offerings {
+		if o.Why != "" {
+			t.Errorf("the offering says %q after a refusal without a reason", o.Why)
+		}
+	}
+}
+
 func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 	b, clock := newBook()
 	b.SetPool(pool("default"))
@@ -237,6 +287,10 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 		t.Errorf("held for %s after the next failure, want %s", held(), 2*firstHold)
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now()})
+	for range 2 * errorsToHold { // whoever waits for a turn has not failed
+		err := fmt.Errorf("launching: %w", &cloudprovider.ThrottledError{Queued: true, Cause: errors.New("many are before you")})
+		b.Record(command.Outcome{Command: launch, At: b.now(), Err: err})
+	}
 	fail()
 	fail()
 	if held() != 0 || b.Snapshot().Pool("default").OnTrial {

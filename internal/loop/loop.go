@@ -31,9 +31,11 @@ const (
 	ushers = 64
 	// launchers and enders is how many launches and ends of instances are: they last as long as the cloud likes, and whoever
 	// has to leave a node in time must not queue behind them. Launches wait for nothing else, and the more of them are out at the
-	// same time, the more a cloud can answer together.
+	// same time, the more a cloud can answer together. rescuers launch what takes the place of nodes that the cloud takes away:
+	// these have minutes, and go before the others.
 	launchers = 400
 	enders    = 160
+	rescuers  = 160
 	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
 	longestTry = time.Minute
 	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
@@ -211,7 +213,7 @@ func (l *Loop) Carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 // carry is Carry; turn is when a note may be written first, nil for at once.
 func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command, turn *caller) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		out, took, done := l.try(ctx, c, turn)
+		out, took, done := l.try(ctx, s, c, turn)
 		if !done {
 			return // we are being stopped, which is no news about the command, or are not to act any more
 		}
@@ -229,13 +231,13 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 }
 
 // try does it once, as soon as a hand is free.
-func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out command.Outcome, took time.Duration, done bool) {
+func (l *Loop) try(ctx context.Context, s *cluster.Snapshot, c command.Command, turn *caller) (out command.Outcome, took time.Duration, done bool) {
 	if turn != nil {
 		if !l.notes.await(ctx, turn) {
 			return out, 0, false
 		}
 		defer func() { l.notes.leave(time.Now()) }()
-	} else if free := l.crew.of(c); free != nil {
+	} else if free := l.crew.of(s, c); free != nil {
 		select {
 		case free <- struct{}{}:
 			defer func() { <-free }()
@@ -255,18 +257,21 @@ func (l *Loop) try(ctx context.Context, c command.Command, turn *caller) (out co
 }
 
 // crew are those who carry commands out, each with its own kind of work. Without them (Carry) nobody has to wait.
-type crew struct{ hands, ushers, launchers, enders chan struct{} }
+type crew struct{ hands, ushers, launchers, enders, rescuers chan struct{} }
 
 func newCrew() crew {
-	return crew{make(chan struct{}, hands), make(chan struct{}, ushers), make(chan struct{}, launchers), make(chan struct{}, enders)}
+	return crew{make(chan struct{}, hands), make(chan struct{}, ushers), make(chan struct{}, launchers), make(chan struct{}, enders), make(chan struct{}, rescuers)}
 }
 
 // of is where a command gets its hand from.
-func (w crew) of(c command.Command) chan struct{} {
-	switch c.(type) {
+func (w crew) of(s *cluster.Snapshot, c command.Command) chan struct{} {
+	switch c := c.(type) {
 	case command.Nominate, command.Bind, command.Register, command.Open:
 		return w.ushers
 	case command.LaunchInstance:
+		if claim := s.Claim(c.Claim); claim != nil && disrupt.ReasonOf(claim.Replaces) == command.Interrupted {
+			return w.rescuers
+		}
 		return w.launchers
 	case command.Terminate:
 		return w.enders

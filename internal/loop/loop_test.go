@@ -158,6 +158,33 @@ func TestNothingWaitsBehindASlowCloud(t *testing.T) {
 	}
 }
 
+// What takes the place of a node that the cloud takes away is launched at once, however many launches are waiting.
+func TestReplacementsOfInterruptedNodesAreLaunchedFirst(t *testing.T) {
+	a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
+	book := ingest.New(time.Now, validate.Labels{}, nil)
+	rescue, thrift := claim("rescue", "1"), claim("thrift", "2")
+	rescue.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Interrupted, []string{"x"})}
+	thrift.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Underutilized, []string{"y"})}
+	book.SetClaim(rescue)
+	book.SetClaim(thrift)
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, crew: newCrew(), notes: &anteroom{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := book.Snapshot()
+	for i := range launchers + 10 {
+		l.act(ctx, s, command.LaunchInstance{Claim: strconv.Itoa(i)})
+	}
+	for range launchers { // all of them are out, and do not come back
+		next(t, a.began, "a launch that hangs")
+	}
+	l.act(ctx, s, command.LaunchInstance{Claim: "thrift"})
+	l.act(ctx, s, command.LaunchInstance{Claim: "rescue"})
+	if c := next(t, a.began, "the launch that is in a hurry").(command.LaunchInstance); c.Claim != "rescue" {
+		t.Errorf("%s was launched first", c.Claim)
+	}
+	cancel()
+	l.acts.Wait()
+}
+
 // A process may be frozen between planning and acting; when it wakes up the cluster may be another replica's.
 func TestWhoDoesNotLeadDoesNotAct(t *testing.T) {
 	book := ingest.New(time.Now, validate.Labels{}, nil)

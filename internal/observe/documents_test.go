@@ -17,6 +17,7 @@ import (
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
@@ -71,7 +72,6 @@ func registered(t *testing.T) map[string]string {
 		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}}})
 	NewCloud(fake.New(fake.NewCloud()), i, time.Now)
 	Calls(i, time.Now)
-	SDK(i, time.Now)
 	registerAWS(t, i)
 	if len(i.metrics) < 50 {
 		t.Fatalf("only %d metrics are registered", len(i.metrics))
@@ -94,6 +94,9 @@ func registerAWS(t *testing.T, i *inventory) {
 	}
 	if err == nil {
 		_, err = aws.NewStats(i)
+	}
+	if err == nil {
+		_, err = access.Count(i, time.Now)
 	}
 	if err != nil {
 		t.Fatal(err)

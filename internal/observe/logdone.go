@@ -62,7 +62,7 @@ func (l *line) beginning(s *cluster.Snapshot, out command.Outcome, took time.Dur
 		l.info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
 		if out.Refused {
-			l.info("the cloud refused to launch an instance", "reason", command.InsufficientCapacity, "offerings", out.Exhausted)
+			l.info("the cloud refused to launch an instance", "reason", out.Refusal.Reason, "cause", out.Refusal.Message, "offerings", out.Exhausted)
 			return
 		}
 		if len(out.Exhausted) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,8 @@ const (
 	// waitingEvents bounds how many events may wait to be written; more are dropped, since they are only news.
 	waitingEvents = 1000
 	writeTimeout  = 10 * time.Second
+	// warnAgain is how long after a warning that events are lost the next one may come: they are lost by the hundred.
+	warnAgain = time.Minute
 )
 
 // Creator creates objects.
@@ -39,6 +42,9 @@ type EventWriter struct {
 	queue   chan *eventsv1.Event
 	dropped atomic.Int64
 	number  atomic.Int64
+	// lost counts events that could not be written since the last warning, which was at warned.
+	lost   int
+	warned time.Time
 }
 
 // NewEventWriter returns a writer. It writes while Start runs.
@@ -89,9 +95,28 @@ func (w *EventWriter) Start(ctx context.Context) error {
 }
 
 func (w *EventWriter) write(ctx context.Context, event *eventsv1.Event) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	limited, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if err := w.api.Create(ctx, event); err != nil {
-		w.log.V(1).Info("could not write an event", "reason", event.Reason, "object", event.Regarding.Name, "error", err.Error())
+	err := w.api.Create(limited, event)
+	if err == nil || ctx.Err() != nil {
+		return
 	}
+	about := []any{"reason", event.Reason, "object", event.Regarding.Name}
+	if isGoing(err) {
+		w.log.V(1).Info("could not write an event", append(about, "error", err.Error())...)
+		return
+	}
+	w.lost++
+	now := w.now()
+	if !w.warned.IsZero() && now.Sub(w.warned) < warnAgain {
+		w.log.V(1).Info("could not write an event", append(about, "error", err.Error())...)
+		return
+	}
+	w.log.Error(err, "events can't be written, and what they tell is lost; check that the controller may create events, and the API server", append(about, "lost", w.lost)...)
+	w.lost, w.warned = 0, now
+}
+
+// isGoing reports whether the event is about something in a namespace that is being deleted: nobody misses it.
+func isGoing(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -52,6 +55,49 @@ func TestEveryTextIsAnEventOfItsOwn(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("no event %q", want)
 		}
+	}
+}
+
+// refusing fails in the way that the test says.
+type refusing struct{ err error }
+
+func (r *refusing) Create(context.Context, client.Object, ...client.CreateOption) error { return r.err }
+
+// That events are lost is told to whoever runs the controller, but not of each of them; and nobody is told that those in a namespace
+// that is being deleted are.
+func TestLostEventsAreTold(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	a := &refusing{err: errors.New("events is forbidden")}
+	w := NewEventWriter(a, log, func() time.Time { return now })
+	lose := func(n int) {
+		for range n {
+			w.write(t.Context(), &eventsv1.Event{Reason: "R"})
+		}
+	}
+	lose(100)
+	now = now.Add(59 * time.Second)
+	lose(1)
+	if len(lines) != 1 || !strings.Contains(lines[0], "events is forbidden") || !strings.Contains(lines[0], `"lost"=1`) {
+		t.Fatalf("logged %q", lines)
+	}
+	now = now.Add(time.Second)
+	lose(1)
+	if len(lines) != 2 || !strings.Contains(lines[1], `"lost"=101`) {
+		t.Fatalf("logged %q", lines)
+	}
+	now = now.Add(time.Hour)
+	gone := apierrors.NewForbidden(eventsv1.Resource("events"), "e", errors.New("it is being deleted"))
+	gone.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	a.err = gone
+	lose(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.err = context.Canceled
+	w.write(ended, &eventsv1.Event{Reason: "R"})
+	if len(lines) != 2 {
+		t.Errorf("logged %q", lines[2:])
 	}
 }
 

@@ -208,9 +208,23 @@ func TestPodsAreToldHowLongTheyAreSpared(t *testing.T) {
 	}
 }
 
+// A refusal is logged with the cloud's own reason: not every one is for want of capacity.
+func TestRefusalsAreLoggedWithTheirReason(t *testing.T) {
+	for _, reason := range []command.Reason{command.ClassNotReady, command.InsufficientCapacity} {
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		New(log, silent{}, prometheus.NewRegistry(), time.Now, Options{}).Done(ended(), command.Outcome{
+			Command: command.LaunchInstance{Claim: "a"}, Refused: true, Refusal: command.Refusal{Reason: reason, Message: "no subnets"}}, 0)
+		if len(lines) != 1 || !strings.Contains(lines[0], `"reason"="`+string(reason)+`"`) || !strings.Contains(lines[0], `"cause"="no subnets"`) {
+			t.Errorf("%s: log %q", reason, lines)
+		}
+	}
+}
+
 func TestEveryActIsLoggedWithItsObjectAndReason(t *testing.T) {
 	for _, out := range []command.Outcome{
-		{Command: command.CreateClaim{Name: "a", Reason: command.Provisioned}}, {Command: command.LaunchInstance{Claim: "a"}}, {Command: command.LaunchInstance{Claim: "a"}, Refused: true},
+		{Command: command.CreateClaim{Name: "a", Reason: command.Provisioned}}, {Command: command.LaunchInstance{Claim: "a"}},
+		{Command: command.LaunchInstance{Claim: "a"}, Refused: true, Refusal: command.Refusal{Reason: command.ClassNotReady, Message: "no subnets"}},
 		{Command: command.Register{Claim: "a"}}, {Command: command.Initialize{Claim: "a"}}, {Command: command.Fence{Claim: "a", Reason: command.Empty}}, {Command: command.Unfence{Claim: "a"}},
 		{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}}, {Command: command.DeleteNode{Node: "a", Reason: command.ClaimMissing}}, {Command: command.Evict{Pod: "a"}},
 		{Command: command.Evict{Pod: "a", Now: true}}, {Command: command.Nominate{Pod: "a"}}, {Command: command.Bind{Pod: "a"}}, {Command: command.Terminate{Claim: "a"}, Gone: true},

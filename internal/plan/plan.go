@@ -114,13 +114,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	}
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
-	p.add(lifecycle.Next(s, policy.Lifecycle))
-	for _, n := range s.Nodes {
-		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
-	}
-	p.add(lifecycle.Orphans(s))
-	p.shareEvictions(s)
-	p.largestFirst(s)
+	p.advance(s, policy)
 
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
 	overlay := s.Plain()
@@ -129,7 +123,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
-		p.place(overlay, policy.Schedule)
+		p.place(overlay, policy)
 		p.createClaims(s, policy)
 	}
 
@@ -196,8 +190,14 @@ func tellsDrift(c command.Command) bool {
 }
 
 // place finds places for the pods, or takes the answer over if the question is the same.
-func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
-	m := &p.memory
+func (p *Plan) place(o *cluster.Overlay, policy Policy) {
+	m, settings := &p.memory, policy.Schedule
+	if slices.ContainsFunc(o.Base.Claims, (*cluster.Claim).Advised) {
+		// Whether such a node goes depends on what its pods say and on the time, which no revision tells.
+		o = o.Avoiding(disrupt.Yielding(o.Base, policy.disruption()))
+		p.Placement, m.known = trustMoves(o, settings, schedule.Place(o, settings)), false
+		return
+	}
 	demand, supply := o.Base.Demand, o.Base.Supply
 	if m.known {
 		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply {
@@ -209,6 +209,17 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 	}
 	p.Placement = trustMoves(o, settings, schedule.Place(o, settings))
 	m.known, m.placement, m.demand, m.supply = true, p.Placement, demand, supply
+}
+
+// advance has everything that is on its way take its next step.
+func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
+	p.add(lifecycle.Next(s, policy.Lifecycle))
+	for _, n := range s.Nodes {
+		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
+	}
+	p.add(lifecycle.Orphans(s))
+	p.shareEvictions(s)
+	p.largestFirst(s)
 }
 
 func (p *Plan) add(step lifecycle.Step) {

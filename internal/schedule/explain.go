@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
@@ -71,7 +73,9 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	out.Types = m.countTypes(m.offered)
 	out.ByRequirement = out.Types - m.countTypes(matched)
 	out.ByResources = m.countTypes(matched) - m.countTypes(fits)
-	out.ByOffering = m.countTypes(fits) - m.countTypes(sold)
+	if out.ByOffering = m.countTypes(fits) - m.countTypes(sold); out.ByOffering > 0 {
+		out.Why = m.refusals(fits, sold)
+	}
 	if out.ByRequirement > 0 {
 		out.Key = m.strictest(class.Terms[0])
 	}
@@ -94,6 +98,28 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		out.MinValues = m.choosy() // nothing else can have kept the pod out
 	}
 	return out
+}
+
+// mostRefusals is how many reasons of the cloud a sentence repeats.
+const mostRefusals = 2
+
+// refusals says what people could do about types of which nothing is for sale; empty if they can only wait.
+func (m *market) refusals(fits, sold require.Bits) string {
+	open := map[int]bool{}
+	for i := range sold.All {
+		open[m.pool.Catalog.Offerings[i].Type] = true
+	}
+	var out []string
+	for i := range fits.AndNot(sold).All {
+		if o := &m.pool.Catalog.Offerings[i]; o.Why != "" && !open[o.Type] && !slices.Contains(out, o.Why) {
+			out = append(out, o.Why)
+		}
+	}
+	slices.Sort(out)
+	if more := len(out) - mostRefusals; more > 0 {
+		return fmt.Sprintf("%s; and %d other reasons", strings.Join(out[:mostRefusals], "; "), more)
+	}
+	return strings.Join(out, "; ")
 }
 
 // missByPort counts the types on which a daemonset occupies a port that the pod needs.

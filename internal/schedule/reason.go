@@ -42,6 +42,8 @@ type PoolMiss struct {
 	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of the
 	// pool has the label that the rule is about.
 	Waits, Unlabelled bool
+	// Why is what people could do about types that have no capacity, in the cloud's words.
+	Why string
 	// MinValues names the key of which too few values were left.
 	MinValues string
 }
@@ -67,7 +69,7 @@ func (m *PoolMiss) String() string {
 		parts = append(parts, fmt.Sprintf("%d are too small (%s: the pod needs %s, the largest of them leaves %s for pods)", m.ByResources, m.Resource, m.Need, m.Best))
 	}
 	if m.ByOffering > 0 {
-		parts = append(parts, fmt.Sprintf("%d have no capacity right now", m.ByOffering))
+		parts = append(parts, fmt.Sprintf("%d have no capacity right now", m.ByOffering)+m.inBrackets())
 	}
 	if m.ByPort > 0 {
 		parts = append(parts, fmt.Sprintf("%d have a daemon on a host port that the pod needs", m.ByPort))
@@ -85,6 +87,14 @@ func (m *PoolMiss) String() string {
 		return at + "no instance type is left"
 	}
 	return at + fmt.Sprintf("of %d instance types ", m.Types) + strings.Join(parts, ", ")
+}
+
+// inBrackets is what people could do about what the cloud refuses, if anything.
+func (m *PoolMiss) inBrackets() string {
+	if m.Why == "" {
+		return ""
+	}
+	return " (" + m.Why + ")"
 }
 
 // String is a sentence a person can act on.

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,6 +123,18 @@ func (s *Server) Calls() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.calls)
+}
+
+// Actions lists what all services can do, as "service:Action", in order.
+func (s *Server) Actions() []string {
+	var all []string
+	for name, service := range s.services {
+		for _, action := range service.Actions() {
+			all = append(all, name+":"+action)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func (s *Server) serveAWS(w http.ResponseWriter, r *http.Request) {

@@ -124,6 +124,8 @@ func (e echo) Action(*http.Request, []byte) string { return "Echo" }
 func (e echo) Fail(w http.ResponseWriter, _ *wire.Call, f *wire.Error) {
 	http.Error(w, f.Code, f.StatusCode())
 }
+func (e echo) Actions() []string { return nil }
+
 func (e echo) ServeAWS(w http.ResponseWriter, c *wire.Call) {
 	io.WriteString(w, c.Service+" "+c.Region+" "+c.AccessKey+" "+c.Action) //nolint:errcheck // a recorder takes everything
 }

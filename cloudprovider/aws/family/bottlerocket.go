@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -16,6 +17,9 @@ var releaseInName = regexp.MustCompile(`-v([0-9]+)\.([0-9]+)\.[0-9]+(-|$)`)
 // tomlData is the user data of Bottlerocket: the class's settings with ours put over them. Of node labels the class's
 // stay, unless they are also ours. Of node taints only ours hold: the scheduler would not know of others.
 func tomlData(n Node) (string, error) {
+	if strings.HasPrefix(strings.TrimSpace(n.UserData), "#!") { // to TOML it is a remark, and some scripts read as settings
+		return "", errors.New("spec.userData is a script; Bottlerocket runs none, it takes settings in TOML, such as [settings.kubernetes]")
+	}
 	tree := map[string]any{}
 	if err := toml.Unmarshal([]byte(n.UserData), &tree); err != nil {
 		return "", fmt.Errorf("spec.userData is not TOML: %w", atPosition(err))

@@ -202,6 +202,16 @@ func TestMistakes(t *testing.T) {
 		{"TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "[settings.kubernetes]\nmax-pods = 3\n" }, "only images of Bottlerocket"},
 		{"TOML for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "[settings]\nmotd = 'hi'\n" }, "only images of Bottlerocket"},
 		{"bash for Windows", awsv1.AMIFamilyWindows2022, func(n *family.Node) { n.UserData = "#!/bin/bash\necho hi\n" }, "written for Linux"},
+		{"PowerShell for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "\n<PowerShell>\ndir\n</powershell>\n" }, "written for Windows"},
+		{"remarks before TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "# ours\n\n[settings.kubernetes]\nmax-pods = 3\n" }, "only images of Bottlerocket"},
+		{"a script for Bottlerocket", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.UserData = "#!/bin/bash\nFOO=1\n" }, "is a script"},
+		{"a NodeConfig as a script", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "Content-Type: text/x-shellscript\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
+		}, "part 1 is a NodeConfig but says that it is a script"},
+		{"another kind in an archive", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "Content-Type: application/node.eks.aws\n\nkind: KubeletConfiguration\n"
+		}, "it is of kind KubeletConfiguration"},
+		{"another group", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "apiVersion: v1\nkind: NodeConfig\n" }, "its apiVersion is v1"},
 		{"a server without address", awsv1.AMIFamilyAL2023, func(n *family.Node) {
 			n.Kubelet = kubelet(map[string]string{"clusterDNS": `["not-an-ip"]`})
 		}, "spec.kubelet.clusterDNS"},

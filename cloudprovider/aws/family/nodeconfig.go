@@ -161,6 +161,18 @@ func lastTaintFlag(flags []string) (value string, ok bool) {
 	return value, ok
 }
 
+// otherKind tells whether an object says of itself that it is no NodeConfig, which the image refuses.
+func otherKind(object any) error {
+	fields, _ := object.(map[string]any)
+	if kind := fields["kind"]; kind != nil && kind != "NodeConfig" {
+		return fmt.Errorf("it is of kind %v", kind)
+	}
+	if version, ok := fields["apiVersion"]; ok && version != nil && !strings.HasPrefix(fmt.Sprint(version), "node.eks.aws/") {
+		return fmt.Errorf("its apiVersion is %v; write node.eks.aws/v1alpha1", version)
+	}
+	return nil
+}
+
 // flagsIn reads spec.kubelet.flags of a NodeConfig.
 func flagsIn(p part) ([]string, error) {
 	body, err := p.plain()
@@ -170,6 +182,9 @@ func flagsIn(p part) ([]string, error) {
 	var object any
 	if err := yaml.Unmarshal([]byte(body), &object); err != nil {
 		return nil, fmt.Errorf("it is not YAML: %s", oneLine(err))
+	}
+	if err := otherKind(object); err != nil {
+		return nil, err
 	}
 	for _, key := range []string{"spec", "kubelet", "flags"} {
 		fields, ok := object.(map[string]any)

@@ -35,18 +35,46 @@ func scriptParts(userData string) ([]part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("spec.userData begins like a MIME archive but is none: %w", err)
 		}
-		return parts, nil
+		return parts, checkScripts(parts)
 	case isTOML(userData):
 		return nil, errors.New("spec.userData is TOML, which only images of Bottlerocket read; write a script or a MIME archive")
+	case isPowerShell(userData):
+		return nil, errors.New("spec.userData is written for Windows; Linux takes a script or a MIME archive")
 	default:
 		return []part{newPart(scriptType(userData), userData)}, nil
 	}
 }
 
-// isTOML tells whether a text begins like Bottlerocket's settings.
+// checkScripts refuses parts that are handed to a shell, which makes nothing of them.
+func checkScripts(parts []part) error {
+	for i, p := range parts {
+		if p.mediaType() != typeShell {
+			continue
+		}
+		if body, err := p.plain(); err == nil && isNodeConfig(body) {
+			return fmt.Errorf("spec.userData: part %d is a NodeConfig but says that it is a script; images of AL2023 read it if its Content-Type is %s", i+1, typeNodeConfig)
+		}
+	}
+	return nil
+}
+
+// isTOML tells whether a text begins like Bottlerocket's settings, whatever is remarked before them.
 func isTOML(text string) bool {
-	begin := strings.TrimSpace(text)
-	return strings.HasPrefix(begin, "[settings]") || strings.HasPrefix(begin, "[settings.")
+	if strings.HasPrefix(strings.TrimSpace(text), "#!") {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return strings.HasPrefix(line, "[settings]") || strings.HasPrefix(line, "[settings.")
+		}
+	}
+	return false
+}
+
+// isPowerShell tells whether a text begins with the element in which EC2 hands commands to Windows.
+func isPowerShell(text string) bool {
+	at := openingTag.FindStringIndex(strings.TrimSpace(text))
+	return at != nil && at[0] == 0
 }
 
 // scriptType tells by its first line what a text is to cloud-init. A text without one that it knows is taken for a shell

@@ -31,6 +31,8 @@ type Options struct {
 	Version func(ctx context.Context) (string, error)
 	// Refresh is how long found images are remembered; 0 means DefaultRefresh.
 	Refresh time.Duration
+	// Latest is how long an answer to what @latest or a parameter stands for is believed; 0 means DefaultLatest.
+	Latest time.Duration
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -58,12 +60,15 @@ func New(o Options) *Finder {
 	if o.Refresh <= 0 {
 		o.Refresh = DefaultRefresh
 	}
+	if o.Latest <= 0 {
+		o.Latest = DefaultLatest
+	}
 	return &Finder{
 		ec2:        o.EC2,
 		version:    o.Version,
 		refresh:    o.Refresh,
 		now:        o.Now,
-		parameters: &parameters{api: o.SSM, now: o.Now, seen: map[string]value{}},
+		parameters: &parameters{api: o.SSM, now: o.Now, latest: o.Latest, seen: map[string]value{}},
 		found:      map[string]finding{},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 )
 
 var errNoVersion = errors.New("the API server does not answer")
@@ -50,6 +51,25 @@ func TestLatestMovesOn(t *testing.T) {
 		t.Errorf("after half an hour: have\n%s", got)
 	}
 	w.expectCalls(t, "after half an hour", 1, 5)
+}
+
+// Who wants to know sooner says so.
+func TestLatestMovesOnSooner(t *testing.T) {
+	w := newWorld()
+	w.eks("v1", 3)
+	o := w.options()
+	o.Latest = 5 * time.Minute
+	f, c := image.New(o), alias("al2023@latest")
+	first := find(t, f, c)
+	w.eks("v2", 0)
+	w.now = w.now.Add(4 * time.Minute)
+	if got := find(t, f, c); got != first {
+		t.Errorf("after four minutes: have\n%s", got)
+	}
+	w.now = w.now.Add(time.Minute)
+	if got := find(t, f, c); !strings.Contains(got, "ami-v20") {
+		t.Errorf("after five minutes: have\n%s", got)
+	}
 }
 
 func TestAReleaseStays(t *testing.T) {

@@ -23,15 +23,16 @@ const (
 	// keepFor is for a parameter that names a release and never changes. A parameter that moves on with each release is
 	// used for as long if Systems Manager does not answer.
 	keepFor = 24 * time.Hour
-	// recheckAfter is when a parameter that moves on is read again, so that a new release is noticed, and a bad one that
-	// was taken back as well.
-	recheckAfter = 30 * time.Minute
+	// DefaultLatest is when a parameter that moves on is read again, so that a new release is noticed, and a bad one that
+	// was taken back as well, unless Options say otherwise.
+	DefaultLatest = 30 * time.Minute
 )
 
 // parameters reads parameters of Systems Manager and remembers them.
 type parameters struct {
-	api SSMAPI
-	now func() time.Time
+	api    SSMAPI
+	now    func() time.Time
+	latest time.Duration // when what moves on is read again
 
 	mu   sync.Mutex
 	seen map[string]value
@@ -48,7 +49,7 @@ func (p *parameters) get(ctx context.Context, name string, moves bool) (string, 
 	have, known := p.recall(name)
 	fresh := keepFor
 	if moves || have.text == "" {
-		fresh = recheckAfter
+		fresh = p.latest
 	}
 	if known && p.now().Sub(have.at) < fresh {
 		return have.text, nil

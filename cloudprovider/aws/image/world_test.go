@@ -41,12 +41,14 @@ func newWorld() *world {
 	return &world{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), version: "1.33", parameters: map[string]string{}, pageSize: 1000}
 }
 
-func (w *world) finder() *image.Finder {
-	return image.New(image.Options{
+func (w *world) finder() *image.Finder { return image.New(w.options()) }
+
+func (w *world) options() image.Options {
+	return image.Options{
 		EC2: w, SSM: w,
 		Version: func(context.Context) (string, error) { return w.version, nil },
 		Now:     func() time.Time { return w.now },
-	})
+	}
 }
 
 // publish adds an image that was made a number of days ago.

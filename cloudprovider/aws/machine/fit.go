@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,61 +39,72 @@ func complete(info *ec2types.InstanceTypeInfo) bool {
 	return n != nil && int(aws.ToInt32(n.DefaultNetworkCardIndex)) < len(n.NetworkCards) && aws.ToInt32(n.Ipv4AddressesPerInterface) > 0
 }
 
-// fits tells whether the class can launch the type at all.
-func (b *build) fits() bool {
-	if b.family.Excludes(b.name()) {
-		return false
+// misfit says why the class can't launch the type at all; empty if it can.
+func (b *build) misfit() string {
+	if b.family.Excludes(b.name()) || b.family.OS() == corev1.Windows && b.arch != v1.ArchitectureAmd64 {
+		return fmt.Sprintf("have a processor that images of amiFamily %s don't run on", b.family.Name())
 	}
-	if b.family.OS() == corev1.Windows && b.arch != v1.ArchitectureAmd64 {
-		return false
+	for _, check := range []func() string{b.virtualizes, b.hasInterfaces, b.tunes} {
+		if why := check(); why != "" {
+			return why
+		}
 	}
-	return b.virtualizes() && b.hasInterfaces() && b.tunes()
+	return ""
 }
 
 // virtualizes: nested virtualization needs a processor that has it.
-func (b *build) virtualizes() bool {
+func (b *build) virtualizes() string {
 	options := b.class.Spec.CPUOptions
-	if options == nil || aws.ToString(options.NestedVirtualization) != "enabled" {
-		return true
+	if options == nil || aws.ToString(options.NestedVirtualization) != "enabled" ||
+		slices.Contains(b.info.ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization) {
+		return ""
 	}
-	return slices.Contains(b.info.ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization)
+	return "can't run virtual machines (spec.cpuOptions.nestedVirtualization)"
 }
 
 // tunes: times of connection tracking and address prefixes need network interfaces of the Nitro system.
-func (b *build) tunes() bool {
+func (b *build) tunes() string {
 	prefixes := b.class.Spec.IPPrefixCount
-	if b.class.Spec.ConnectionTracking == nil && (prefixes == nil || *prefixes == 0) {
-		return true
+	asks := prefixes != nil && *prefixes > 0
+	if b.class.Spec.ConnectionTracking == nil && !asks || b.info.Hypervisor == ec2types.InstanceTypeHypervisorNitro || aws.ToBool(b.info.BareMetal) {
+		return ""
 	}
-	return b.info.Hypervisor == ec2types.InstanceTypeHypervisorNitro || aws.ToBool(b.info.BareMetal)
+	if asks {
+		return "are not of the Nitro system (spec.ipPrefixCount)"
+	}
+	return "are not of the Nitro system (spec.connectionTracking)"
 }
 
 // hasInterfaces: the network interfaces that the class asks for need cards with places for them, Elastic Network Adapters,
 // and those with an Elastic Fabric Adapter a type that has one. A card has as many places as interfaces, numbered from 0.
-func (b *build) hasInterfaces() bool {
+func (b *build) hasInterfaces() string {
 	n := b.info.NetworkInfo
 	if len(b.class.Spec.NetworkInterfaces) > 0 && n.EnaSupport == ec2types.EnaSupportUnsupported {
-		return false
+		return "have no Elastic Network Adapter (spec.networkInterfaces)"
 	}
-	onCard, lastPlace := map[int32]int32{}, map[int32]int32{}
+	onCard := map[int32]int32{}
 	fabric := int32(0)
-	for _, want := range b.class.Spec.NetworkInterfaces {
+	for i, want := range b.class.Spec.NetworkInterfaces {
+		card := slices.IndexFunc(n.NetworkCards, func(c ec2types.NetworkCardInfo) bool { return aws.ToInt32(c.NetworkCardIndex) == want.NetworkCardIndex })
+		if card < 0 {
+			return fmt.Sprintf("have no network card %d (spec.networkInterfaces[%d].networkCardIndex)", want.NetworkCardIndex, i)
+		}
 		onCard[want.NetworkCardIndex]++
-		lastPlace[want.NetworkCardIndex] = max(lastPlace[want.NetworkCardIndex], want.DeviceIndex)
+		room := aws.ToInt32(n.NetworkCards[card].MaximumNetworkInterfaces)
+		if want.DeviceIndex >= room {
+			return fmt.Sprintf("have no place %d on network card %d (spec.networkInterfaces[%d].deviceIndex)", want.DeviceIndex, want.NetworkCardIndex, i)
+		}
+		if onCard[want.NetworkCardIndex] > room {
+			return fmt.Sprintf("have too few places on network card %d (spec.networkInterfaces)", want.NetworkCardIndex)
+		}
 		if want.InterfaceType == awsv1.InterfaceTypeEFAOnly {
 			fabric++
 		}
 	}
-	for index, count := range onCard {
-		i := slices.IndexFunc(n.NetworkCards, func(c ec2types.NetworkCardInfo) bool { return aws.ToInt32(c.NetworkCardIndex) == index })
-		if i < 0 {
-			return false
-		}
-		if room := aws.ToInt32(n.NetworkCards[i].MaximumNetworkInterfaces); count > room || lastPlace[index] >= room {
-			return false
-		}
+	if fabric > b.fabricLimit() {
+		return fmt.Sprintf("can't have %d Elastic Fabric Adapters (spec.networkInterfaces with interfaceType efa-only)", fabric)
 	}
-	return fabric <= b.fabricLimit()
+	return ""
 }
 
 // fabricLimit is how many Elastic Fabric Adapters the type can have.

@@ -49,12 +49,22 @@ func (s *Shapes) Revision() uint64 { return s.memory.Revision() }
 // Shape is the type as a node of the class, without offerings; nil if the class can't use it. An error means that the
 // class itself can't be read, whatever the type.
 func (s *Shapes) Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error) {
-	b, err := s.newBuild(info, class)
-	if err != nil {
-		return nil, err
-	}
-	if b == nil {
-		return nil, nil
+	t, _, err := s.shape(info, class)
+	return t, err
+}
+
+// Why says why the class can't use the type, in words that follow "these types", and the same for all types that have the
+// same field to thank; empty if it can.
+func (s *Shapes) Why(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (string, error) {
+	_, why, err := s.shape(info, class)
+	return why, err
+}
+
+// shape is the type, or why the class can't use it.
+func (s *Shapes) shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (t *cloudprovider.InstanceType, why string, err error) {
+	b, why, err := s.newBuild(info, class)
+	if b == nil || err != nil {
+		return nil, why, err
 	}
 	labels := b.labels()
 	if ami, ok := image.For(class.Status.AMIs, labels); ok {
@@ -76,45 +86,45 @@ type build struct {
 	learnt      int64 // bytes of memory that nodes of this kind were seen with; 0 if none was
 }
 
-// newBuild is nil if the class can't use the type.
-func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*build, error) {
+// newBuild is nil if the class can't use the type, and says why.
+func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (b *build, why string, err error) {
 	arch, ok := architecture(info)
 	if !ok || !complete(info) {
-		return nil, nil
+		return nil, "are no machines for nodes", nil
 	}
 	kubelet, err := class.Spec.Kubelet.Settings()
 	if err != nil {
-		return nil, fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
+		return nil, "", fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
 	}
-	b := &build{info: info, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
+	b = &build{info: info, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
 	if s.settings.Expressions {
 		b.expressions = s.expressions
 	}
-	if !b.fits() {
-		return nil, nil
+	if why := b.misfit(); why != "" {
+		return nil, why, nil
 	}
-	return b, nil
+	return b, "", nil
 }
 
 func (b *build) name() string { return string(b.info.InstanceType) }
 
-// instanceType is nil if nothing would be left for pods.
-func (b *build) instanceType(labels map[string][]string) (*cloudprovider.InstanceType, error) {
+// instanceType is nil if nothing would be left for pods; why says what takes it.
+func (b *build) instanceType(labels map[string][]string) (t *cloudprovider.InstanceType, why string, err error) {
 	pods, err := b.pods()
 	if err != nil {
-		return nil, fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
+		return nil, "", fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
 	}
 	capacity := b.capacity(pods)
 	overhead, err := b.overhead(capacity, pods)
 	if err != nil {
-		return nil, fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
+		return nil, "", fmt.Errorf("EC2NodeClass %s: %w", b.class.Name, err)
 	}
 	if pods <= 0 {
-		return nil, nil
+		return nil, b.whyNoPods(), nil
 	}
-	for name, kept := range overhead {
-		if have := capacity[name]; have.Cmp(kept) <= 0 {
-			return nil, nil
+	for _, name := range shared() {
+		if have, kept := capacity[name], overhead[name]; have.Cmp(kept) <= 0 {
+			return nil, b.whyNothingLeft(name, capacity[name], pods), nil
 		}
 	}
 	return &cloudprovider.InstanceType{
@@ -123,7 +133,7 @@ func (b *build) instanceType(labels map[string][]string) (*cloudprovider.Instanc
 		Capacity:     capacity,
 		Overhead:     overhead,
 		VolumeLimits: b.volumeLimits(),
-	}, nil
+	}, "", nil
 }
 
 // shared are the resources that the kubelet keeps a part of.

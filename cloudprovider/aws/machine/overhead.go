@@ -109,7 +109,7 @@ func (s *Shapes) Kept(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass
 	if !s.settings.Expressions {
 		return Kept{}, nil
 	}
-	b, err := s.newBuild(info, class)
+	b, _, err := s.newBuild(info, class)
 	if err != nil || b == nil {
 		return Kept{}, err
 	}

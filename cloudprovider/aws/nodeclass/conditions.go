@@ -27,6 +27,8 @@ const (
 	ReasonDependenciesNotReady        = "DependenciesNotReady"
 	ReasonTagValidationFailed         = "TagValidationFailed"
 	ReasonInvalidKubeletConfiguration = "InvalidKubeletConfiguration"
+	ReasonInvalidBlockDevices         = "InvalidBlockDeviceMappings"
+	ReasonInvalidUserData             = "InvalidUserData"
 	ReasonUserDataTooLarge            = "UserDataSizeLimitExceeded"
 	ReasonNoClusterCIDR               = "ClusterCIDRResolutionFailed"
 	ReasonInvalidLaunch               = "InvalidLaunch"
@@ -41,6 +43,8 @@ const (
 
 	// EventWaitingOnNodeClaims tells why a class that was deleted is still there.
 	EventWaitingOnNodeClaims = "WaitingOnNodeClaimTermination"
+	// EventDoubtfulSetting tells of a setting of a class that can be used and may well not do what is meant.
+	EventDoubtfulSetting = "DoubtfulSetting"
 	// EventInstanceProfileLeft tells of a profile that a class leaves behind.
 	EventInstanceProfileLeft = "InstanceProfileLeft"
 )
@@ -175,7 +179,7 @@ func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 		r.Metrics.moved(was, c)
 		same := was != nil && was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message
 		switch {
-		case same || c.Reason == ReasonDependenciesNotReady:
+		case same || c.Reason == ReasonDependenciesNotReady || spreads(&c):
 		case c.Type == v1.ConditionTypeReady:
 			// Its text is that of the others.
 			if was != nil && was.Status != c.Status {
@@ -183,6 +187,8 @@ func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 			}
 		case c.Status != metav1.ConditionTrue && c.Message != "":
 			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, c.Reason, "Look", "%s: %s", c.Type, c.Message)
+		case c.Message != "":
+			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventDoubtfulSetting, "Look", "%s", c.Message)
 		}
 	}
 }

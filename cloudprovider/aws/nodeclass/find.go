@@ -78,6 +78,9 @@ func (r *Reconciler) findPlacementGroup(ctx context.Context, class *awsv1.EC2Nod
 }
 
 func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass) verdict {
+	if class.Spec.InstanceProfile == nil && len(checkTags(class).problems) > 0 {
+		return unknown(ReasonDependenciesNotReady, "no instance profile is made while spec.tags, which it gets too, can't be used; see ValidationSucceeded")
+	}
 	if r.Profiles.Replaces(class) {
 		// Its status will no longer show that there are profiles to remove.
 		if err := r.note(ctx, class, profile.MadeAnnotationKey); err != nil {

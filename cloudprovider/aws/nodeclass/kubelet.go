@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,7 @@ func kubeletProblems(class *awsv1.EC2NodeClass, expressions bool) []string {
 		return []string{err.Error()}
 	}
 	out = append(numberProblems(k), maxPodsProblems(k, expressions)...)
+	out = append(out, addressProblems(settings)...)
 	out = append(out, reservedProblems(k, expressions)...)
 	for _, name := range family.Of(class).Unsupported(settings) {
 		out = append(out, fmt.Sprintf("spec.kubelet.%s can't be handed to nodes of the AMI family %s; remove it, or use AL2023", name, class.AMIFamily()))
@@ -87,6 +89,20 @@ func maxPodsProblems(k *awsv1.KubeletSettings, expressions bool) []string {
 func expression(name string, raw []byte) bool {
 	var text string
 	return name == "maxPods" && json.Unmarshal(raw, &text) == nil
+}
+
+// addressProblems checks the addresses of DNS servers.
+func addressProblems(settings awsv1.KubeletConfiguration) []string {
+	var addresses, out []string
+	if raw := settings["clusterDNS"].Raw; len(raw) > 0 && json.Unmarshal(raw, &addresses) != nil {
+		return nil // its shape has been told
+	}
+	for i, address := range addresses {
+		if _, err := netip.ParseAddr(address); err != nil {
+			out = append(out, fmt.Sprintf("spec.kubelet.clusterDNS[%d] is %q; write an IP address, such as 10.100.0.10", i, address))
+		}
+	}
+	return out
 }
 
 func numberProblems(k *awsv1.KubeletSettings) []string {

@@ -11,6 +11,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ import (
 )
 
 const (
-	// soon and later are when a class is looked at again that is not Ready, or is.
+	// soon and later are when a class is looked at again that is not Ready, or is, unless Options.Every asks for more.
 	soon  = 15 * time.Second
 	later = time.Minute
 	// A class that gives trouble is tried again after firstTry, then after ever longer, at most lastTry.
@@ -78,6 +79,9 @@ type Options struct {
 	ReservedCapacity bool
 	// Expressions says whether settings of the kubelet may be expressions (the feature gate NodeClassCEL).
 	Expressions bool
+	// Every is how often a class that is Ready is looked at: what it selects may have changed. 0 means every minute, which is
+	// the least.
+	Every time.Duration
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -162,7 +166,7 @@ func (r *Reconciler) keep(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.
 	if !ready(class) {
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
-	return ctrl.Result{RequeueAfter: later}, nil
+	return ctrl.Result{RequeueAfter: cmp.Or(min(r.Every, later), later)}, nil
 }
 
 // hold puts the finalizer on a class that lacks it, before anything is made for it in AWS.

@@ -70,6 +70,17 @@ func TestNothingNewIsNotWritten(t *testing.T) {
 	}
 }
 
+func TestClassesAreLookedAtAsOftenAsAskedFor(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	w.ready()
+	for every, want := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, time.Hour: time.Minute} {
+		w.keeper.Every = every
+		if _, result, err := w.look(); err != nil || result.RequeueAfter != want {
+			t.Errorf("every %s: looked at again after %s, %v", every, result.RequeueAfter, err)
+		}
+	}
+}
+
 func TestNoSubnetMatches(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	w.ready()

@@ -200,13 +200,18 @@ func unknownProfile(err error) bool {
 	return strings.Contains(code, "InvalidParameterValue") && (strings.Contains(text, "iaminstanceprofile") || strings.Contains(text, "iam instance profile"))
 }
 
+// spreads tells whether a condition only waits for EC2 to hear of a new instance profile, which is no news.
+func spreads(c *metav1.Condition) bool {
+	return c.Status == metav1.ConditionUnknown && c.Reason == ReasonInstanceProfileNotFound
+}
+
 // profileUnknown is the verdict on a class whose profile EC2 does not know: it takes a while to hear of a new one, and
 // one that somebody deleted is made again.
 func (r *Reconciler) profileUnknown(class *awsv1.EC2NodeClass, err error) verdict {
 	name := class.Status.InstanceProfile
 	r.Profiles.Distrust(name)
 	if class.Spec.InstanceProfile == nil && r.rehearsed.waits(class.UID, name) {
-		v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s yet: %s", name, fault.Code(err)))
+		v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("the instance profile %s was just made; EC2 will know it in some seconds", name))
 		v.trouble = err
 		return v
 	}

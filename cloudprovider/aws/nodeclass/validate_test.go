@@ -33,6 +33,8 @@ func kubeletCases() []kubeletCase {
 		{settings: `{"reservedMemory": {}}`, want: "spec.kubelet.reservedMemory must be a list"},
 		{settings: `{"kubeReserved": {"cpu": 1}}`, want: "spec.kubelet.kubeReserved must be texts by name"},
 		{settings: `{"maxPods": "vcpus * 8"}`, want: "switch expressions on with the feature gate NodeClassCEL"},
+		{settings: `{"clusterDNS": ["10.0.1.100", "not-an-ip"]}`, want: `spec.kubelet.clusterDNS[1] is "not-an-ip"; write an IP address`},
+		{settings: `{"clusterDNS": ["fd00::10"]}`},
 		{settings: `{"maxPods": ""}`, want: "spec.kubelet.maxPods is the text"},
 		{settings: `{"maxPods": 2147483648}`, want: "spec.kubelet.maxPods must be a whole number of up to 2147483647"},
 		{settings: `{"podPidsLimit": 9007199254740993, "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}`},
@@ -132,6 +134,7 @@ func TestTags(t *testing.T) {
 		"has 129 characters and EC2 takes 128":                                              {strings.Repeat("k", 129): "x"},
 		"the value of team has 257 characters and EC2 takes 256":                            {"team": strings.Repeat("v", 257)},
 		"the controller sets kubernetes.io/cluster/lab itself":                              {"kubernetes.io/cluster/lab": "owned"},
+		"the controller sets tenon.sh/claims-2 itself":                                      {"tenon.sh/claims-2": "x"},
 		"": {"team": strings.Repeat("v", 256), strings.Repeat("k", 128): ""},
 	} {
 		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tags })

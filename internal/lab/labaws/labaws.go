@@ -161,9 +161,13 @@ func (c *Cloud) Close() error {
 	return nil
 }
 
+// imagesEvery is how often a lab's controller asks for images, and what @latest stands for, so that a new one is soon noticed: the
+// shortest that it allows.
+const imagesEvery = 10 * time.Second
+
 // Environment are the variables that a controller needs to use the account as its AWS.
 func (c *Cloud) Environment() []string {
-	return append(c.Env(c.URL), "CLUSTER_NAME="+c.Cluster, "INTERRUPTION_QUEUE="+c.Cluster)
+	return append(c.Env(c.URL), "CLUSTER_NAME="+c.Cluster, "INTERRUPTION_QUEUE="+c.Cluster, "AMI_REFRESH_INTERVAL="+imagesEvery.String(), "AMI_LATEST_INTERVAL="+imagesEvery.String())
 }
 
 func serverVersion(config *rest.Config) (*version.Info, error) {

@@ -150,7 +150,7 @@ func (a *Account) makeServer(o Options) error {
 	a.Server = server
 	a.Panel = &control.Panel{
 		World: a.World, Prices: a.Prices, Images: a.Images, Faults: a.Faults, Keys: a.Keys, Shifts: a.Shifts, Messages: a.Events,
-		Calls: server.Calls,
+		Calls: server.Calls, Actions: server.Actions,
 	}
 	server.Handle(control.Prefix, a.Panel.Handler())
 	return nil

@@ -171,7 +171,8 @@ func (w *World) attachVolumes(i *Instance, p *place) {
 	for _, d := range p.request.BlockDeviceMappings {
 		name := aws.ToString(d.DeviceName)
 		if _, extra := asked[name]; extra && d.Ebs != nil {
-			w.attach(i, name, aws.ToInt32(d.Ebs.VolumeSize), stays(d))
+			size, _ := w.sizeOf(name, d.Ebs, nil) // it has one: the launch was resolved
+			w.attach(i, name, size, stays(d))
 		}
 	}
 }

@@ -71,10 +71,14 @@ func (w *World) fillImage(m *ec2types.Image) {
 }
 
 // RemoveImage deregisters an image.
-func (w *World) RemoveImage(id string) {
+func (w *World) RemoveImage(id string) *wire.Error {
 	defer w.enter()()
+	if w.images[id] == nil {
+		return noSuchImage(id)
+	}
 	delete(w.images, id)
 	delete(w.tags, id)
+	return nil
 }
 
 // DeprecateImage sets the time from which an image is deprecated.

@@ -278,22 +278,6 @@ func (w *World) resolvePlacement(p *place) *wire.Error {
 	return wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", id+name)
 }
 
-// resolveDevices refuses a volume that is smaller than the snapshot it is made of.
-func (w *World) resolveDevices(p *place) *wire.Error {
-	for _, of := range p.image.BlockDeviceMappings {
-		for _, asked := range p.request.BlockDeviceMappings {
-			if aws.ToString(asked.DeviceName) != aws.ToString(of.DeviceName) || asked.Ebs == nil || of.Ebs == nil || asked.Ebs.VolumeSize == nil {
-				continue
-			}
-			if *asked.Ebs.VolumeSize < aws.ToInt32(of.Ebs.VolumeSize) {
-				return wire.Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB",
-					*asked.Ebs.VolumeSize, aws.ToString(of.Ebs.SnapshotId), aws.ToInt32(of.Ebs.VolumeSize))
-			}
-		}
-	}
-	return nil
-}
-
 // resolveTags holds the tags of everything that the launch would make against EC2's rules.
 func (w *World) resolveTags(p *place) *wire.Error {
 	for _, spec := range p.request.TagSpecifications {

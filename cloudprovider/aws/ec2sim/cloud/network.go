@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"sort"
 	"time"
 
@@ -83,11 +84,41 @@ func (w *World) AddSubnet(s SubnetSpec) (string, error) {
 	return id, nil
 }
 
+// removedSubnet is a subnet that can come back.
+type removedSubnet struct {
+	*subnet
+	tags map[string]string
+}
+
 // RemoveSubnet makes a subnet go, whatever runs in it.
-func (w *World) RemoveSubnet(id string) {
+func (w *World) RemoveSubnet(id string) *wire.Error {
 	defer w.enter()()
+	s := w.subnets[id]
+	if s == nil {
+		return noSuchSubnet(id)
+	}
+	w.removed[id] = removedSubnet{s, w.tags[id]}
 	delete(w.subnets, id)
 	delete(w.tags, id)
+	return nil
+}
+
+// RestoreSubnet puts a subnet back that was removed, with its id, tags and addresses.
+func (w *World) RestoreSubnet(id string) *wire.Error {
+	defer w.enter()()
+	gone, ok := w.removed[id]
+	if !ok {
+		return noSuchSubnet(id)
+	}
+	w.subnets[id], w.tags[id] = gone.subnet, gone.tags
+	delete(w.removed, id)
+	return nil
+}
+
+// RemovedSubnets lists the ids of the subnets that were removed.
+func (w *World) RemovedSubnets() []string {
+	defer w.enter()()
+	return slices.Sorted(maps.Keys(w.removed))
 }
 
 // SetFreeAddresses makes a subnet have this many free addresses, as if others had taken the rest.
@@ -97,8 +128,13 @@ func (w *World) SetFreeAddresses(id string, free int) *wire.Error {
 	if s == nil {
 		return noSuchSubnet(id)
 	}
+	before := s.spare
 	s.spare = 0
-	s.spare = max(0, s.free()-free)
+	if most := s.free(); free < 0 || free > most {
+		s.spare = before
+		return wire.Errorf("InvalidParameterValue", "Subnet %s can have 0 to %d free addresses, not %d.", id, most, free)
+	}
+	s.spare = s.free() - free
 	return nil
 }
 
@@ -174,10 +210,14 @@ func (w *World) AddSecurityGroup(vpc, name string, tags map[string]string) (stri
 }
 
 // RemoveSecurityGroup makes a security group go.
-func (w *World) RemoveSecurityGroup(id string) {
+func (w *World) RemoveSecurityGroup(id string) *wire.Error {
 	defer w.enter()()
+	if w.groups[id] == nil {
+		return noSuchGroup(id)
+	}
 	delete(w.groups, id)
 	delete(w.tags, id)
+	return nil
 }
 
 // SecurityGroups lists the security groups by id.

@@ -93,6 +93,8 @@ type World struct {
 	tags      map[string]map[string]string // by resource id; a resource that exists has an entry
 	vpcs      map[string]*ec2types.Vpc
 	subnets   map[string]*subnet
+	removed   map[string]removedSubnet
+	snapshots map[string]int32 // GiB
 	groups    map[string]*ec2types.SecurityGroup
 	images    map[string]*ec2types.Image
 	types     map[string]*ec2types.InstanceTypeInfo
@@ -116,6 +118,7 @@ func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, clock: cfg.Clock, ids: rand.New(rand.NewPCG(cfg.Seed, 0x7e6e)),
 		tags: map[string]map[string]string{}, vpcs: map[string]*ec2types.Vpc{}, subnets: map[string]*subnet{},
+		removed: map[string]removedSubnet{}, snapshots: map[string]int32{},
 		groups: map[string]*ec2types.SecurityGroup{}, images: map[string]*ec2types.Image{},
 		types: map[string]*ec2types.InstanceTypeInfo{}, templates: map[string]*Template{},
 		reserves: map[string]*ec2types.CapacityReservation{}, placings: map[string]*ec2types.PlacementGroup{},

@@ -17,6 +17,13 @@ type Client struct {
 	URL string // of the simulator, without Prefix
 }
 
+// Refusal is an answer of the simulator that says no.
+type Refusal struct{ Method, Path, Message string }
+
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("the simulator refused %s %s: %s", r.Method, r.Path, r.Message)
+}
+
 // Do calls one path below Prefix. In and out may be nil.
 func (c Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
@@ -48,7 +55,7 @@ func (c Client) Do(ctx context.Context, method, path string, in, out any) error 
 		if json.Unmarshal(text, &failed) != nil || failed.Error == "" {
 			failed.Error = strings.TrimSpace(string(text))
 		}
-		return fmt.Errorf("the simulator refused %s %s: %s", method, path, failed.Error)
+		return &Refusal{Method: method, Path: path, Message: failed.Error}
 	}
 	if out == nil {
 		return nil
@@ -95,6 +102,27 @@ func (c Client) Publish(ctx context.Context, family string) (images.Release, err
 // Fail makes calls go wrong.
 func (c Client) Fail(ctx context.Context, in Fault) error {
 	return c.Do(ctx, http.MethodPost, "faults", in, nil)
+}
+
+// Credentials lists the keys.
+func (c Client) Credentials(ctx context.Context) ([]Credential, error) {
+	var out []Credential
+	err := c.Do(ctx, http.MethodGet, "credentials", nil, &out)
+	return out, err
+}
+
+// Expire ends all sessions now and says how many there were.
+func (c Client) Expire(ctx context.Context) (int, error) {
+	var out expired
+	err := c.Do(ctx, http.MethodPost, "credentials/expire", nil, &out)
+	return out.Expired, err
+}
+
+// RestoreKeys puts the keys back that were removed, and returns their ids.
+func (c Client) RestoreKeys(ctx context.Context) ([]string, error) {
+	var out restored
+	err := c.Do(ctx, http.MethodPost, "credentials/restore", nil, &out)
+	return out.IDs, err
 }
 
 // Calls counts the calls by action, such as ec2:CreateFleet.

@@ -4,6 +4,7 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Panel struct {
 	Messages *events.Bridge
 	// Calls counts the calls by action, such as ec2:CreateFleet.
 	Calls func() map[string]int
+	// Actions lists the calls that there are, in the same form; may be nil.
+	Actions func() []string
 	// Problems says why machines did not join the cluster, by instance id; may be nil.
 	Problems func() map[string]string
 }
@@ -146,6 +149,12 @@ type Pick struct {
 
 // pick finds the machines.
 func (p *Panel) pick(in Pick) ([]string, error) {
+	if len(in.Machines) == 0 && in.Any < 1 {
+		return nil, bad("name machines in \"machines\", or say in \"any\" how many")
+	}
+	if in.CapacityType != "" && !slices.Contains(markets(), in.CapacityType) {
+		return nil, noSuchMarket(in.CapacityType)
+	}
 	var ids []string
 	all := p.World.Instances()
 	for _, name := range in.Machines {
@@ -160,8 +169,8 @@ func (p *Panel) pick(in Pick) ([]string, error) {
 			ids = append(ids, i.ID)
 		}
 	}
-	if len(ids) == 0 || len(ids) < in.Any {
-		return nil, bad("found %d machines, wanted %d: name them in \"machines\", or ask for fewer with \"any\"", len(ids), max(in.Any, 1))
+	if len(ids) < in.Any {
+		return nil, bad("there are %d %s instances that run, not %d", len(ids), cmp.Or(in.CapacityType, "spot and on-demand"), in.Any)
 	}
 	return ids, nil
 }

@@ -1,8 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"time"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
@@ -21,11 +25,7 @@ func (p *Panel) verbs() map[string]func(id string, in Pick) *wire.Error {
 			return p.World.Withdraw(id, "Server.InternalError", "Server.InternalError: the host of the machine failed")
 		},
 		"schedule": func(id string, in Pick) *wire.Error {
-			event := in.Event
-			if event == "" {
-				event = "instance-retirement"
-			}
-			return p.World.ScheduleEvent(id, event, p.World.Now().Add(planAhead))
+			return p.World.ScheduleEvent(id, cmp.Or(in.Event, string(ec2types.EventCodeInstanceRetirement)), p.World.Now().Add(planAhead))
 		},
 	}
 }
@@ -40,6 +40,9 @@ func (p *Panel) Happen(verb string, in Pick) ([]string, error) {
 	}
 	if verb == "interrupt" && in.CapacityType == "" {
 		in.CapacityType = "spot"
+	}
+	if known := ec2types.EventCode("").Values(); in.Event != "" && !slices.Contains(known, ec2types.EventCode(in.Event)) {
+		return nil, bad("there is no event %q; there are %s", in.Event, list(known))
 	}
 	ids, err := p.pick(in)
 	if err != nil {

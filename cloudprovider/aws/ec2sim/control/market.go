@@ -21,8 +21,12 @@ type Capacity struct {
 }
 
 // SetCapacity changes what can be bought. The last rule that matches a pool counts.
-func (p *Panel) SetCapacity(in Capacity) {
+func (p *Panel) SetCapacity(in Capacity) error {
+	if err := p.checkCapacity(in); err != nil {
+		return err
+	}
 	p.World.SetCapacity(cloud.CapacityRule{Type: in.Type, Zone: in.Zone, Market: cloud.Market(in.CapacityType), Total: in.Total, Code: in.Code})
+	return nil
 }
 
 // Price is a new price: of the spot pool in a zone, or, without a zone, on demand.
@@ -35,7 +39,7 @@ type Price struct {
 // SetPrice changes a price from now on.
 func (p *Panel) SetPrice(in Price) error {
 	if _, known := p.World.InstanceType(in.Type); !known {
-		return bad("there is no instance type %q", in.Type)
+		return p.noSuchType(in.Type)
 	}
 	if in.Dollars <= 0 {
 		return bad("a price is above zero dollars")
@@ -63,10 +67,10 @@ type image struct {
 func (p *Panel) marketRoutes(on route) {
 	on("POST", "capacity", func(r *http.Request) (any, error) {
 		in, err := read[Capacity](r)
-		if err == nil {
-			p.SetCapacity(in)
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
+		return nil, p.SetCapacity(in)
 	})
 	on("DELETE", "capacity", func(*http.Request) (any, error) {
 		p.World.ClearCapacity()
@@ -88,11 +92,10 @@ func (p *Panel) marketRoutes(on route) {
 	})
 	on("POST", "images", func(r *http.Request) (any, error) { return p.publish(r) })
 	on("DELETE", "images/{id}", func(r *http.Request) (any, error) {
-		p.World.RemoveImage(r.PathValue("id"))
-		return nil, nil
+		return nil, p.ofImages(p.World.RemoveImage(r.PathValue("id")))
 	})
 	on("POST", "images/{id}/deprecate", func(r *http.Request) (any, error) {
-		return nil, refused(p.World.DeprecateImage(r.PathValue("id"), p.World.Now()))
+		return nil, p.ofImages(p.World.DeprecateImage(r.PathValue("id"), p.World.Now()))
 	})
 	p.reservationRoutes(on)
 }

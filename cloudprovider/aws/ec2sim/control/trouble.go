@@ -5,18 +5,12 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
 )
 
 // Fault is a fault with its delay in seconds.
 type Fault struct {
 	faults.Fault
 	DelaySeconds float64 `json:"delaySeconds,omitempty"`
-}
-
-// permission is one permission, such as ec2:CreateFleet.
-type permission struct {
-	Action string `json:"action"`
 }
 
 // Trouble is everything that goes wrong now.
@@ -49,53 +43,22 @@ func (p *Panel) troubleRoutes(on route) {
 			return nil, err
 		}
 		in.Delay = time.Duration(in.DelaySeconds * float64(time.Second))
-		if in.Code == "" && in.Delay == 0 && !in.Lose {
-			return nil, bad("a fault needs a code, delaySeconds or lose")
+		if err := p.checkFault(in); err != nil {
+			return nil, err
 		}
 		p.Faults.Add(in.Fault)
 		return nil, nil
 	})
 	on("POST", "throttle", func(r *http.Request) (any, error) {
 		in, err := read[faults.Limit](r)
-		if err == nil {
-			p.Faults.Throttle(in)
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
-	})
-	p.identityRoutes(on)
-}
-
-func (p *Panel) identityRoutes(on route) {
-	on("POST", "permissions/deny", func(r *http.Request) (any, error) {
-		in, err := read[permission](r)
-		if err == nil {
-			p.Faults.Deny(in.Action)
+		if err := p.checkLimit(in); err != nil {
+			return nil, err
 		}
-		return nil, err
-	})
-	on("POST", "permissions/allow", func(r *http.Request) (any, error) {
-		in, err := read[permission](r)
-		if err == nil {
-			p.Faults.Allow(in.Action)
-		}
-		return nil, err
-	})
-	on("POST", "credentials", func(r *http.Request) (any, error) {
-		in, err := read[struct {
-			ID     string `json:"id"`
-			Secret string `json:"secret"`
-		}](r)
-		if err == nil {
-			p.Keys.Put(sigv4.Key{ID: in.ID, Secret: in.Secret})
-		}
-		return nil, err
-	})
-	on("DELETE", "credentials/{id}", func(r *http.Request) (any, error) {
-		p.Keys.Remove(r.PathValue("id"))
+		p.Faults.Throttle(in)
 		return nil, nil
-	})
-	on("POST", "credentials/expire", func(*http.Request) (any, error) {
-		return map[string]int{"expired": p.Keys.ExpireAll(p.World.Now())}, nil
 	})
 	on("POST", "messages", func(r *http.Request) (any, error) {
 		in, err := read[struct {
@@ -106,4 +69,5 @@ func (p *Panel) identityRoutes(on route) {
 		}
 		return nil, err
 	})
+	p.identityRoutes(on)
 }

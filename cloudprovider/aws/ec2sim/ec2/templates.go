@@ -58,6 +58,11 @@ func checkTemplateData(data *ec2types.RequestLaunchTemplateData) *wire.Error {
 	if len(data.NetworkInterfaces) > 0 && len(data.SecurityGroupIds) > 0 {
 		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
 	}
+	for _, m := range data.BlockDeviceMappings {
+		if aws.ToString(m.DeviceName) == "" {
+			return cloud.CheckDeviceName("")
+		}
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,11 +103,22 @@ func (i *Injector) Deny(permission string) {
 	i.denied[permission] = true
 }
 
-// Allow gives a permission back that Deny took.
-func (i *Injector) Allow(permission string) {
+// PassRole is a permission that no call has the name of.
+const PassRole = "iam:PassRole"
+
+// Allow gives a permission back that Deny took, and says whether it had taken it.
+func (i *Injector) Allow(permission string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	was := i.denied[permission]
 	delete(i.denied, permission)
+	return was
+}
+
+// Names says whether patterns, of which empty ones match everything, name an action such as ec2:CreateFleet.
+func Names(service, action, name string) bool {
+	of, what, _ := strings.Cut(name, ":")
+	return like(service, of) && like(action, what)
 }
 
 // Clear takes all faults and limits away and gives all permissions back.
@@ -227,12 +239,12 @@ func needs(c *wire.Call, permission string) bool {
 	if like(permission, c.Service+":"+c.Action) {
 		return true
 	}
-	return permission == "iam:PassRole" && c.Service == "iam" && c.Action == "AddRoleToInstanceProfile"
+	return permission == PassRole && c.Service == "iam" && c.Action == "AddRoleToInstanceProfile"
 }
 
 func denied(c *wire.Call, permission string) *wire.Error {
 	e := wire.Denied(c)
-	if permission == "iam:PassRole" {
+	if permission == PassRole {
 		e.Message = fmt.Sprintf("User with access key %s is not authorized to perform: iam:PassRole because no identity-based policy allows the iam:PassRole action", c.AccessKey)
 	}
 	return e

@@ -17,6 +17,9 @@ var (
 	pathForm = regexp.MustCompile(`^(/|/[\x21-\x7f]{1,510}/)$`)
 )
 
+// tagText is what IAM allows in a tag, less than EC2 does.
+var tagText = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
+
 // maxTags is how many tags a profile may have.
 const maxTags = 50
 
@@ -167,6 +170,10 @@ func checkTags(tags map[string]string) *wire.Error {
 			return wire.Errorf("InvalidInput", "Tag values must be at most 256 characters long: %q", value)
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			return wire.Errorf("InvalidInput", "Tag keys must not begin with aws: %q", key)
+		case !tagText.MatchString(key):
+			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.key' failed to satisfy constraint: Member must satisfy regular expression pattern: %s", key, tagText)
+		case !tagText.MatchString(value):
+			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.value' failed to satisfy constraint: Member must satisfy regular expression pattern: %s", value, tagText)
 		}
 	}
 	return nil

@@ -50,6 +50,11 @@ func TestLifeOfAnInstanceProfile(t *testing.T) {
 	_, err = client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: name})
 	wantCode(t, err, "EntityAlreadyExists")
 
+	for _, tag := range []types.Tag{{Key: aws.String("a<b>"), Value: aws.String("1")}, {Key: aws.String("one"), Value: aws.String("{x}|")}} {
+		_, err = client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: name, Tags: []types.Tag{tag}})
+		wantCode(t, err, "ValidationError")
+	}
+
 	add := &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: role}
 	if _, err := client.AddRoleToInstanceProfile(ctx, add); err != nil {
 		t.Fatal(err)

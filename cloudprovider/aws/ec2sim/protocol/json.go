@@ -2,7 +2,9 @@ package protocol
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
@@ -38,6 +40,9 @@ var _ wire.Service = (*JSON)(nil)
 
 // Name is the service's name in credential scopes.
 func (s *JSON) Name() string { return s.Service }
+
+// Actions lists what the service can do.
+func (s *JSON) Actions() []string { return slices.Sorted(maps.Keys(s.Ops)) }
 
 // Action is what comes after the dot in X-Amz-Target.
 func (s *JSON) Action(r *http.Request, _ []byte) string {

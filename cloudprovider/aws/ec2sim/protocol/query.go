@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"encoding/xml"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
@@ -23,6 +25,9 @@ var _ wire.Service = (*Query)(nil)
 
 // Name is the service's name in credential scopes.
 func (s *Query) Name() string { return s.Service }
+
+// Actions lists what the service can do.
+func (s *Query) Actions() []string { return slices.Sorted(maps.Keys(s.Ops)) }
 
 // Action is the form's Action.
 func (s *Query) Action(_ *http.Request, body []byte) string {

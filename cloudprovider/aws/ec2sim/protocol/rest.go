@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
@@ -26,6 +27,16 @@ var _ wire.Service = (*REST)(nil)
 
 // Name is the service's name in credential scopes.
 func (s *REST) Name() string { return s.Service }
+
+// Actions lists what the service can do.
+func (s *REST) Actions() []string {
+	var all []string
+	for _, r := range s.Routes {
+		all = append(all, r.Action)
+	}
+	slices.Sort(all)
+	return all
+}
 
 // Action is the action of the route that fits.
 func (s *REST) Action(r *http.Request, _ []byte) string {

@@ -60,6 +60,8 @@ type Service interface {
 	Name() string
 	// Action says what a request asks for, so that gates can tell actions apart before the service sees the call.
 	Action(r *http.Request, body []byte) string
+	// Actions lists what the service can do, in order.
+	Actions() []string
 	// ServeAWS answers a call that passed all gates.
 	ServeAWS(w http.ResponseWriter, c *Call)
 	// Fail writes an error in the service's protocol.

@@ -71,13 +71,23 @@ func (s *Service) Shift(zoneID string, life time.Duration, auto bool) error {
 	return nil
 }
 
-// Cancel ends all shifts away from a zone.
-func (s *Service) Cancel(zoneID string) {
+// Cancel ends all shifts away from a zone. That there is none is an error.
+func (s *Service) Cancel(zoneID string) error {
+	if !slices.Contains(s.zoneIDs, zoneID) {
+		return fmt.Errorf("ending the shift away from %q: the region's zones are %v", zoneID, s.zoneIDs)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ended := 0
 	for _, r := range s.resources {
+		before := len(r.shifts)
 		r.shifts = slices.DeleteFunc(r.shifts, func(one shift) bool { return one.zone == zoneID })
+		ended += before - len(r.shifts)
 	}
+	if ended == 0 {
+		return fmt.Errorf("ending the shift away from %s: there is none", zoneID)
+	}
+	return nil
 }
 
 type shiftOut struct {

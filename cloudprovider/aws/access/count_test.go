@@ -1,4 +1,4 @@
-package observe
+package access_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/simtest"
@@ -49,7 +50,11 @@ func counted(t *testing.T, registry *prometheus.Registry) []string {
 func TestCallsToAWSAreCounted(t *testing.T) {
 	a, config := simtest.Start(t, account.Options{})
 	registry := prometheus.NewRegistry()
-	config.APIOptions = append(config.APIOptions, SDK(registry, time.Now))
+	count, err := access.Count(registry, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.APIOptions = append(config.APIOptions, count)
 	config.Retryer = func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })

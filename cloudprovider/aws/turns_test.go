@@ -1,0 +1,128 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// maker is an EC2 that knows launch templates and tags, and answers at once.
+type maker struct {
+	EC2API
+	mu     sync.Mutex
+	made   []string
+	tagged int
+	hang   bool
+}
+
+func (m *maker) DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	return &ec2.DescribeLaunchTemplatesOutput{}, nil
+}
+
+func (m *maker) CreateLaunchTemplate(_ context.Context, in *ec2.CreateLaunchTemplateInput, _ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made = append(m.made, *in.LaunchTemplateName)
+	return &ec2.CreateLaunchTemplateOutput{}, nil
+}
+
+func (m *maker) CreateTags(ctx context.Context, _ *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	if m.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tagged++
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// TestHundredsOfNewTemplates has more launches with a template of their own than EC2 lets us make in the time that a launch has. Who
+// has to come again keeps the place: all of the first are made before any of those that come later, each once.
+func TestHundredsOfNewTemplates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &maker{}
+		ts := newTemplates(api, time.Now)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		late := 0
+		launch := func(name string) {
+			all.Go(func() {
+				wanted := map[string]*template{name: {name: name, data: &ec2types.RequestLaunchTemplateData{}, tags: map[string]string{}}}
+				for {
+					err := ts.ensure(t.Context(), wanted)
+					if err == nil {
+						return
+					}
+					if !cloudprovider.IsThrottled(err) || !cloudprovider.IsQueued(err) || !strings.Contains(err.Error(), "keeps its place") {
+						t.Errorf("%s is told %v", name, err)
+					}
+					mu.Lock()
+					late++
+					mu.Unlock()
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		began := time.Now()
+		for i := range 300 {
+			launch(fmt.Sprintf("first-%03d", i))
+		}
+		time.Sleep(templatesLimit - time.Second)
+		for i := range 50 {
+			launch(fmt.Sprintf("later-%03d", i))
+		}
+		all.Wait()
+		if late == 0 {
+			t.Error("nobody had to come again: the test is about nothing")
+		}
+		if took := time.Since(began); took > (350-templatesBurst)*templatesInterval+5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if n := len(slices.Compact(slices.Sorted(slices.Values(api.made)))); n != 350 || len(api.made) != 350 {
+			t.Errorf("%d templates were made in %d calls, want 350", n, len(api.made))
+		}
+		overtaken := 0
+		for _, name := range api.made[300:] {
+			if strings.HasPrefix(name, "first-") {
+				overtaken++
+			}
+		}
+		// While those who were late are away for a moment others may go.
+		if overtaken > 6 {
+			t.Errorf("%d launches were overtaken", overtaken)
+		}
+	})
+}
+
+// TestNamesEndWithTheLeader: after the process has been told to stop nothing more is written, and nobody is left who would.
+func TestNamesEndWithTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &maker{hang: true}
+		life, stop := context.WithCancel(t.Context())
+		n := newNames(api, time.Now, func(string) {})
+		n.until(life)
+		for i := range 10 * namesBurst {
+			n.add(fmt.Sprintf("i-%d", i), "claim")
+		}
+		synctest.Wait()
+		stop()
+		began := time.Now()
+		synctest.Wait()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.workers != 0 || time.Since(began) > 0 || api.tagged != 0 {
+			t.Errorf("%d are at work after the end, %d names were written", n.workers, api.tagged)
+		}
+	})
+}
