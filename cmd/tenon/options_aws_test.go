@@ -91,7 +91,7 @@ func TestBadAWSSettingsAreNamed(t *testing.T) {
 		"--cluster-name=c --vm-memory-overhead-percent=7":  "--vm-memory-overhead-percent: 7 is not a share",
 		"--cluster-name=c --vm-memory-overhead-percent=-1": "--vm-memory-overhead-percent",
 		"--cluster-name=c --reserved-enis=-1":              "--reserved-enis: -1 is less than 0",
-		"--cluster-name=c --ami-refresh-interval=30s":      "--ami-refresh-interval: 30s is too often for AWS; use 10s or more",
+		"--cluster-name=c --ami-refresh-interval=3s":       "--ami-refresh-interval: 3s is too often for AWS; use 10s or more",
 		"--cluster-name=c --ami-latest-interval=-1m":       "--ami-latest-interval: -1m0s is too often for AWS; use 10s or more",
 		"--cluster-name=c --subnet-refresh-interval=0s":    "--subnet-refresh-interval",
 		"--cluster-name=c --aws-feature-gates=CEL":         `--aws-feature-gates: "CEL" is not Name=true`,
