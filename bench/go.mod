@@ -1,6 +1,6 @@
 module github.com/tenon-sh/tenon/bench
 
-go 1.26.0
+go 1.26.6
 
 require (
 	k8s.io/api v0.37.2
