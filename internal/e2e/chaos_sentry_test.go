@@ -1,105 +1,87 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// sentry watches the pods of a disruption budget from outside, in the order in which the API server tells what happens to
-// them.
+// sentry looks at the pods of a disruption budget from outside, again and again. Each look is one consistent list: a watch that
+// begins anew after a restart of the API server would tell what has happened meanwhile in any order.
 type sentry struct {
 	w  *world
 	mu sync.Mutex
-	// ready are the pods that count for the budget now; seen are all that ever did.
-	ready, seen map[types.UID]bool
+	// seen are all pods that were ever ready.
+	seen map[types.UID]bool
 	// armed is set when all of them have been ready for the first time; lowest is the smallest number since. relieved is
 	// set when the pods may go.
 	armed, relieved bool
 	lowest          int
-	// below is since when fewer are ready than must be, and least how few. After a restart of the API server the watch begins
-	// anew and tells what has happened meanwhile in any order: those who have gone before those who have come. Only what
-	// lasts is so.
-	below time.Time
-	least int
 }
 
-// lasts is how long too few must have been ready for it to count. A pod that is evicted takes longer than that to be replaced.
-const lasts = 500 * time.Millisecond
+const (
+	// glance is the time between two looks. A pod that is evicted takes longer than that to be replaced.
+	glance = 100 * time.Millisecond
+	// stare is how long a look may take: there may be nobody to answer.
+	stare = 5 * time.Second
+)
 
 func newSentry(w *world, app string) *sentry {
 	w.Helper()
-	s := &sentry{w: w, ready: map[types.UID]bool{}, seen: map[types.UID]bool{}}
+	s := &sentry{w: w, seen: map[types.UID]bool{}}
 	c, err := kubernetes.NewForConfig(w.lab.Config())
 	w.must(err)
-	factory := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(w.lab.Namespace()),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + app }))
-	_, err = factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    s.saw,
-		UpdateFunc: func(_, now any) { s.saw(now) },
-		DeleteFunc: s.lost,
-	})
-	w.must(err)
-	factory.Start(w.ctx.Done())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for w.ctx.Err() == nil {
+			s.look(c.CoreV1().Pods(w.lab.Namespace()), app)
+			time.Sleep(glance) // asking the API server again, not waiting for time to pass
+		}
+	}()
+	w.Cleanup(func() { <-done })
 	return s
 }
 
-func (s *sentry) saw(object any) {
-	p := object.(*corev1.Pod)
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
-			s.set(p.UID, true)
-			return
-		}
+// look counts once. Nobody may answer: the control plane is being restarted.
+func (s *sentry) look(pods corev1client.PodInterface, app string) {
+	ctx, cancel := context.WithTimeout(s.w.ctx, stare)
+	defer cancel()
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return
 	}
-	s.set(p.UID, false)
-}
-
-func (s *sentry) lost(object any) {
-	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
-	}
-	s.set(object.(*corev1.Pod).UID, false)
-}
-
-func (s *sentry) set(uid types.UID, ready bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ready {
-		s.ready[uid], s.seen[uid] = true, true
-	} else {
-		delete(s.ready, uid)
+	ready := 0
+	for i := range list.Items {
+		if p := &list.Items[i]; isReady(p) {
+			ready++
+			s.seen[p.UID] = true
+		}
 	}
 	switch {
 	case s.relieved:
-	case !s.armed && len(s.ready) == guardedPods:
+	case !s.armed && ready == guardedPods:
 		s.armed, s.lowest = true, guardedPods
 	case s.armed:
-		s.count(len(s.ready), time.Now())
+		s.lowest = min(s.lowest, ready)
 	}
 }
 
-// count takes in how many are ready.
-func (s *sentry) count(ready int, now time.Time) {
-	switch {
-	case ready >= guardedFloor:
-		if !s.below.IsZero() && now.Sub(s.below) > lasts {
-			s.lowest = min(s.lowest, s.least)
-		}
-		s.below = time.Time{}
-		s.lowest = min(s.lowest, ready)
-	case s.below.IsZero():
-		s.below, s.least = now, ready
-	default:
-		s.least = min(s.least, ready)
-	}
+// isReady reports whether the pod counts for its budget.
+func isReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // replaced says why the chaos was not enough: no pod of the budget has been evicted.
@@ -121,9 +103,6 @@ func (s *sentry) judge() {
 		return
 	}
 	s.relieved = true
-	if !s.below.IsZero() && time.Since(s.below) > lasts {
-		s.lowest = min(s.lowest, s.least)
-	}
 	s.w.Logf("of %d pods with a budget at least %d were ready, %d must be; %d were evicted and replaced",
 		guardedPods, s.lowest, guardedFloor, len(s.seen)-guardedPods)
 	if !s.armed || s.lowest < guardedFloor {
