@@ -92,11 +92,14 @@ func (e *errand) refuse(left []*buyer, err error) {
 func (e *errand) serve(ctx context.Context, of *party, turn int) (left []*buyer) {
 	// A user with very many tags leaves little room for ours.
 	for some := range slices.Chunk(of.buyers, max(1, of.order.room())) {
-		rest, again, err := e.call(ctx, &party{order: of.order, buyers: some})
+		rest, again, err := e.call(ctx, &party{order: of.order, buyers: some}, turn)
 		switch {
 		case turn == mostTurns || err != nil && !again:
 			e.refuse(rest, err)
 		case again:
+			if err != nil {
+				e.refused.other = err // should there be no time to ask again
+			}
 			left = append(left, rest...)
 		case len(rest) > 0:
 			// What all had in common is sold out; who could have more is asked for with that.
@@ -111,11 +114,11 @@ func (e *errand) serve(ctx context.Context, of *party, turn int) (left []*buyer)
 
 // call makes one call. It returns who has got nothing. again says that they may get something if they are asked for once
 // more, because what stood in the way has been seen to.
-func (e *errand) call(ctx context.Context, of *party) (rest []*buyer, again bool, err error) {
+func (e *errand) call(ctx context.Context, of *party, turn int) (rest []*buyer, again bool, err error) {
 	p := e.p
 	if e.calls++; e.calls > 1 {
 		if err := p.turnstile.pass(ctx, func() int { return len(of.buyers) }); err != nil {
-			return of.buyers, false, &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: %w", err)}
+			return of.buyers, false, e.late(turn, err)
 		}
 	}
 	s, elsewhere, err := p.newSale(ctx, of)
@@ -138,6 +141,15 @@ func (e *errand) call(ctx context.Context, of *party) (rest []*buyer, again bool
 	again = e.learn(ctx, s, out.Errors)
 	rest = e.deliver(s)
 	return rest, again, nil
+}
+
+// late is what claims are told for which there was no time to ask EC2, or to ask it again. If it has refused something already, that is
+// what they have to know, so that others are tried: it is not their turn that was missing.
+func (e *errand) late(turn int, err error) error {
+	if turn > 1 || e.refused.some() {
+		return e.refused.err()
+	}
+	return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: %w", err)}
 }
 
 // deliver answers those who have got something and returns the others.

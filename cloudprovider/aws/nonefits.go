@@ -17,8 +17,13 @@ import (
 // fewCauses is how many causes are told of why no instance type is left.
 const fewCauses = 3
 
-// noneFits says what of a class rules out every instance type: how many fall away for which field, those that most types
-// fall for first.
+// unsoldError says that nothing of what a class could use is sold, for which the class can do nothing.
+type unsoldError struct{ error }
+
+func (e *unsoldError) Unwrap() error { return e.error }
+
+// noneFits says why there is no instance type for a class: how many fall away for which field, those that most types fall for first. It
+// is an unsoldError if the class does not rule all of them out.
 func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	have, err := c.inStock(ctx)
 	if err != nil {
@@ -31,13 +36,14 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 	if len(have.infos) == 0 {
 		return fmt.Errorf("EC2 sells no instance type that EC2NodeClass %s could use: it lists none in this region", class.Name)
 	}
-	counts := map[string]int{}
+	counts, usable := map[string]int{}, false
 	for i := range have.infos {
-		why, err := c.whyNot(&have.infos[i], class, have, on)
+		why, ruledOut, err := c.whyNot(&have.infos[i], class, have, on)
 		if err != nil {
 			return err
 		}
 		counts[why]++
+		usable = usable || !ruledOut
 	}
 	causes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
@@ -46,27 +52,33 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 	for _, why := range causes[:min(len(causes), fewCauses)] {
 		told = append(told, fmt.Sprintf("%d %s", counts[why], why))
 	}
+	if usable {
+		return &unsoldError{fmt.Errorf("no instance type is sold that EC2NodeClass %s can use: of %d types %s", class.Name, len(have.infos), strings.Join(told, ", "))}
+	}
 	return fmt.Errorf("no instance type can be used by EC2NodeClass %s: of %d types %s; change what rules them out", class.Name, len(have.infos), strings.Join(told, ", "))
 }
 
-// whyNot says at which step a type falls away, in the order in which the catalog takes them.
-func (c *catalog) whyNot(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, have *stock, on *terms) (string, error) {
+// whyNot says at which step a type falls away, in the order in which the catalog takes them, and whether that is the class's doing.
+func (c *catalog) whyNot(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, have *stock, on *terms) (why string, ruledOut bool, err error) {
 	shape, err := c.shapes.Shape(info, class)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if shape == nil {
-		return c.shapes.Why(info, class)
+		why, err = c.shapes.Why(info, class)
+		return why, true, err
 	}
 	if _, boots := image.For(class.Status.AMIs, shape.Labels); !boots {
-		return "have no AMI that fits (spec.amiSelectorTerms)", nil
+		return "have no AMI that fits (spec.amiSelectorTerms)", true, nil
 	}
-	at := slices.IndexFunc(have.zones[shape.Name], func(zone string) bool { _, ok := on.ids[zone]; return ok })
-	if at < 0 {
-		return "are not sold in the zones of the subnets (spec.subnetSelectorTerms)", nil
+	zones := slices.DeleteFunc(slices.Clone(have.zones[shape.Name]), func(zone string) bool { _, ok := on.ids[zone]; return !ok })
+	switch {
+	case len(zones) == 0:
+		return "are not sold in the zones of the subnets (spec.subnetSelectorTerms)", true, nil
+	case !slices.ContainsFunc(zones, func(zone string) bool { return !on.shifted[zone] }):
+		return "are sold only in zones that AWS has moved traffic away from (zonal shift)", false, nil
+	case !slices.Contains(info.SupportedUsageClasses, ec2types.UsageClassTypeOnDemand):
+		return "are not sold on demand, and no reservation of them can be used", false, nil
 	}
-	if !slices.Contains(info.SupportedUsageClasses, ec2types.UsageClassTypeOnDemand) {
-		return "are not sold on demand", nil
-	}
-	return "have no price on demand that is known", nil
+	return "have no price on demand that is known", false, nil
 }

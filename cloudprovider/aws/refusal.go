@@ -58,6 +58,9 @@ func (r *refusals) refs() []cloudprovider.OfferingRef {
 	return out
 }
 
+// some tells whether EC2 has refused anything.
+func (r *refusals) some() bool { return len(r.exhausted)+len(r.passing) > 0 || r.other != nil }
+
 // mostReasons is how many different reasons a message names.
 const mostReasons = 3
 

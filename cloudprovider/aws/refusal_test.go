@@ -66,9 +66,8 @@ func TestWhyNothingIsSold(t *testing.T) {
 	}
 	// Each zone has a subnet of its own, and all are full for one reason; who comes later is not even asked for.
 	w, p := start(t, setup{})
-	w.sim.World.Subnets()
 	for _, subnet := range w.net.Private {
-		w.sim.World.SetFreeAddresses(subnet, 0)
+		w.leave(subnet, 0)
 	}
 	_, err := p.Create(t.Context(), claim())
 	if got := whys(err); len(got) != 1 || !strings.HasPrefix(got[0], "InsufficientFreeAddressesInSubnet: ") || !strings.Contains(got[0], "spec.subnetSelectorTerms") {
@@ -250,7 +249,7 @@ func TestFullSubnetThatCountsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sim.World.Subnets() // from here on EC2 believes that there is much room
-	w.sim.World.SetFreeAddresses(w.net.Private[0], 0)
+	w.leave(w.net.Private[0], 0)
 	list := claims(3, in(corev1.LabelTopologyZone, "us-west-2a"))
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -25,17 +27,22 @@ const rehearsalPool = "rehearsal"
 var _ nodeclass.Rehearser = (*Provider)(nil)
 
 // Rehearse implements nodeclass.Rehearser: the calls with which an instance of the class is launched, as dry runs. The
-// class need not be ready; what it has found so far is used.
+// class need not be ready; what it has found so far is used. There are no calls if nothing that the class could use is sold: that may be
+// otherwise tomorrow, and says nothing about the class.
 func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
 	if _, err := p.cluster(ctx); err != nil {
 		return nil, &nodeclass.PassingError{Cause: err}
 	}
 	claim, candidate, err := p.rehearsalClaim(ctx, class)
+	if unsold, ok := errors.AsType[*unsoldError](err); ok {
+		log.FromContext(ctx).Info("no launch can be rehearsed", "EC2NodeClass", class.Name, "why", unsold.Error())
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
-	b := &buyer{claim: claim}
+	b := &buyer{claim: claim, gone: func() bool { return false }}
 	made, err := p.templatesFor(ctx, class, []choose.Candidate{candidate}, tags, b)
 	if err != nil {
 		return nil, err
@@ -58,23 +65,32 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 	if err != nil {
 		return nil, choose.Candidate{}, err
 	}
-	for _, pool := range append(pools, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: rehearsalPool}}) {
-		claim := &v1.NodeClaim{}
-		claim.Name, claim.UID = "rehearsal", class.UID
-		claim.Labels = map[string]string{v1.NodePoolLabelKey: pool.Name}
-		claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
-		// What is rehearsed is a launch on demand, whichever way the pool buys.
-		claim.Spec.Requirements = slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements), func(r v1.NodeSelectorRequirementWithMinValues) bool {
-			return r.Key == v1.CapacityTypeLabelKey
-		})
-		ranked := narrow(slices.DeleteFunc(choose.Ranked(list, claim), func(c choose.Candidate) bool {
-			return capacityTypeOf(&c) != v1.CapacityTypeOnDemand
-		}))
-		if len(ranked) > 0 {
-			return claim, ranked[0], nil
+	anything := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: rehearsalPool}}
+	for _, some := range [][]*v1.NodePool{pools, {anything}} {
+		// A launch on demand is rehearsed, whichever way the pool buys, if anything is sold like that.
+		for _, terms := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeReserved, v1.CapacityTypeSpot} {
+			for _, pool := range some {
+				claim := rehearsalOf(class, pool)
+				// Whether it can be had now is not asked: it would be too late to learn that a launch fails when it can.
+				if fit := ordinary(onlyCapacityType(choose.Ranked(list, claim), terms)); len(fit) > 0 {
+					return claim, fit[0], nil
+				}
+			}
 		}
 	}
 	return nil, choose.Candidate{}, p.catalog.noneFits(ctx, class)
+}
+
+// rehearsalOf is a claim of the pool that may be launched on any terms.
+func rehearsalOf(class *awsv1.EC2NodeClass, pool *v1.NodePool) *v1.NodeClaim {
+	claim := &v1.NodeClaim{}
+	claim.Name, claim.UID = "rehearsal", class.UID
+	claim.Labels = map[string]string{v1.NodePoolLabelKey: pool.Name}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
+	claim.Spec.Requirements = slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements), func(r v1.NodeSelectorRequirementWithMinValues) bool {
+		return r.Key == v1.CapacityTypeLabelKey
+	})
+	return claim
 }
 
 // poolsOf lists the pools that refer to the class, by name. They are read as plain trees from the API server, seldom: a
@@ -115,6 +131,7 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, b *buyer, t *template) ([]
 	}
 	b.order.strategy(fleet)
 	run := runInput(t, b.order.Lines[0].Type, subnet, s.tagged())
+	b.order.terms(run, t.data)
 	return []nodeclass.Call{
 		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, create); return err }},
 		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error { _, err := p.ec2.CreateFleet(ctx, fleet); return err }},
@@ -158,6 +175,25 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 		})
 	}
 	return out
+}
+
+// terms has the call buy as the fleet would, which says so by itself or by its launch template.
+func (o *order) terms(in *ec2.RunInstancesInput, d *ec2types.RequestLaunchTemplateData) {
+	switch {
+	case o.Block:
+		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	case o.CapacityType == v1.CapacityTypeSpot:
+		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot}
+	}
+	if o.CapacityType != v1.CapacityTypeReserved {
+		return
+	}
+	r := d.CapacityReservationSpecification
+	in.CapacityReservationSpecification = &ec2types.CapacityReservationSpecification{
+		CapacityReservationPreference: r.CapacityReservationPreference, CapacityReservationTarget: r.CapacityReservationTarget}
+	if at := d.Placement; at != nil { // a reservation is for one tenancy, and may be for one placement group
+		in.Placement = &ec2types.Placement{Tenancy: at.Tenancy, GroupId: at.GroupId, PartitionNumber: at.PartitionNumber}
+	}
 }
 
 func runDevice(m ec2types.LaunchTemplateBlockDeviceMappingRequest) ec2types.BlockDeviceMapping {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,8 @@ const (
 	// line, as long as it comes within placeKept.
 	templatesLimit = 35 * time.Second
 	placeKept      = 10 * time.Minute
+	// tooShort is the time in which it is not worth while to begin with a template that somebody else has not made in time.
+	tooShort = time.Second
 )
 
 // template is a launch template as it is to be. Its name derives from its content, so it never changes.
@@ -79,12 +82,24 @@ type templates struct {
 	// wanted is since when those that don't exist are wanted.
 	wanted map[string]time.Time
 	exist  map[string]bool
-	making map[string]chan struct{}
+	making map[string]*making
 	// used is when each was last asked for.
 	used map[string]time.Time
 	now  func() time.Time
 	// drawings are templates as they are to be, by what they are made from: thousands of claims ask for the same.
 	drawings map[drawing]*template
+}
+
+// making is a template that somebody is making.
+type making struct {
+	// done is closed when it is there, or is not going to be.
+	done chan struct{}
+	// inLine says that whoever makes it waits for a turn: EC2 is not being asked.
+	inLine bool
+	// err is why it was not made; final says that it is the answer for all who wait. It is not if somebody else may have more luck:
+	// whoever was to make it has given up or has not had a turn in time.
+	err   error
+	final bool
 }
 
 // drawing is what a template is made from: the key of a blueprint, and a mold.
@@ -98,7 +113,7 @@ const mostDrawings = 5000
 
 func newTemplates(api EC2API, now func() time.Time) *templates {
 	return &templates{api: api, pace: newBucket(templatesBurst, templatesInterval, time.Now), turns: &turns{}, wanted: map[string]time.Time{},
-		exist: map[string]bool{}, making: map[string]chan struct{}{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
+		exist: map[string]bool{}, making: map[string]*making{}, used: map[string]time.Time{}, now: now, drawings: map[drawing]*template{}}
 }
 
 // drawn is the template of a blueprint with a mold. The key is the blueprint's.
@@ -132,35 +147,64 @@ func (t *templates) usedSince(name string, at time.Time) bool {
 	return t.used[name].After(at)
 }
 
-// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one.
+// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one, and what EC2 says to that
+// one is the answer for all: it would say the same to each.
 func (t *templates) ensure(ctx context.Context, wanted map[string]*template) error {
 	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
 	defer cancel()
 	for {
 		mine, others := t.take(wanted)
 		if len(mine) > 0 {
-			err := t.make(ctx, mine)
-			t.release(mine)
-			if err != nil {
+			failures := t.make(ctx, mine)
+			t.release(ctx, mine, failures)
+			if err := foremost(failures); err != nil {
 				return err
 			}
 		}
 		if len(others) == 0 {
 			return nil
 		}
-		for _, done := range others {
-			select {
-			case <-done:
-			case <-ctx.Done():
-				return t.late(ctx.Err())
+		for _, other := range others {
+			if err := t.await(ctx, other); err != nil {
+				return err
 			}
 		}
-		// Whoever made them may have failed: look again.
+		// Whoever was to make them may have given up: look again.
 	}
 }
 
+// await waits for a template that somebody else is making.
+func (t *templates) await(ctx context.Context, of *making) error {
+	select {
+	case <-of.done:
+		if until, _ := ctx.Deadline(); of.err == nil || !of.final && (time.Until(until) > tooShort || errors.Is(of.err, context.Canceled)) {
+			return nil
+		}
+		return of.err
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	inLine := of.inLine
+	t.mu.Unlock()
+	if inLine {
+		return t.late(ctx.Err())
+	}
+	return fault.Explain("waiting for EC2 to answer another launch about the same launch templates", ctx.Err())
+}
+
+// foremost is the failure to tell of: not that there was no turn if there is another. Nil if all went well.
+func foremost(failures []error) error {
+	var out error
+	for _, err := range failures {
+		if err != nil && (out == nil || cloudprovider.IsQueued(out)) {
+			out = err
+		}
+	}
+	return out
+}
+
 // take divides what is not known to exist into what the caller has to make and what others are making.
-func (t *templates) take(wanted map[string]*template) (mine []*template, others []chan struct{}) {
+func (t *templates) take(wanted map[string]*template) (mine []*template, others []*making) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -168,26 +212,43 @@ func (t *templates) take(wanted map[string]*template) (mine []*template, others 
 		if t.exist[name] {
 			continue
 		}
-		if done := t.making[name]; done != nil {
-			others = append(others, done)
+		if other := t.making[name]; other != nil {
+			others = append(others, other)
 			continue
 		}
 		if _, waits := t.wanted[name]; !waits {
 			t.wanted[name] = t.now()
 		}
-		t.making[name] = make(chan struct{})
+		t.making[name] = &making{done: make(chan struct{})}
 		mine = append(mine, wanted[name])
 	}
 	return mine, others
 }
 
-// release lets those go on who wait for the templates.
-func (t *templates) release(mine []*template) {
+// release lets those go on who wait for the templates. The failures are in the same order.
+func (t *templates) release(ctx context.Context, mine []*template, failures []error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, m := range mine {
-		close(t.making[m.name])
+	for i, m := range mine {
+		of := t.making[m.name]
+		of.err = failures[i]
+		of.final = !cloudprovider.IsQueued(of.err) && !gaveUp(ctx, of.err)
+		close(of.done)
 		delete(t.making, m.name)
+	}
+}
+
+// gaveUp tells whether the error is only that the caller's own time is over.
+func gaveUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}
+
+// line notes whether templates that are being made wait for a turn.
+func (t *templates) line(waits bool, list ...*template) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range list {
+		t.making[m.name].inLine = waits
 	}
 }
 
@@ -201,27 +262,31 @@ func (t *templates) forget(names ...string) {
 	}
 }
 
-// make asks which of the templates exist and creates the others.
-func (t *templates) make(ctx context.Context, list []*template) error {
+// make asks which of the templates exist and creates the others. It says for each why it was not made; nil if it is there.
+func (t *templates) make(ctx context.Context, list []*template) []error {
 	there := map[string]bool{}
+	failures := make([]error, len(list))
 	for some := range slices.Chunk(list, mostNames) {
 		if err := t.look(ctx, some, there); err != nil {
-			return err
+			return fill(failures, err)
 		}
 	}
-	list = slices.DeleteFunc(slices.Clone(list), func(m *template) bool { return there[m.name] })
 	t.note(slices.Collect(maps.Keys(there))...)
-	if len(list) == 0 {
-		return nil
+	missing := slices.DeleteFunc(slices.Clone(list), func(m *template) bool { return there[m.name] })
+	if len(missing) == 0 {
+		return failures
 	}
-	if err := t.turns.enter(ctx, t.since(list)); err != nil {
-		return t.late(err)
+	t.line(true, missing...)
+	if err := t.turns.enter(ctx, t.since(missing)); err != nil {
+		return fill(failures, t.late(err))
 	}
 	defer t.turns.leave()
 	slots := make(chan struct{}, templatesAtOnce)
-	failures := make([]error, len(list))
 	var group sync.WaitGroup
 	for i, m := range list {
+		if there[m.name] {
+			continue
+		}
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
@@ -229,12 +294,15 @@ func (t *templates) make(ctx context.Context, list []*template) error {
 		})
 	}
 	group.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
+	return failures
+}
+
+// fill says the same of all.
+func fill(failures []error, err error) []error {
+	for i := range failures {
+		failures[i] = err
 	}
-	return nil
+	return failures
 }
 
 // create creates one when it is its turn.
@@ -242,6 +310,7 @@ func (t *templates) create(ctx context.Context, m *template) error {
 	if err := t.pace.pass(ctx); err != nil {
 		return t.late(err)
 	}
+	t.line(false, m)
 	_, err := t.api.CreateLaunchTemplate(ctx, m.input())
 	if fault.IsThrottled(err) {
 		t.pace.empty()
@@ -277,7 +346,7 @@ func (t *templates) since(list []*template) time.Time {
 	return out
 }
 
-// late is what a launch is told whose templates were not made in time.
+// late is what a launch is told whose templates have not had their turn in time.
 func (t *templates) late(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

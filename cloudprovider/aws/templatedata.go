@@ -191,7 +191,7 @@ func devices(list []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDev
 		if e := d.EBS; e != nil {
 			m.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
 				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID, SnapshotId: e.SnapshotID,
-				Iops: narrower(e.IOPS), Throughput: narrower(e.Throughput), VolumeInitializationRate: e.VolumeInitializationRate,
+				Iops: narrower(given(e.IOPS)), Throughput: narrower(given(e.Throughput)), VolumeInitializationRate: e.VolumeInitializationRate,
 			}
 			if e.VolumeType != nil {
 				m.Ebs.VolumeType = ec2types.VolumeType(*e.VolumeType)
@@ -203,6 +203,14 @@ func devices(list []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDev
 		out = append(out, m)
 	}
 	return out
+}
+
+// given is a number that 0 stands for none of: generated manifests write zeros, and EC2 refuses them.
+func given(n *int64) *int64 {
+	if n != nil && *n == 0 {
+		return nil
+	}
+	return n
 }
 
 func narrower(n *int64) *int32 {

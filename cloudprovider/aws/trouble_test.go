@@ -54,11 +54,11 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 			[]string{"spec.securityGroupSelectorTerms"}},
 		{"full subnets", func(w *world) {
 			for _, id := range w.net.Private {
-				w.sim.World.SetFreeAddresses(id, 0)
+				w.leave(id, 0)
 			}
 		}, func(w *world) {
 			for _, id := range w.net.Private {
-				w.sim.World.SetFreeAddresses(id, 1000)
+				w.leave(id, 1000)
 			}
 		}, cloudprovider.IsNoCapacity, []string{"InsufficientFreeAddressesInSubnet", "spec.subnetSelectorTerms"}},
 		{"quota", func(w *world) { w.sim.World.SetQuotas(cloud.Quotas{SpotInstances: 0, OnDemandVCPUs: 1}) },
@@ -142,7 +142,7 @@ func TestFullSubnetHasASpare(t *testing.T) {
 	if _, err := p.Create(t.Context(), claim(here)); err != nil { // the count of free addresses is known from here on
 		t.Fatal(err)
 	}
-	w.sim.World.SetFreeAddresses(w.net.Private[0], 0)
+	w.leave(w.net.Private[0], 0)
 	list := claims(3, here)
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)
@@ -160,8 +160,8 @@ func TestSubnetsShareTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.sim.World.SetFreeAddresses(w.net.Private[0], 241)
-	w.sim.World.SetFreeAddresses(spare, 240)
+	w.leave(w.net.Private[0], 241)
+	w.leave(spare, 240)
 	used := map[string]int{}
 	for range 2 {
 		if _, err := p.Create(t.Context(), claim(in(corev1.LabelTopologyZone, "us-west-2a"))); err != nil {

@@ -19,31 +19,51 @@ import (
 // maker is an EC2 that knows launch templates and tags, and answers at once.
 type maker struct {
 	EC2API
-	mu     sync.Mutex
+	// look and create, if they are there, are what happens when templates are looked for and created.
+	look, create func(context.Context) error
+
+	mu    sync.Mutex
+	looks int
+	// made are the templates that were asked for, tagged is how many tags were.
 	made   []string
 	tagged int
 	hang   bool
 }
 
-func (m *maker) DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+func (m *maker) DescribeLaunchTemplates(ctx context.Context, _ *ec2.DescribeLaunchTemplatesInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	m.mu.Lock()
+	m.looks++
+	look := m.look
+	m.mu.Unlock()
+	if look != nil {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return &ec2.DescribeLaunchTemplatesOutput{}, nil
 }
 
-func (m *maker) CreateLaunchTemplate(_ context.Context, in *ec2.CreateLaunchTemplateInput, _ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+func (m *maker) CreateLaunchTemplate(ctx context.Context, in *ec2.CreateLaunchTemplateInput, _ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.made = append(m.made, *in.LaunchTemplateName)
+	create := m.create
+	m.mu.Unlock()
+	if create != nil {
+		if err := create(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return &ec2.CreateLaunchTemplateOutput{}, nil
 }
 
 func (m *maker) CreateTags(ctx context.Context, _ *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	m.mu.Lock()
+	m.tagged++
+	m.mu.Unlock()
 	if m.hang {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tagged++
 	return &ec2.CreateTagsOutput{}, nil
 }
 
@@ -116,13 +136,17 @@ func TestNamesEndWithTheLeader(t *testing.T) {
 			n.add(fmt.Sprintf("i-%d", i), "claim")
 		}
 		synctest.Wait()
+		before := api.tagged
 		stop()
 		began := time.Now()
 		synctest.Wait()
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if n.workers != 0 || time.Since(began) > 0 || api.tagged != 0 {
-			t.Errorf("%d are at work after the end, %d names were written", n.workers, api.tagged)
+		if n.workers != 0 || time.Since(began) > 0 {
+			t.Errorf("%d are at work after the end", n.workers)
+		}
+		if before != namesAtOnce || api.tagged != before {
+			t.Errorf("%d names were being written, %d were begun after the end", before, api.tagged-before)
 		}
 	})
 }

@@ -282,6 +282,13 @@ func (w *world) alive() []cloud.Instance {
 	return slices.DeleteFunc(w.sim.World.Instances(), func(i cloud.Instance) bool { return !i.State.Alive() })
 }
 
+// leave has a subnet say that it has so many free addresses.
+func (w *world) leave(subnet string, free int) {
+	if err := w.sim.World.SetFreeAddresses(subnet, free); err != nil {
+		panic(err.Message)
+	}
+}
+
 // exhaust takes away all capacity of the offerings.
 func (w *world) exhaust(_ context.Context, refs ...cloudprovider.OfferingRef) error {
 	for _, r := range refs {

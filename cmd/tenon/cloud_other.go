@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +20,7 @@ func otherClouds(o *options) map[cluster.ClassRef]string {
 	out := map[cluster.ClassRef]string{}
 	runs := fmt.Sprintf("the controller runs with --cloud-provider=%s", o.cloudProvider)
 	if o.cloudProvider != cloudAWS {
-		out[cluster.ClassRef{Group: awsv1.Group, Kind: awsv1.Kind}] = runs + "; give it --cluster-name (CLUSTER_NAME), which selects " + cloudAWS
+		out[cluster.ClassRef{Group: awsv1.Group, Kind: awsv1.Kind}] = runs + "; give it " + toAWS(o)
 	}
 	if o.cloudProvider != cloudKwok {
 		out[cluster.ClassRef{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind}] = runs + "; give it --cloud-provider=" + cloudKwok
@@ -27,17 +28,34 @@ func otherClouds(o *options) map[cluster.ClassRef]string {
 	return out
 }
 
+// toAWS says what the controller must be given to use AWS. A cloud that was chosen by hand holds whatever the cluster's name says.
+func toAWS(o *options) string {
+	switch {
+	case !o.cloudChosen:
+		return "--cluster-name (CLUSTER_NAME), which selects " + cloudAWS
+	case o.aws.clusterName == "":
+		return "--cluster-name (CLUSTER_NAME) and --cloud-provider=" + cloudAWS
+	default:
+		return "--cloud-provider=" + cloudAWS
+	}
+}
+
+// asking bounds the question of tellOtherCloud: the start does not wait for a warning.
+const asking = 5 * time.Second
+
 // tellOtherCloud warns at the start that there are EC2NodeClasses although another cloud was chosen. Whether there are is only
 // asked for the warning: a cluster that does not know them, or does not tell, is fine.
 func tellOtherCloud(ctx context.Context, api client.Reader, o *options, log logr.Logger) {
 	if o.cloudProvider == cloudAWS {
 		return
 	}
+	ctx, done := context.WithTimeout(ctx, asking)
+	defer done()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(awsv1.GroupVersion().WithKind(awsv1.Kind + "List"))
 	if err := api.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
 		return
 	}
-	log.Info("WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud; --cluster-name (CLUSTER_NAME) selects aws",
-		"provider", o.cloudProvider, "EC2NodeClass", list.Items[0].GetName())
+	log.Info("WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud", "provider", o.cloudProvider, "fix", "give the controller "+toAWS(o),
+		"EC2NodeClass", list.Items[0].GetName())
 }

@@ -58,7 +58,9 @@ type options struct {
 	legacyRepair        bool
 	disruption          disruptionOptions
 	cloudProvider       string
-	aws                 awsOptions
+	// cloudChosen says that cloudProvider was given, and does not follow from the cluster's name.
+	cloudChosen bool
+	aws         awsOptions
 
 	// What validate has read of the texts above.
 	gates       map[string]bool
@@ -166,7 +168,8 @@ func (o *options) validate() error {
 
 // validateCloud chooses the cloud and is validate for its settings.
 func (o *options) validateCloud() error {
-	if o.cloudProvider == "" {
+	o.cloudChosen = o.cloudProvider != ""
+	if !o.cloudChosen {
 		o.cloudProvider = cloudKwok
 		if o.aws.clusterName != "" {
 			o.cloudProvider = cloudAWS

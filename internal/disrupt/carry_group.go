@@ -33,8 +33,9 @@ type group struct {
 	// over is why the move is given up, if it is; rest says that it would fail again if it were tried at once.
 	over Why
 	rest bool
-	// seats are where its pods go.
-	seats []seat
+	// guests are pods that have been sent to its nodes and are not there; seats are where they and its pods go.
+	guests []*cluster.Pod
+	seats  []seat
 }
 
 // fresh reports whether the move has not begun.

@@ -16,6 +16,9 @@ func (d *desk) seat(groups []*group, p *schedule.Placement) (others []string) {
 	owner := make(map[string]*group)
 	for _, g := range groups {
 		g.seats = nil
+		for _, pod := range g.guests {
+			owner[pod.UID] = g
+		}
 		for i := range g.nodes {
 			for _, pod := range d.s.PodsOn(g.nodes[i].Node.Name) {
 				if d.moves(pod) {

@@ -21,7 +21,7 @@ const defaultInterruptionDrain = 45 * time.Second
 // Such a node is fenced at once, and in the same moment its pods get places on other nodes, new ones if need be. It goes when
 // every place is up, or when only the time that a drain takes is left before the deadline; one that is of no use any more goes
 // at once. No budget of a pool is asked. What pods say about being disturbed counts until the deadline, as with every node that
-// has one; without a deadline it keeps the node.
+// has one; without a deadline it keeps the node, and so do pods that would find no place elsewhere. A node that is kept is open.
 //
 // Like every move this one is written on the claims: a crash changes nothing. counting says that pods are still being counted:
 // where those go is not known yet, so that no place is safe from them and nodes only go when they have to. The placement is where
@@ -42,29 +42,27 @@ func Interrupt(s *cluster.Snapshot, set Settings, o Orders, counting bool) (Resu
 		}
 	}
 	d.memo = &Memo{}
-	d.due = d.place(placed, nil, roomFor(o.Placement), &d.before.due, &d.memo.due)
+	room := roomFor(o.Placement)
+	d.expect(placed, room)
+	d.due = d.place(placed, nil, room, &d.before.due, &d.memo.due)
 	d.proceedInterrupted(counting)
 	return d.Result, d.due, d.memo
 }
 
-// Yielding names the nodes that are about to go because the cloud advises it: nothing holds them. Pods that look for a place don't
-// go there any more.
-func Yielding(s *cluster.Snapshot, set Settings) map[string]bool {
-	var judge *Judge
-	out := make(map[string]bool)
-	for _, c := range s.Claims {
-		n := s.NodeOf(c.Name)
-		if !c.Advised() || c.Foreign || c.Expected || n == nil {
+// expect counts the pods that the plan sends to a node which the cloud only advises to let go as the node's: up to now it was open to
+// them. They get places elsewhere together with its own, and if there are none it stays.
+func (d *desk) expect(groups []*group, r *room) {
+	for _, g := range groups {
+		c := &g.nodes[0]
+		if !c.Claim.Advised() {
 			continue
 		}
-		if judge == nil {
-			judge = NewJudge(s, set)
-		}
-		if _, stay := judge.MayGo(c, command.Interrupted); stay == nil {
-			out[n.Name] = true
+		g.guests = r.on[c.Node.Name]
+		delete(r.on, c.Node.Name)
+		for _, p := range g.guests {
+			delete(r.cared, p.UID)
 		}
 	}
-	return out
 }
 
 // counted is a placement that knows of the pods without a place only that others look after them.
@@ -251,9 +249,14 @@ func (d *desk) proceedInterrupted(counting bool) {
 			d.want(g, d.due.Bins, made)
 			continue
 		}
+		if d.stranded(g, far) && !counting {
+			g.giveUp(PodsStranded, true)
+			d.release(g)
+			continue
+		}
 		if g.fresh() {
-			if far == none && !c.Claim.Interruption.Urgent() {
-				continue // it may stay, and some pod would have to wait
+			if (far == none || counting) && !c.Claim.Interruption.Urgent() {
+				continue // it may stay, and some pod would have to wait, or might
 			}
 			if !d.s.Busy[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
 				d.fence(g)
@@ -274,6 +277,13 @@ func (d *desk) proceedInterrupted(counting bool) {
 	for _, p := range pools {
 		d.fillSlots(p, lacking[p])
 	}
+}
+
+// stranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take the node's place
+// could not be had, or others have taken it.
+func (d *desk) stranded(g *group, far rank) bool {
+	c := &g.nodes[0]
+	return far == none && c.Claim.Move != "" && !c.Claim.Interruption.Urgent() && !underWay(d.s, c.Claim, c.Node)
 }
 
 // farness is how far the last place of an interrupted node's pods is; in a static pool it is another node that counts.

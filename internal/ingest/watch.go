@@ -102,7 +102,8 @@ func (b *Book) watchSurroundings(w *watcher) {
 }
 
 // watchClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the
-// provider could be asked about a change before it knows of it, and what it said then would stand for minutes.
+// provider could be asked about a change before it knows of it, and what it said then would stand for minutes. The informer has
+// a Go type, and one object that the type can't read hides all; the CRD lets none such through.
 func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
 	ref := func(name string) cluster.ClassRef {
 		return cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind, Name: name}

@@ -32,7 +32,8 @@ const (
 	// launchers and enders is how many launches and ends of instances are: they last as long as the cloud likes, and whoever
 	// has to leave a node in time must not queue behind them. Launches wait for nothing else, and the more of them are out at the
 	// same time, the more a cloud can answer together. rescuers launch what takes the place of nodes that the cloud takes away:
-	// these have minutes, and go before the others.
+	// these have minutes, and need not wait for a hand. Only the hands are their own: a provider that has to gather or slow down its
+	// calls does not know of the hurry, and they wait there like all others.
 	launchers = 400
 	enders    = 160
 	rescuers  = 160

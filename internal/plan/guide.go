@@ -54,7 +54,7 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy) *schedule.Placement 
 		return nil
 	}
 	draft := Plan{memory: p.memory}
-	draft.place(s.Plain(), policy)
+	draft.place(s.Plain(), policy.Schedule)
 	return &draft.Placement
 }
 

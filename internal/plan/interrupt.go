@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -15,7 +16,23 @@ func (p *Plan) interrupt(s *cluster.Snapshot, policy Policy, counting bool) {
 		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, Before: p.memory.interrupted}, counting)
 	p.memory.interrupted, p.hurried = memo, placed
 	p.take(result)
+	p.leaveFenced()
 	p.replace(s, result.Wanted)
+}
+
+// leaveFenced takes the nodes that the plan fences out of its placement: one that the cloud advises to let go is open to pods up to
+// then. Their places elsewhere have been found together with those of the node's pods, and the next plan sends them there.
+func (p *Plan) leaveFenced() {
+	fenced := make(map[string]bool)
+	for _, c := range p.Commands {
+		if f, ok := c.(command.Fence); ok {
+			fenced[f.Node] = true
+		}
+	}
+	leaves := func(a schedule.Assignment) bool { return fenced[a.Host] }
+	if slices.ContainsFunc(p.Placement.Assigned, leaves) {
+		p.Placement.Assigned = slices.DeleteFunc(slices.Clone(p.Placement.Assigned), leaves) // what is remembered stays as it was
+	}
 }
 
 // taken is where pods go that have no place, or will have none because the cloud takes their nodes away: other moves have to

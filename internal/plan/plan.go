@@ -123,14 +123,13 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 	if closed && len(overlay.Pending()) > 0 {
 		p.Provisioned = true
-		p.place(overlay, policy)
+		p.place(overlay, policy.Schedule)
 		p.createClaims(s, policy)
 	}
 
-	p.guide(s, policy)
-
-	// Nodes that the cloud takes away are replaced first, for nobody can make it wait.
+	// Nodes that the cloud takes away are replaced first, for nobody can make it wait. Who has a place is told of it then.
 	p.interrupt(s, policy, !closed)
+	p.guide(s, policy)
 
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them.
@@ -190,14 +189,8 @@ func tellsDrift(c command.Command) bool {
 }
 
 // place finds places for the pods, or takes the answer over if the question is the same.
-func (p *Plan) place(o *cluster.Overlay, policy Policy) {
-	m, settings := &p.memory, policy.Schedule
-	if slices.ContainsFunc(o.Base.Claims, (*cluster.Claim).Advised) {
-		// Whether such a node goes depends on what its pods say and on the time, which no revision tells.
-		o = o.Avoiding(disrupt.Yielding(o.Base, policy.disruption()))
-		p.Placement, m.known = trustMoves(o, settings, schedule.Place(o, settings)), false
-		return
-	}
+func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
+	m := &p.memory
 	demand, supply := o.Base.Demand, o.Base.Supply
 	if m.known {
 		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply {

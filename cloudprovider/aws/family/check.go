@@ -32,6 +32,8 @@ func DoubtUserData(class *awsv1.EC2NodeClass) []string {
 		if strings.TrimSpace(userData) == "" {
 			return []string{"spec.userData is empty, and nothing is added to it for amiFamily Custom; unless the image joins the cluster by itself, add what does"}
 		}
+	case awsv1.AMIFamilyAL2:
+		return doubtForAL2(userData)
 	case awsv1.AMIFamilyAL2023:
 		parts, err := nodeConfigParts(userData)
 		if err != nil {
@@ -49,6 +51,21 @@ func DoubtUserData(class *awsv1.EC2NodeClass) []string {
 		}
 	}
 	return nil
+}
+
+// doubtForAL2 lists the parts of an archive that AL2 passes over. They do no harm: an archive may be shared with AL2023.
+func doubtForAL2(userData string) []string {
+	parts, err := scriptParts(userData)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for i, p := range parts {
+		if p.mediaType() == typeNodeConfig {
+			out = append(out, fmt.Sprintf("spec.userData: part %d is a NodeConfig, which images of AL2 pass over; what it says must be in spec.kubelet or a script to hold", i+1))
+		}
+	}
+	return out
 }
 
 // doubtConfigs lists fields of NodeConfigs that are not known, and configs that don't say what they are.

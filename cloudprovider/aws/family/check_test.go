@@ -12,6 +12,11 @@ func classWith(name, userData string) *awsv1.EC2NodeClass {
 	return &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{AMIFamily: &name, UserData: &userData}}
 }
 
+// shared is an archive for nodes of AL2 and of AL2023.
+const shared = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n" +
+	"--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\necho hi\n" +
+	"--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n--B--\n"
+
 // What a node can be told passes the check; what it can't is refused before anything is launched.
 func TestCheckUserData(t *testing.T) {
 	const config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 3\n"
@@ -25,10 +30,16 @@ func TestCheckUserData(t *testing.T) {
 		{awsv1.AMIFamilyAL2, "yum install -y htop", ""},
 		{awsv1.AMIFamilyAL2, "#cloud-config\npackages: [htop]\n", ""},
 		{awsv1.AMIFamilyAL2, config, "only images of AL2023 read"},
+		{awsv1.AMIFamilyAL2, shared, ""},
+		{awsv1.AMIFamilyAL2023, shared, ""},
+		{awsv1.AMIFamilyAL2, "Content-Type: text/x-shellscript\n\n" + config, "says that it is a script"},
 		{awsv1.AMIFamilyBottlerocket, "[settings.kubernetes]\nmax-pods = 3\n", ""},
 		{awsv1.AMIFamilyBottlerocket, config, "spec.userData is not TOML"},
 		{awsv1.AMIFamilyWindows2022, "Get-Date", ""},
+		{awsv1.AMIFamilyWindows2022, "#includes helper functions\nGet-Date\n", ""},
 		{awsv1.AMIFamilyWindows2022, config, "written for Linux"},
+		{awsv1.AMIFamilyWindows2022, "#cloud-config-archive\n- type: text/plain\n", "written for Linux"},
+		{awsv1.AMIFamilyWindows2022, "#include-once\nhttps://example.com/x\n", "written for Linux"},
 		{awsv1.AMIFamilyCustom, "[settings", ""},
 	} {
 		err := family.CheckUserData(classWith(c.family, c.userData))
@@ -63,6 +74,8 @@ func TestDoubtUserData(t *testing.T) {
 		{awsv1.AMIFamilyBottlerocket, "[settings]\nmotd = 'hi'\n", nil},
 		{awsv1.AMIFamilyBottlerocket, "max-pods = 3\n[kubernetes]\nx = 1\n", []string{"kubernetes, max-pods outside of settings"}},
 		{awsv1.AMIFamilyAL2, "hello world", nil},
+		{awsv1.AMIFamilyAL2, shared, []string{"part 2 is a NodeConfig, which images of AL2 pass over"}},
+		{awsv1.AMIFamilyAL2023, shared, nil},
 	} {
 		got := family.DoubtUserData(classWith(c.family, c.userData))
 		if len(got) != len(c.want) {

@@ -196,9 +196,6 @@ func TestMistakes(t *testing.T) {
 			n.UserData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"A\"\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--B--\n"
 		}, "no line is --A"},
 		{"a NodeConfig for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n" }, "only images of AL2023"},
-		{"a NodeConfig in an archive for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) {
-			n.UserData = "Content-Type: application/node.eks.aws\n\nkind: NodeConfig\n"
-		}, "only images of AL2023"},
 		{"TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "[settings.kubernetes]\nmax-pods = 3\n" }, "only images of Bottlerocket"},
 		{"TOML for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "[settings]\nmotd = 'hi'\n" }, "only images of Bottlerocket"},
 		{"bash for Windows", awsv1.AMIFamilyWindows2022, func(n *family.Node) { n.UserData = "#!/bin/bash\necho hi\n" }, "written for Linux"},

@@ -78,3 +78,27 @@ func TestLineEndsOfWindowsAreMended(t *testing.T) {
 		t.Errorf("have %q, %v", parts, err)
 	}
 }
+
+// A bare text gets the type that cloud-init knows it by, and a remark that only looks like one is a script.
+func TestScriptType(t *testing.T) {
+	for text, want := range map[string]string{
+		"#!/bin/bash\n":                         typeShell,
+		"":                                      typeShell,
+		"#includes helper functions\necho hi\n": typeShell,
+		"#cloud-configuration of ours\necho hi\n":   typeShell,
+		"## template: ours\necho hi\n":              typeShell,
+		"echo hi\n#cloud-config\n":                  typeShell,
+		"\n#cloud-config\npackages: []\n":           "text/cloud-config",
+		"#cloud-config # ours\n":                    "text/cloud-config",
+		"#cloud-config-archive\n- {}\n":             "text/cloud-config-archive",
+		"#cloud-boothook\r\necho hi\r\n":            "text/cloud-boothook",
+		"#include\nhttps://example.com/a\n":         "text/x-include-url",
+		"#include https://example.com/a":            "text/x-include-url",
+		"#include-once\nhttps://example.com/a\n":    "text/x-include-once-url",
+		"## template: jinja\n#cloud-config\nx: 1\n": "text/jinja2",
+	} {
+		if got := scriptType(text); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}

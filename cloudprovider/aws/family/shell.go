@@ -3,7 +3,6 @@ package family
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -14,7 +13,7 @@ func shellData(n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if isNodeConfig(n.UserData) || slices.ContainsFunc(parts, func(p part) bool { return p.mediaType() == typeNodeConfig }) {
+	if isNodeConfig(n.UserData) {
 		return "", errors.New("spec.userData is a NodeConfig, which only images of AL2023 read; AL2 takes a script or a MIME archive")
 	}
 	s, err := n.settings()
@@ -77,17 +76,28 @@ func isPowerShell(text string) bool {
 	return at != nil && at[0] == 0
 }
 
-// scriptType tells by its first line what a text is to cloud-init. A text without one that it knows is taken for a shell
-// script.
+// scriptType tells by the first word of its first line what a text is to cloud-init. A text without one that it knows is
+// taken for a shell script: a remark that only begins with the same letters is a remark.
 func scriptType(text string) string {
-	for _, known := range []struct{ line, kind string }{
-		{"#cloud-config", "text/cloud-config"},
-		{"#cloud-boothook", "text/cloud-boothook"},
-		{"#include", "text/x-include-url"},
-		{"## template: jinja", "text/jinja2"},
-	} {
-		if strings.HasPrefix(strings.TrimSpace(text), known.line) {
-			return known.kind
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return typeShell
+	}
+	switch words[0] {
+	case "#cloud-config":
+		return "text/cloud-config"
+	case "#cloud-config-archive":
+		return "text/cloud-config-archive"
+	case "#cloud-boothook":
+		return "text/cloud-boothook"
+	case "#include":
+		return "text/x-include-url"
+	case "#include-once":
+		return "text/x-include-once-url"
+	case "##":
+		if len(words) > 2 && words[1] == "template:" && words[2] == "jinja" {
+			return "text/jinja2"
 		}
 	}
 	return typeShell

@@ -90,11 +90,12 @@ func (f *findings) checkVolume(field string, v *awsv1.BlockDevice) {
 	if !known {
 		return
 	}
-	if v.IOPS == nil && kind.needsIOPS {
+	iops, throughput := given(v.IOPS), given(v.Throughput)
+	if iops == nil && kind.needsIOPS {
 		f.problem("%s.iops is missing; volumes of type %s need it: write %d to %d", field, *v.VolumeType, kind.iops.least, kind.iops.most)
 	}
-	f.within(field+".iops", *v.VolumeType, v.IOPS, kind.iops)
-	f.within(field+".throughput", *v.VolumeType, v.Throughput, kind.throughput)
+	f.within(field+".iops", *v.VolumeType, iops, kind.iops)
+	f.within(field+".throughput", *v.VolumeType, throughput, kind.throughput)
 	if v.VolumeSize != nil {
 		const gib = 1 << 30
 		size := (v.VolumeSize.Value() + gib - 1) / gib
@@ -128,6 +129,14 @@ func (f *findings) within(field, kind string, value *int64, of span) {
 	case *value > of.most:
 		f.doubt("%s is %d and EC2 is known to take at most %d for volumes of type %s; launches fail if that still holds", field, *value, of.most, kind)
 	}
+}
+
+// given is a number as a launch takes it: 0 is the same as none.
+func given(n *int64) *int64 {
+	if n != nil && *n == 0 {
+		return nil
+	}
+	return n
 }
 
 func textOf(s *string) string {

@@ -73,8 +73,8 @@ func (h *rehearsals) forget(uid types.UID) {
 	delete(h.good, uid)
 }
 
-// waits tells whether it is too early to say that EC2 does not know a profile.
-func (h *rehearsals) waits(uid types.UID, profile string) bool {
+// waits tells since when EC2 is seen not to know a profile, and whether it is too early to blame that on something.
+func (h *rehearsals) waits(uid types.UID, profile string) (since time.Time, early bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.good[uid]
@@ -82,7 +82,7 @@ func (h *rehearsals) waits(uid types.UID, profile string) bool {
 		p = passed{profile: profile, waiting: h.now()}
 		h.good[uid] = p
 	}
-	return h.now().Before(p.waiting.Add(spreading))
+	return p.waiting, h.now().Before(p.waiting.Add(spreading))
 }
 
 // rehearse makes the calls of a launch as dry runs, unless they went well lately for the class as it is.
@@ -202,18 +202,26 @@ func unknownProfile(err error) bool {
 
 // spreads tells whether a condition only waits for EC2 to hear of a new instance profile, which is no news.
 func spreads(c *metav1.Condition) bool {
-	return c.Status == metav1.ConditionUnknown && c.Reason == ReasonInstanceProfileNotFound
+	return c.Status == metav1.ConditionUnknown && c.Reason == ReasonInstanceProfileNotFound && strings.HasSuffix(c.Message, justMade)
 }
+
+// justMade ends what is said of a profile that is new.
+const justMade = "was just made; EC2 will know it in some seconds"
 
 // profileUnknown is the verdict on a class whose profile EC2 does not know: it takes a while to hear of a new one, and
 // one that somebody deleted is made again.
 func (r *Reconciler) profileUnknown(class *awsv1.EC2NodeClass, err error) verdict {
 	name := class.Status.InstanceProfile
 	r.Profiles.Distrust(name)
-	if class.Spec.InstanceProfile == nil && r.rehearsed.waits(class.UID, name) {
-		v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("the instance profile %s was just made; EC2 will know it in some seconds", name))
-		v.trouble = err
-		return v
+	if class.Spec.InstanceProfile == nil {
+		if since, early := r.rehearsed.waits(class.UID, name); early {
+			v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (yet); if somebody deleted it, it is made again", name))
+			if since.Sub(r.Profiles.MadeAt(name)) < spreading {
+				v.message = fmt.Sprintf("the instance profile %s %s", name, justMade)
+			}
+			v.trouble = err
+			return v
+		}
 	}
 	v := no(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (%s); create it, or change spec.instanceProfile", name, fault.Code(err)))
 	if class.Spec.InstanceProfile == nil {

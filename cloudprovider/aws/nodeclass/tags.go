@@ -10,11 +10,14 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 )
 
-// EC2's limits of tags. Of the number, some are left for the tags that the controller adds itself.
+// EC2's limits of tags. Of the number, some are left for the tags that the controller adds itself: to an instance those of
+// cluster (two), NodePool, NodeClass and NodeClaim, and Name. Nothing else that is made gets more.
 const (
 	longestKey, longestValue = 128, 256
 	mostTags                 = 50
-	ownTags                  = 8
+	ownTags                  = 6
+	// launchTags is the least that a launch for several claims needs besides: its own name, and which claims it is for.
+	launchTags = 2
 )
 
 // ownPrefix begins the keys of tags that Tenon writes beyond those of the contract.
@@ -27,8 +30,15 @@ var plainTag = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 func checkTags(class *awsv1.EC2NodeClass) findings {
 	var out findings
 	tags := class.Spec.Tags
-	if most := mostTags - ownTags; len(tags) > most {
-		out.problem("spec.tags has %d tags and EC2 takes %d, of which the controller needs %d; remove %d", len(tags), mostTags, ownTags, len(tags)-most)
+	own := ownTags
+	if _, named := tags[awsv1.NameTagKey]; named {
+		own--
+	}
+	switch most := mostTags - own; {
+	case len(tags) > most:
+		out.problem("spec.tags has %d tags and EC2 takes %d, of which the controller needs %d; remove %d", len(tags), mostTags, own, len(tags)-most)
+	case len(tags) > mostTags-ownTags-launchTags:
+		out.doubt("spec.tags has %d tags, which leaves no room to launch nodes together: each takes a launch of its own, and many take long; keep to %d", len(tags), mostTags-ownTags-launchTags)
 	}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		out.checkTag(key, tags[key], class)

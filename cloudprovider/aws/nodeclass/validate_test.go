@@ -123,13 +123,12 @@ func TestSettingWithoutEffect(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	many := map[string]string{}
-	for i := range 43 {
-		many[fmt.Sprintf("key-%d", i)] = "x"
-	}
+	named := manyTags(45)
+	named["Name"] = "x"
 	w := newWorld(t, account.Options{}, newClass())
 	for want, tags := range map[string]map[string]string{
-		"spec.tags has 43 tags and EC2 takes 50, of which the controller needs 8; remove 1": many,
+		"spec.tags has 45 tags and EC2 takes 50, of which the controller needs 6; remove 1": manyTags(45),
+		"spec.tags has 46 tags and EC2 takes 50, of which the controller needs 5; remove 1": named,
 		"keys that begin with aws: are AWS's own; rename aws:mine":                          {"aws:mine": "x"},
 		"has 129 characters and EC2 takes 128":                                              {strings.Repeat("k", 129): "x"},
 		"the value of team has 257 characters and EC2 takes 256":                            {"team": strings.Repeat("v", 257)},
@@ -142,6 +141,32 @@ func TestTags(t *testing.T) {
 		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
 		if want == "" && c.Status != metav1.ConditionTrue || want != "" && (c.Reason != "TagValidationFailed" || !strings.Contains(c.Message, want)) {
 			t.Errorf("ValidationSucceeded is %+v, want %q", c, want)
+		}
+	}
+}
+
+func manyTags(n int) map[string]string {
+	out := map[string]string{}
+	for i := range n {
+		out[fmt.Sprintf("key-%d", i)] = "x"
+	}
+	return out
+}
+
+// With so many tags that a launch has no room for its own, nodes are launched one by one. It works, and the user is told.
+func TestTagsThatFillUp(t *testing.T) {
+	w := newWorld(t, account.Options{}, newClass())
+	named := manyTags(44)
+	named["Name"] = "x"
+	for _, tc := range []struct {
+		tags  map[string]string
+		doubt bool
+	}{{manyTags(42), false}, {manyTags(43), true}, {manyTags(44), true}, {named, true}} {
+		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tc.tags })
+		c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded)
+		want := fmt.Sprintf("spec.tags has %d tags, which leaves no room to launch nodes together", len(tc.tags))
+		if (c.Message != "") != tc.doubt || tc.doubt && (!strings.Contains(c.Message, want) || !strings.Contains(c.Message, "keep to 42")) {
+			t.Errorf("with %d tags ValidationSucceeded is %+v", len(tc.tags), c)
 		}
 	}
 }

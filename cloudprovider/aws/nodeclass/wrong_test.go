@@ -1,6 +1,7 @@
 package nodeclass_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 )
 
 // device is a disk of 20 GiB, changed.
@@ -31,6 +33,14 @@ func volume(kind string, iops, throughput int64) *awsv1.BlockDeviceMapping {
 		if throughput > 0 {
 			v.Throughput = &throughput
 		}
+	})
+}
+
+// zeros is a disk of a type whose numbers are written down as 0, which is the same as none.
+func zeros(kind string) *awsv1.BlockDeviceMapping {
+	return device(func(v *awsv1.BlockDevice) {
+		v.VolumeType, v.IOPS, v.Throughput = &kind, new(int64(0)), new(int64(0))
+		v.VolumeSize = new(resource.MustParse("200Gi"))
 	})
 }
 
@@ -65,6 +75,8 @@ func deviceCases() []deviceCase {
 		{disk: volume("io1", 100, 0)}, {disk: volume("io2", 256000, 0)},
 		{disk: volume("io1", 0, 0), want: "ebs.iops is missing; volumes of type io1 need it"},
 		{disk: volume("io2", 0, 0), want: "ebs.iops is missing"},
+		{disk: zeros("gp3")}, {disk: zeros("gp2")}, {disk: zeros("st1")},
+		{disk: zeros("io2"), want: "ebs.iops is missing; volumes of type io2 need it"},
 		{disk: volume("gp2", 3000, 0), want: "ebs.iops can't be set for volumes of type gp2"},
 		{disk: volume("gp2", 0, 125), want: "ebs.throughput can't be set for volumes of type gp2"},
 		{disk: volume("io2", 100, 125), want: "ebs.throughput can't be set for volumes of type io2"},
@@ -212,4 +224,61 @@ func TestNewProfileIsNoTrouble(t *testing.T) {
 	if lines := w.events.take(); !has(lines, "Warning InstanceProfileNotFound", "check that nothing deletes it") {
 		t.Errorf("events are %q", lines)
 	}
+}
+
+// A profile that somebody deleted is not called new: that EC2 does not know it is told at once, and another is made.
+func TestDeletedProfileIsNotNew(t *testing.T) {
+	w := newWorld(t, account.Options{Propagation: 5 * time.Second}, newClass())
+	w.look()
+	w.clock.pass(10 * time.Second)
+	before := w.ready()
+	w.clock.pass(10 * time.Minute) // its profile is trusted, and no longer new
+	other := profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now})
+	if err := other.DeleteAll(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.DetailedMonitoring = new(true) }) // so that a launch is rehearsed
+	w.events.take()
+	class, _, _ := w.look()
+	want := "EC2 does not know the instance profile " + before.Status.InstanceProfile + " (yet); if somebody deleted it, it is made again"
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || c.Message != want {
+		t.Errorf("ValidationSucceeded is %+v", c)
+	}
+	if lines := w.events.take(); !has(lines, "Warning InstanceProfileNotFound", want) {
+		t.Errorf("events are %q", lines)
+	}
+	class, _, _ = w.look()
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); class.Status.InstanceProfile == before.Status.InstanceProfile || !strings.Contains(c.Message, "was just made") {
+		t.Errorf("the profile is %s, ValidationSucceeded is %+v", class.Status.InstanceProfile, c)
+	}
+	w.clock.pass(10 * time.Second)
+	w.ready()
+}
+
+// Whether a profile is new is read from IAM after a restart.
+func TestNewProfileAfterARestart(t *testing.T) {
+	w := newWorld(t, account.Options{Propagation: time.Minute}, newClass())
+	for _, tc := range []struct {
+		after time.Duration
+		want  string
+	}{{30 * time.Second, "was just made"}, {10 * time.Minute, "(yet); if somebody deleted it"}} {
+		w.look()
+		w.clock.pass(tc.after)
+		w.options.Profiles = profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now})
+		w.options.Rehearser = unknowing{w}
+		w.keeper = nodeclass.New(w.options)
+		class, _, _ := w.look()
+		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, tc.want) {
+			t.Errorf("after %s ValidationSucceeded is %+v", tc.after, c)
+		}
+	}
+}
+
+// unknowing rehearses with an EC2 that does not know the profile.
+type unknowing struct{ *world }
+
+func (u unknowing) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
+	class = class.DeepCopy()
+	class.Status.InstanceProfile = "none"
+	return u.world.Rehearse(ctx, class)
 }

@@ -58,11 +58,13 @@ type Keeper struct {
 	mu sync.Mutex
 	// sound holds, by name and role, until when a profile is trusted to be in order.
 	sound map[[2]string]time.Time
+	// made is when a profile was made or got its role, by name.
+	made map[string]time.Time
 }
 
 // New returns a Keeper that has looked at nothing yet.
 func New(o Options) *Keeper {
-	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, now: o.Now, sound: map[[2]string]time.Time{}}
+	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, now: o.Now, sound: map[[2]string]time.Time{}, made: map[string]time.Time{}}
 }
 
 // Ensure returns the name of the instance profile of the class: the one that it names, or one for its role, which is
@@ -137,6 +139,9 @@ func (k *Keeper) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role
 	if fault.Code(err) == "NoSuchEntity" && strings.Contains(err.Error(), "role with name") {
 		return &NoRoleError{Role: role, Cause: err}
 	}
+	if err == nil {
+		k.noteMade(name, k.now())
+	}
 	return err
 }
 
@@ -161,7 +166,23 @@ func (k *Keeper) get(ctx context.Context, name string) (*iamtypes.InstanceProfil
 	if err != nil {
 		return nil, fault.Explain("looking at the instance profile "+name, err)
 	}
+	if p := answer.InstanceProfile; p != nil && p.CreateDate != nil && k.MadeAt(name).IsZero() {
+		k.noteMade(name, *p.CreateDate)
+	}
 	return answer.InstanceProfile, nil
+}
+
+// MadeAt is when a profile was made, or given its role since then. It is zero for one that was never looked at.
+func (k *Keeper) MadeAt(name string) time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.made[name]
+}
+
+func (k *Keeper) noteMade(name string, at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made[name] = at
 }
 
 // holds tells whether the profile has the role and no other.
@@ -245,4 +266,12 @@ func (k *Keeper) Distrust(name string) {
 			delete(k.sound, key)
 		}
 	}
+}
+
+// forget drops what is known of a profile that goes.
+func (k *Keeper) forget(name string) {
+	k.Distrust(name)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.made, name)
 }

@@ -124,7 +124,7 @@ func (k *Keeper) remove(ctx context.Context, p *iamtypes.InstanceProfile) error 
 	if err := k.strip(ctx, p); err != nil {
 		return err
 	}
-	k.Distrust(*p.InstanceProfileName)
+	k.forget(*p.InstanceProfileName)
 	_, err := k.api.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
 	if fault.IsNotFound(err) {
 		return nil
