@@ -125,7 +125,7 @@ func TestNarrow(t *testing.T) {
 				byType[kind].Offerings = append(byType[kind].Offerings, o)
 			}
 			var got []string
-			for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{})) {
+			for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{}), nothingRefused) {
 				text := c.Type.Name + "/" + c.Ref().Zone + "/" + c.Ref().CapacityType
 				if strings.Contains(tc.want, "=") {
 					text += "=" + c.Offering.ReservationID
@@ -139,6 +139,34 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
+	var list []*cloudprovider.InstanceType
+	for _, kind := range []string{"m", "n"} {
+		it := &cloudprovider.InstanceType{Name: kind}
+		for _, text := range []string{"x a spot 1", "x b spot 2", "x a on-demand 3", "x a reserved 0.1 cr-1 1 default"} {
+			_, o := offer(t, text)
+			it.Offerings = append(it.Offerings, o)
+		}
+		list = append(list, it)
+	}
+	for name, tc := range map[string]struct {
+		refused func(cloudprovider.OfferingRef) bool
+		want    string
+	}{
+		"one of several":           {func(o cloudprovider.OfferingRef) bool { return o.Within == "cr-1" || o.Type+o.Zone == "ma" }, "n/a/spot m/b/spot n/b/spot"},
+		"all on the best terms":    {func(o cloudprovider.OfferingRef) bool { return o.CapacityType != "on-demand" }, "m/a/on-demand n/a/on-demand"},
+		"all, so EC2 has the word": {func(cloudprovider.OfferingRef) bool { return true }, "m/a/reserved n/a/reserved"},
+	} {
+		var got []string
+		for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{}), tc.refused) {
+			got = append(got, c.Type.Name+"/"+c.Ref().Zone+"/"+c.Ref().CapacityType)
+		}
+		if have := strings.Join(got, " "); have != tc.want {
+			t.Errorf("%s: kept %s, want %s", name, have, tc.want)
+		}
+	}
+}
+
 func TestNarrowBoundsTheRequest(t *testing.T) {
 	var list []*cloudprovider.InstanceType
 	for n := range 100 {
@@ -149,7 +177,7 @@ func TestNarrowBoundsTheRequest(t *testing.T) {
 		}
 		list = append(list, kind)
 	}
-	got := narrow(choose.Ranked(list, &v1.NodeClaim{}))
+	got := narrow(choose.Ranked(list, &v1.NodeClaim{}), nothingRefused)
 	if len(got) != mostLines || got[0].Type.Name != "m000" {
 		t.Errorf("%d offerings are kept from %s on", len(got), got[0].Type.Name)
 	}

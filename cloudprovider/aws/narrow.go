@@ -7,6 +7,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -23,8 +24,8 @@ const (
 
 // narrow keeps of the offerings that a claim may be launched on, cheapest first, those that are asked of EC2 together:
 // all of one capacity type, because a fleet buys one.
-func narrow(ranked []choose.Candidate) []choose.Candidate {
-	kept := slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) })
+func narrow(ranked []choose.Candidate, refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
+	kept := welcome(slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) }), refused)
 	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
 		return fewest(ordinary(oneReservation(reserved)))
 	}
@@ -34,6 +35,24 @@ func narrow(ranked []choose.Candidate) []choose.Candidate {
 		return fewest(spot)
 	}
 	return fewest(kept)
+}
+
+func nothingRefused(cloudprovider.OfferingRef) bool { return false }
+
+// welcome drops what something is held against, unless there is nothing else.
+func welcome(list []choose.Candidate, refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
+	var out []choose.Candidate
+	for _, c := range list {
+		ref := c.Ref()
+		ref.Within = c.Offering.ReservationID
+		if !refused(ref) {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return list
+	}
+	return out
 }
 
 func isAvailable(c *choose.Candidate) bool {

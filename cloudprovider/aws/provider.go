@@ -47,6 +47,9 @@ type Options struct {
 	ClusterName string
 	// ReservedCapacity says whether the classes' capacity reservations are sold.
 	ReservedCapacity bool
+	// Refused tells of offerings whether the core holds something against them now: that EC2 had none, or has taken one back. A claim
+	// names types and zones, and so may ask for one of them again. They are left out unless there is nothing else. Nil for none.
+	Refused func() func(cloudprovider.OfferingRef) bool
 	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
 	Shifted func(zoneID string) bool
 	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it took.
@@ -71,6 +74,8 @@ type Provider struct {
 	name    string
 	now     func() time.Time
 	pause   func(ctx context.Context, d time.Duration)
+	// refused is Options.Refused, and never nil.
+	refused func() func(cloudprovider.OfferingRef) bool
 	// gathered is Options.Gathered, and never nil.
 	gathered func(what string, size int, took time.Duration)
 	stats    *Stats
@@ -115,8 +120,11 @@ func New(o Options) (*Provider, error) {
 	if o.Wait == nil {
 		o.Wait = pause
 	}
+	if o.Refused == nil {
+		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
+	}
 	p := &Provider{
-		pause: o.Wait, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
+		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
 		templates: newTemplates(o.EC2, o.Now), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
 		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats,
 	}

@@ -43,7 +43,16 @@ type ground struct {
 	o      *options
 	// restock is rung when prices, or what the cloud sells, have changed.
 	restock bell
+	// refusals says what the core holds against offerings.
+	refusals *refusals
 }
+
+// refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.
+type refusals struct {
+	ask func() func(cloudprovider.OfferingRef) bool
+}
+
+func (r *refusals) now() func(cloudprovider.OfferingRef) bool { return r.ask() }
 
 // bell wakes one listener, once however often it is rung meanwhile.
 type bell chan struct{}

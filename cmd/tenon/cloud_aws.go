@@ -180,7 +180,7 @@ func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 	options := aws.Options{
 		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
 		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity],
-		Stats: stats, Now: time.Now,
+		Stats: stats, Refused: on.refusals.now, Now: time.Now,
 	}
 	if f.shifts != nil {
 		options.Shifted = f.shifts.Away

@@ -99,7 +99,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o, restock: newBell()}, sky, reign); err != nil {
+	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}}, sky, reign); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)

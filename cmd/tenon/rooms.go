@@ -29,6 +29,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(sky, provider, o, repair)
+	on.refusals.ask = book.Refusals
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 )
 
 // TestEC2NodesAreReplaced has AWS take a spot instance back, and then publishes a new image: in both cases what takes a node's place is
@@ -33,7 +34,8 @@ func TestEC2NodesAreReplaced(t *testing.T) {
 // replacement takes.
 func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
 	w.Helper()
-	victim := w.alive()[0]
+	before := w.alive()
+	victim := before[0]
 	known := map[string]bool{}
 	for _, c := range w.claims() {
 		known[c.Name] = true
@@ -58,6 +60,12 @@ func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
 	w.eventually(w.tally)
 	w.step("an interruption is survived; a pod waited for %s", e.lacked())
 	w.survived(e, victim.PrivateDNS, known)
+	for _, i := range w.alive() {
+		isNew := !slices.ContainsFunc(before, func(b cloud.Instance) bool { return b.ID == i.ID })
+		if isNew && i.Type == victim.Type && i.Zone == victim.Zone {
+			w.Errorf("%s in %s, which AWS has just taken back, was bought again", i.Type, i.Zone)
+		}
+	}
 }
 
 // survived tests that pods left that node only, and only once a node that was not known before was ready.

@@ -291,24 +291,12 @@ func (e *shelfEntry) heldAgainst(c *cluster.Catalog, o *cluster.Offering) held {
 		return held{}
 	}
 	plain := command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
-	worst := e.refused(plain)
+	worst := against(e.scarce, plain)
 	for _, value := range e.within {
 		if worst.scarcity != shut && hasValue(o.Labels, value) {
 			plain.Within = value
-			worst = worse(worst, e.refused(plain))
+			worst = worse(worst, against(e.scarce, plain))
 		}
-	}
-	return worst
-}
-
-// refused is what is held against an offering, or against all of its type, of its zone or on its terms.
-func (e *shelfEntry) refused(of command.Exhausted) held {
-	worst := e.scarce[of]
-	for _, wide := range []command.Exhausted{
-		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
-		{CapacityType: of.CapacityType, Within: of.Within},
-	} {
-		worst = worse(worst, e.scarce[wide])
 	}
 	return worst
 }

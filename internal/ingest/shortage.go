@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -143,6 +144,37 @@ func worse(a, b held) held {
 		return a
 	}
 	return b
+}
+
+// against is what is held against an offering, or against all of its type, of its zone or on its terms.
+func against(scarce map[command.Exhausted]held, of command.Exhausted) held {
+	worst := scarce[of]
+	for _, wide := range []command.Exhausted{
+		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
+		{CapacityType: of.CapacityType, Within: of.Within},
+	} {
+		worst = worse(worst, scarce[wide])
+	}
+	return worst
+}
+
+// Refusals says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim names types and zones,
+// and any of its types in any of its zones will do for its pods, also one that no plan would choose now: the provider asks.
+func (b *Book) Refusals() func(cloudprovider.OfferingRef) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.shortages) == 0 {
+		return func(cloudprovider.OfferingRef) bool { return false }
+	}
+	scarce := b.scarceNow()
+	return func(o cloudprovider.OfferingRef) bool {
+		of := command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType}
+		if against(scarce, of).scarcity == shut {
+			return true
+		}
+		of.Within = o.Within
+		return o.Within != "" && against(scarce, of).scarcity == shut
+	}
 }
 
 // withins are the values of labels that shortages are narrowed down to, sorted.

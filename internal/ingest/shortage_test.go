@@ -323,6 +323,12 @@ func TestHowFarAShortageReaches(t *testing.T) {
 			if got := sale(b); got != tc.want {
 				t.Errorf("for sale: %q, want %q", got, tc.want)
 			}
+			refused := b.Refusals()
+			for _, o := range []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, {Type: "n", Zone: "z", CapacityType: "spot"}} {
+				if refused(o) == strings.Contains(tc.want, o.Type) {
+					t.Errorf("a provider that asks hears that %s is refused: %v", o.Type, refused(o))
+				}
+			}
 			clock.tick(31 * time.Second)
 			b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
 				c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel], c.Labels["group"] = "m", "z", "spot", "group-1"
