@@ -73,7 +73,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	defer flush()
 	ctrl.SetLogger(log)
 	for _, setting := range withoutEffect {
-		log.Info("this setting has no effect in this version", "setting", setting)
+		log.Info("this setting has no effect", "setting", setting)
 	}
 	tuneCollector(o)
 	config, err := restConfig(o)
