@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/control"
 	"github.com/tenon-sh/tenon/internal/lab"
@@ -22,17 +24,32 @@ func newEC2SimCommand() *cobra.Command {
 		Use:   "ec2sim",
 		Short: "Make things happen in the lab's simulated AWS account",
 		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt spot instances, take
-capacity away, change prices, publish images, make calls fail, end sessions. Machines are named by their ids (i-…) or by the names of
+capacity away, reserve it, change prices, publish images, make calls fail, end sessions. Machines are named by their ids (i-…) or by the names of
 their nodes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab")
 	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab in --dir")
-	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimSnapshot(), newSimShift(), newSimCredentials())
+	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimSnapshot(), newSimShift(), newSimCredentials(),
+		newSimReservation(), newSimPlacementGroup())
 	cmd.AddCommand(newSimHappenings()...)
 	cmd.AddCommand(newSimTrouble()...)
+	cmd.SetFlagErrorFunc(belowZero)
 	return cmd
+}
+
+// belowZero says what is wrong with a number such as -1, which reads as a flag. No argument of these commands can be one.
+func belowZero(_ *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	word := "-" + unknown.GetSpecifiedShortnames()
+	if _, notNumber := strconv.ParseFloat(word, 64); notNumber != nil {
+		return err
+	}
+	return fmt.Errorf("%s is less than 0, and no number here can be; use 0 or more", word)
 }
 
 // simClient reaches the account: by --endpoint, or through the lab in --dir.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -50,7 +51,7 @@ func newSimPrice() *cobra.Command {
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
 			dollars, err := strconv.ParseFloat(args[len(args)-1], 64)
-			if err != nil {
+			if err != nil || math.IsNaN(dollars) || math.IsInf(dollars, 0) {
 				return fmt.Errorf("%q is not a price in dollars per hour", args[len(args)-1])
 			}
 			in := control.Price{Type: args[0], Dollars: dollars}

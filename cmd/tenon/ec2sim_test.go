@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,37 +107,62 @@ func TestEC2SimSaysWhatIsWrong(t *testing.T) {
 		"shift usw2-az1 --end":    "there is none",
 		"shift usw2-az9 --end":    "usw2-az1",
 
-		"capacity m9.nope us-west-2a spot 0":       `no instance type "m9.nope"; families that begin with m are`,
-		"capacity m5.large mars spot 0":            `no zone "mars"; there are us-west-2a, us-west-2b`,
-		"capacity m5.large us-west-2a sport 0":     `no capacity type "sport"; there are spot, on-demand`,
-		"deny ec2:NoSuchThing":                     `ec2 has no action "NoSuchThing"; it has CreateFleet`,
-		"deny ec3:CreateFleet":                     `no service "ec3"; there are arc-zonal-shift, ec2`,
-		"allow ec2:CreateFleet":                    `nobody has denied "ec2:CreateFleet"; denied are: none`,
-		"fail ec2:NoSuchThing Oops":                `no action "NoSuchThing"`,
-		"fail ec2:CreateFleet Oops --status 200":   "200 is not the HTTP status of an error",
-		"fail ec2:CreateFleet Oops --times -1":     "-1 is not a number of times",
-		"fail ec2:CreateFleet --delay -1s":         "less than none",
-		"throttle ec2:X":                           `no action "X"`,
-		"throttle ec2:CreateFleet --per-second=-1": "neither may be less than 0",
-		"subnet remove nope":                       "'nope' does not exist; there are: subnet-",
-		"subnet free nope 1":                       "'nope' does not exist; there are: subnet-",
-		"subnet restore nope":                      `no subnet "nope" was removed; removed are: none`,
-		"snapshot add hello 1":                     "InvalidSnapshotID.Malformed",
-		"snapshot add snap-0123456789abcdef0 0":    "at least 1 GiB",
-		"ami remove ami-nope":                      "does not exist; there are: ami-",
-		"ami deprecate ami-nope":                   "does not exist",
-		"interrupt":                                `name machines (i-… or their nodes), or give --spot; "tenon ec2sim machines" lists them`,
-		"kill":                                     "or give --spot or --on-demand",
-		"kill --spot --on-demand":                  "only one of these at a time",
-		"kill --spot=0":                            "--spot: 0 is not a number of instances",
-		"schedule --spot --event=party":            `no event "party"; there are instance-reboot`,
-		"credentials expire":                       "the key of DIR/aws.env is static",
-		"credentials remove AKIANOBODY":            `no key "AKIANOBODY"; there are: AKIASIMULATED0000000`,
-		"credentials restore":                      "no key was removed",
-		"serve --alone --region mars-1":            `no region "mars-1"; there are`,
-		"serve --alone --boot=-1s":                 "--boot: -1s is less than 0",
-		"serve --port 4566":                        "--port is for --alone",
-		"machines --endpoint zzz":                  `--endpoint: "zzz" is not a URL`,
+		"capacity m9.nope us-west-2a spot 0":        `no instance type "m9.nope"; families that begin with m are`,
+		"capacity m5.large mars spot 0":             `no zone "mars"; there are us-west-2a, us-west-2b`,
+		"capacity m5.large us-west-2a sport 0":      `no capacity type "sport"; there are spot, on-demand`,
+		"deny ec2:NoSuchThing":                      `ec2 has no action "NoSuchThing"; it has CreateFleet`,
+		"deny ec3:CreateFleet":                      `no service "ec3"; there are arc-zonal-shift, ec2`,
+		"allow ec2:CreateFleet":                     `nobody has denied "ec2:CreateFleet"; denied are: none`,
+		"fail ec2:NoSuchThing Oops":                 `no action "NoSuchThing"`,
+		"fail ec2:CreateFleet Oops --status 200":    "200 is not the HTTP status of an error",
+		"fail ec2:CreateFleet Oops --times -1":      "-1 is not a number of times",
+		"fail ec2:CreateFleet --delay -1s":          "less than none",
+		"throttle ec2:X":                            `no action "X"`,
+		"throttle ec2:CreateFleet --per-second=-1":  "neither may be less than 0",
+		"subnet remove nope":                        "'nope' does not exist; there are: subnet-",
+		"subnet free nope 1":                        "'nope' does not exist; there are: subnet-",
+		"subnet restore nope":                       `no subnet "nope" was removed; removed are: none`,
+		"snapshot add hello 1":                      "InvalidSnapshotID.Malformed",
+		"snapshot add snap-0123456789abcdef0 0":     "at least 1 GiB",
+		"ami remove ami-nope":                       "does not exist; there are: ami-",
+		"ami deprecate ami-nope":                    "does not exist",
+		"interrupt":                                 `name machines (i-… or their nodes), or give --spot; "tenon ec2sim machines" lists them`,
+		"kill":                                      "or give --spot or --on-demand",
+		"kill --spot --on-demand":                   "only one of these at a time",
+		"kill --spot=0":                             "--spot: 0 is not a number of instances",
+		"schedule --spot --event=party":             `no event "party"; there are instance-reboot`,
+		"credentials expire":                        "the key of DIR/aws.env is static",
+		"credentials remove AKIANOBODY":             `no key "AKIANOBODY"; there are: AKIASIMULATED0000000`,
+		"credentials restore":                       "no key was removed",
+		"serve --alone --region mars-1":             `no region "mars-1"; there are`,
+		"serve --alone --boot=-1s":                  "--boot: -1s is less than 0",
+		"serve --port 4566":                         "--port is for --alone",
+		"snapshot add snap-0123456789abcdef0 99999": "at most 65536",
+		"capacity m5.large us-west-2a spot -1":      "-1 is less than 0",
+		"price m5.large us-west-2a -0.5":            "-0.5 is less than 0",
+		"subnet free subnet-1 -1":                   "-1 is less than 0",
+		"snapshot add snap-0123456789abcdef0 -5":    "-5 is less than 0",
+		"machines -x":                               "unknown shorthand flag: 'x'",
+		"price m5.large us-west-2a NaN":             `"NaN" is not a price`,
+		"price m5.large us-west-2a Inf":             `"Inf" is not a price`,
+		"reservation add m5.large us-west-2a few":   `"few" is not a number of instances`,
+		"reservation add m5.large us-west-2a 0":     `"0" is not a number of instances; use 1 or more`,
+		"reservation add m5.large us-west-2a -1":    "-1 is less than 0",
+		"reservation add m5.tiny us-west-2a 1":      "of m5 there are m5.12xlarge",
+		"reservation add m5.large mars 1":           `no zone "mars"; there are us-west-2a`,
+		"reservation remove cr-1":                   "'cr-1' does not exist; there are: none",
+		"reservation interrupt cr-1":                "'cr-1' does not exist; there are: none",
+		"placementgroup add near close":             `no strategy "close"; there are cluster, spread, partition`,
+		"placementgroup remove near":                "'near' is unknown; there are: none",
+
+		"reservation add m5.large us-west-2a 1 --for 0s":        "--for: 0s is no time",
+		"reservation add m5.large us-west-2a 1 --platform BeOS": `no platform "BeOS"; there are Linux/UNIX`,
+		"reservation add m5.large us-west-2a 1 --tag team":      "team must be formatted as key=value",
+		"placementgroup add near cluster --partitions 3":        "a group of the strategy cluster has no partitions",
+		"placementgroup add apart partition --partitions 8":     "can't have 8 partitions; use 1 to 7",
+		"placementgroup add apart partition --partitions 0":     "can't have 0 partitions; use 1 to 7",
+
+		"machines --endpoint zzz": `--endpoint: "zzz" is not a URL`,
 	} {
 		fields := strings.Fields(args)
 		cmd := newEC2SimCommand()
@@ -227,4 +253,45 @@ func TestEC2SimUndoes(t *testing.T) {
 		t.Errorf("restored, the subnets are\n%s, before\n%s", after, before)
 	}
 	s.must("snapshot", "add", "snap-0123456789abcdef0", "50")
+}
+
+// Reservations and placement groups are made, listed as they were made, and removed.
+func TestEC2SimReserves(t *testing.T) {
+	s := newSim(t)
+	id := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2a", "2", "--tag", "team=blue", "--tag", "stage=test"))
+	win := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2b", "1", "--platform", "Windows", "--targeted", "--for", "24h"))
+	lines := strings.Split(s.must("reservation", "list"), "\n")
+	for _, want := range [][]string{
+		{id, "active", "m5.large", "us-west-2a", "2", "2", "Linux/UNIX", "default", "open", "never", "stage=test,team=blue"},
+		{win, "active", "m5.large", "us-west-2b", "1", "1", "Windows", "default", "targeted"},
+	} {
+		if !slices.ContainsFunc(lines, func(line string) bool {
+			got := strings.Fields(line)
+			return len(got) >= len(want) && slices.Equal(got[:len(want)], want)
+		}) {
+			t.Errorf("no %v in\n%s", want, strings.Join(lines, "\n"))
+		}
+	}
+	s.must("reservation", "interrupt", id)
+	s.must("reservation", "remove", id, win)
+	if out := s.must("reservation", "list"); strings.Count(out, "cancelled") != 2 {
+		t.Errorf("removed, they are\n%s", out)
+	}
+
+	near := strings.TrimSpace(s.must("placementgroup", "add", "near", "cluster", "--tag", "team=blue"))
+	s.must("placementgroup", "add", "apart", "partition")
+	s.must("placementgroup", "add", "spread", "spread")
+	out := s.must("placementgroup", "list")
+	for _, want := range []string{near + "  near    cluster    0           0         team=blue", "apart   partition  7", "spread  spread     0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if _, err := s.run("placementgroup", "add", "near", "spread"); err == nil || !strings.Contains(err.Error(), `a placement group "near" already`) {
+		t.Errorf("the same name again: %v", err)
+	}
+	s.must("placementgroup", "remove", near, "apart")
+	if out := s.must("placementgroup", "list"); strings.Contains(out, "near") || strings.Contains(out, "apart") || !strings.Contains(out, "spread") {
+		t.Errorf("two removed, there are\n%s", out)
+	}
 }

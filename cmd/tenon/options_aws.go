@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -73,8 +74,8 @@ func (a *awsOptions) validate() error {
 	if u, err := url.Parse(a.clusterEndpoint); a.clusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
 		return fmt.Errorf("--cluster-endpoint: %q is not the URL of an API server; use for instance https://example.eks.amazonaws.com", a.clusterEndpoint)
 	}
-	if _, err := base64.StdEncoding.DecodeString(a.clusterCABundle); err != nil {
-		return fmt.Errorf("--cluster-ca-bundle is not base64 (%w); use the certificate authority's data as kubeconfigs have it", err)
+	if err := checkCABundle(a.clusterCABundle); err != nil {
+		return err
 	}
 	if !(a.memoryOverheadPercent >= 0 && a.memoryOverheadPercent < 1) {
 		return fmt.Errorf("--vm-memory-overhead-percent: %v is not a share; use 0 to less than 1, such as 0.075 for 7.5%%", a.memoryOverheadPercent)
@@ -96,6 +97,19 @@ func (a *awsOptions) validate() error {
 	var err error
 	a.gates, err = parseAWSGates(a.featureGates)
 	return err
+}
+
+// checkCABundle refuses what no node could trust: with it, none would join.
+func checkCABundle(text string) error {
+	const use = "use the certificate authority's data as kubeconfigs have it"
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return fmt.Errorf("--cluster-ca-bundle is not base64 (%w); %s", err, use)
+	}
+	if text != "" && !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return fmt.Errorf("--cluster-ca-bundle is base64 of something that has no certificate in the form of PEM (-----BEGIN CERTIFICATE-----); %s", use)
+	}
+	return nil
 }
 
 // checkClusterName refuses what EKS would not take for a name.

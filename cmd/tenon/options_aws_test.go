@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -50,10 +54,20 @@ func TestWhichCloud(t *testing.T) {
 	}
 }
 
+// newCABundle is a certificate as kubeconfigs have it.
+func newCABundle(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return base64.StdEncoding.EncodeToString(text)
+}
+
 func TestAWSSettings(t *testing.T) {
 	t.Setenv("CLUSTER_NAME", "prod")
 	t.Setenv("CLUSTER_ENDPOINT", "https://example.eks.amazonaws.com")
-	t.Setenv("CLUSTER_CA_BUNDLE", "Y2E=")
+	bundle := newCABundle(t)
+	t.Setenv("CLUSTER_CA_BUNDLE", bundle)
 	t.Setenv("ISOLATED_VPC", "true")
 	t.Setenv("EKS_CONTROL_PLANE", "true")
 	t.Setenv("VM_MEMORY_OVERHEAD_PERCENT", "0.05")
@@ -70,7 +84,7 @@ func TestAWSSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := awsOptions{
-		clusterName: "prod", clusterEndpoint: "https://example.eks.amazonaws.com", clusterCABundle: "Y2E=", isolatedVPC: true, eksControlPlane: true,
+		clusterName: "prod", clusterEndpoint: "https://example.eks.amazonaws.com", clusterCABundle: bundle, isolatedVPC: true, eksControlPlane: true,
 		memoryOverheadPercent: 0.05, interruptionQueue: "prod", rebalance: "ignore", reservedENIs: 2, disableDryRun: true, zonalShift: true,
 		amiRefresh: 2 * time.Minute, amiLatest: 5 * time.Minute, subnetRefresh: 3 * time.Minute, featureGates: "NodeClassCEL=false,OfTheFuture=true",
 		gates: map[string]bool{gateNodeClassCEL: false},
@@ -88,6 +102,7 @@ func TestBadAWSSettingsAreNamed(t *testing.T) {
 		"--cluster-name=c --cluster-endpoint=example.com":  "--cluster-endpoint: \"example.com\" is not the URL",
 		"--cluster-name=c --cluster-endpoint=http://a":     "--cluster-endpoint",
 		"--cluster-name=c --cluster-ca-bundle=%":           "--cluster-ca-bundle is not base64",
+		"--cluster-name=c --cluster-ca-bundle=YWJj":        "--cluster-ca-bundle is base64 of something that has no certificate",
 		"--cluster-name=c --vm-memory-overhead-percent=7":  "--vm-memory-overhead-percent: 7 is not a share",
 		"--cluster-name=c --vm-memory-overhead-percent=-1": "--vm-memory-overhead-percent",
 		"--cluster-name=c --reserved-enis=-1":              "--reserved-enis: -1 is less than 0",

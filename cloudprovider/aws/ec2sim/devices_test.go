@@ -51,6 +51,13 @@ func from(snapshot string, gib int32) ec2types.BlockDeviceMapping {
 	})
 }
 
+// large is a volume of 200 GiB of a type.
+func large(kind ec2types.VolumeType, name string) ec2types.BlockDeviceMapping {
+	return mapping(func(m *ec2types.BlockDeviceMapping) {
+		m.DeviceName, m.Ebs.VolumeType, m.Ebs.VolumeSize = aws.String(name), kind, aws.Int32(200)
+	})
+}
+
 // TestVolumesThatEC2WouldNotMake rehearses launches with volumes, good ones and bad ones.
 func TestVolumesThatEC2WouldNotMake(t *testing.T) {
 	b := newBench(t)
@@ -81,6 +88,9 @@ func TestVolumesThatEC2WouldNotMake(t *testing.T) {
 		"io1, too many for 100GiB": {performing(io1, 5001, 0), "InvalidParameterValue"},
 		"gp2 with iops":            {performing(gp2, 300, 0), "InvalidParameterCombination"},
 		"st1, too small":           {performing(st1, 0, 0), "InvalidParameterValue"},
+		"st1 beside the root":      {large(st1, "/dev/xvdb"), fine},
+		"st1 to boot from":         {large(st1, "/dev/xvda"), "InvalidParameterCombination"},
+		"sc1 to boot from":         {large(ec2types.VolumeTypeSc1, "/dev/xvda"), "InvalidParameterCombination"},
 		"gp3 with all":             {performing(gp3, 8000, 2000), fine},
 		"gp3, too few iops":        {performing(gp3, 2999, 0), "InvalidParameterValue"},
 		"gp3, too many iops":       {performing(gp3, 80001, 0), "InvalidParameterValue"},

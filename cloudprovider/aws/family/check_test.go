@@ -40,6 +40,10 @@ func TestCheckUserData(t *testing.T) {
 		{awsv1.AMIFamilyWindows2022, config, "written for Linux"},
 		{awsv1.AMIFamilyWindows2022, "#cloud-config-archive\n- type: text/plain\n", "written for Linux"},
 		{awsv1.AMIFamilyWindows2022, "#include-once\nhttps://example.com/x\n", "written for Linux"},
+		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: {kubelet: 5}\n", "spec.userData is no NodeConfig: spec.kubelet must be an object"},
+		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: all\n", "spec.userData is no NodeConfig: spec must be an object"},
+		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nspec: {kubelet: 5}\n", "spec.userData: part 1 of type application/node.eks.aws is no NodeConfig: spec.kubelet must be an object"},
+		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\n5\n", "is no NodeConfig: it must be an object"},
 		{awsv1.AMIFamilyCustom, "[settings", ""},
 	} {
 		err := family.CheckUserData(classWith(c.family, c.userData))

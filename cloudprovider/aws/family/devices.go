@@ -33,6 +33,14 @@ func (f Family) Devices(class *awsv1.EC2NodeClass) []*awsv1.BlockDeviceMapping {
 	return out
 }
 
+// BootDevice is the device that the family's images boot from; empty if nothing is known of the image's disks.
+func (f Family) BootDevice() string {
+	if len(f.disks) == 0 {
+		return ""
+	}
+	return f.disks[0].device
+}
+
 // EphemeralStorage is the size of the disk that holds pods' files, images and logs, if they are not on disks of the
 // instance itself: the one that the class marks, else the one that the family puts them on. If the class says nothing of
 // that one, or not its size because it starts from a snapshot, the family's default is expected.

@@ -17,9 +17,12 @@ func nodeConfigData(n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	theirs, err := taintFlags(parts)
-	if err != nil {
-		return "", err
+	theirs, at, err := taintFlags(parts)
+	switch {
+	case err != nil && isArchive(n.UserData):
+		return "", fmt.Errorf("spec.userData: part %d of type %s is no NodeConfig: %w", at+1, typeNodeConfig, err)
+	case err != nil:
+		return "", fmt.Errorf("spec.userData is no NodeConfig: %w", err)
 	}
 	ours, err := nodeConfig(n, theirs)
 	if err != nil {
@@ -126,22 +129,22 @@ func taintsBeside(taints []corev1.Taint, list []string) []string {
 
 // taintFlags are the taints that the class's NodeConfigs hand to the kubelet as a flag. A flag takes the place of what
 // the configuration file says, and the last such flag that of all others, so if there is one, ours must repeat it.
-// Otherwise the node would come up without karpenter.sh/unregistered and never be accepted.
-func taintFlags(parts []part) ([]string, error) {
-	var out []string
+// Otherwise the node would come up without karpenter.sh/unregistered and never be accepted. An error is about the part at
+// the place that is returned.
+func taintFlags(parts []part) (out []string, at int, err error) {
 	for i, p := range parts {
 		if p.mediaType() != typeNodeConfig {
 			continue
 		}
 		flags, err := flagsIn(p)
 		if err != nil {
-			return nil, fmt.Errorf("spec.userData: part %d of type %s is no NodeConfig: %w", i+1, typeNodeConfig, err)
+			return nil, i, err
 		}
 		if list, ok := lastTaintFlag(flags); ok {
 			out = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '"' || r == '\'' })
 		}
 	}
-	return out, nil
+	return out, 0, nil
 }
 
 // lastTaintFlag is the value of the last flag for taints. The value may be an item of its own.
@@ -186,14 +189,16 @@ func flagsIn(p part) ([]string, error) {
 	if err := otherKind(object); err != nil {
 		return nil, err
 	}
+	path := "it"
 	for _, key := range []string{"spec", "kubelet", "flags"} {
 		fields, ok := object.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("an object is expected around %s", key)
+			return nil, fmt.Errorf("%s must be an object", path)
 		}
 		if object, ok = fields[key]; !ok || object == nil {
 			return nil, nil
 		}
+		path = strings.TrimPrefix(path+"."+key, "it.")
 	}
 	list, ok := object.([]any)
 	if !ok {

@@ -38,6 +38,8 @@ func TestExplain(t *testing.T) {
 		{"InvalidClientTokenId", "The security token included in the request is invalid.", cloudprovider.IsUnauthorized, []string{"aws sts get-caller-identity"}, false},
 		{"RequestLimitExceeded", "Request limit exceeded.", cloudprovider.IsThrottled, []string{"RequestLimitExceeded"}, false},
 		{"InvalidSubnetID.NotFound", "The subnet ID 'subnet-1' does not exist", never, []string{"spec.subnetSelectorTerms"}, false},
+		{"InvalidSnapshot.NotFound", "The snapshot 'snap-1' does not exist.", never, []string{"fix: the snapshot is gone", "snapshotID in spec.blockDeviceMappings"}, false},
+		{"InvalidBlockDeviceMapping", "Volume of size 19GB is smaller than snapshot 'snap-1', expect size>= 20GB", never, []string{"fix: check spec.blockDeviceMappings"}, false},
 		{"InternalError", "An internal error has occurred", never, []string{"InternalError"}, true},
 		{"InsufficientInstanceCapacity", "There is no capacity.", never, nil, false},
 	} {

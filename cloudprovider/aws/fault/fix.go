@@ -66,6 +66,10 @@ func byCode(code string) string {
 		return "the security group is gone; check spec.securityGroupSelectorTerms of the EC2NodeClass"
 	case "InvalidIamInstanceProfile", "InvalidIAMInstanceProfile", "NoSuchEntity":
 		return "check spec.role or spec.instanceProfile of the EC2NodeClass"
+	case "InvalidSnapshot.NotFound", "InvalidSnapshotID.Malformed":
+		return "the snapshot is gone, in another region or not shared with this account; check snapshotID in spec.blockDeviceMappings of the EC2NodeClass"
+	case "InvalidBlockDeviceMapping":
+		return "check spec.blockDeviceMappings of the EC2NodeClass: names of devices, and sizes, which can't be below those of the snapshot or image that a volume starts from"
 	case "InvalidKeyPair.NotFound":
 		return "the key pair is gone"
 	case "InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationState":

@@ -3,8 +3,10 @@ package nodeclass
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 )
 
 // findings are what was seen at a class: what can't work, and what may well not.
@@ -54,9 +56,9 @@ const growth = 4
 // checkDevices looks at spec.blockDeviceMappings.
 func checkDevices(class *awsv1.EC2NodeClass) findings {
 	var out findings
-	seen := map[string]int{}
+	seen, boot := map[string]int{}, family.Of(class).BootDevice()
 	for i, d := range class.Spec.BlockDeviceMappings {
-		field := fmt.Sprintf("spec.blockDeviceMappings[%d]", i)
+		field := deviceField(i)
 		if d == nil {
 			out.problem("%s is empty; remove it", field)
 			continue
@@ -72,12 +74,19 @@ func checkDevices(class *awsv1.EC2NodeClass) findings {
 			}
 			seen[name] = i
 		}
-		if d.EBS != nil {
-			out.checkVolume(field+".ebs", d.EBS)
+		if d.EBS == nil {
+			out.doubt("%s has no ebs, so it says nothing of a volume; add ebs, or remove the mapping", field)
+			continue
+		}
+		out.checkVolume(field+".ebs", d.EBS)
+		if kind := textOf(d.EBS.VolumeType); (kind == "st1" || kind == "sc1") && textOf(d.DeviceName) == boot && boot != "" {
+			out.problem("%s.ebs.volumeType is %s, and EC2 boots from no such volume; write gp3 for %s, from which images of %s boot", field, kind, boot, class.AMIFamily())
 		}
 	}
 	return out
 }
+
+func deviceField(i int) string { return fmt.Sprintf("spec.blockDeviceMappings[%d]", i) }
 
 // checkVolume looks at one volume. What the type decides is looked at only if the class names the type: the image's
 // may hold otherwise.
@@ -97,8 +106,7 @@ func (f *findings) checkVolume(field string, v *awsv1.BlockDevice) {
 	f.within(field+".iops", *v.VolumeType, iops, kind.iops)
 	f.within(field+".throughput", *v.VolumeType, throughput, kind.throughput)
 	if v.VolumeSize != nil {
-		const gib = 1 << 30
-		size := (v.VolumeSize.Value() + gib - 1) / gib
+		size := gibOf(v)
 		f.within(field+".volumeSize in GiB", *v.VolumeType, &size, kind.size)
 	}
 }
@@ -118,6 +126,29 @@ func (f *findings) checkKey(field string, v *awsv1.BlockDevice) {
 	}
 }
 
+// regionOf reads the region in the name of a zone, that of a Local Zone such as us-west-2-lax-1a included.
+var regionOf = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
+
+// doubtKeys lists the keys of volumes that are of another region than the class's subnets: EC2 finds only keys of its own.
+// It is no more than a doubt: only AWS knows, and only once the volume is made.
+func doubtKeys(class *awsv1.EC2NodeClass) []string {
+	var f findings
+	if len(class.Status.Subnets) == 0 {
+		return nil
+	}
+	here := regionOf.FindString(class.Status.Subnets[0].Zone)
+	for i, d := range class.Spec.BlockDeviceMappings {
+		if d == nil || d.EBS == nil {
+			continue
+		}
+		parts := strings.SplitN(textOf(d.EBS.KMSKeyID), ":", 6)
+		if len(parts) == 6 && here != "" && parts[3] != "" && parts[3] != here {
+			f.doubt("%s.ebs.kmsKeyID is a key of %s, and volumes of this class are made in %s; instances end right after their launch if EC2 does not find the key there: write one of %s", deviceField(i), parts[3], here, here)
+		}
+	}
+	return f.doubts
+}
+
 // within looks at a number that the type of a volume has a span for.
 func (f *findings) within(field, kind string, value *int64, of span) {
 	switch {
@@ -129,6 +160,15 @@ func (f *findings) within(field, kind string, value *int64, of span) {
 	case *value > of.most:
 		f.doubt("%s is %d and EC2 is known to take at most %d for volumes of type %s; launches fail if that still holds", field, *value, of.most, kind)
 	}
+}
+
+// gibOf is the size of a volume as a launch asks for it: in whole GiB; 0 if it has none.
+func gibOf(v *awsv1.BlockDevice) int64 {
+	if v.VolumeSize == nil {
+		return 0
+	}
+	const gib = 1 << 30
+	return (v.VolumeSize.Value() + gib - 1) / gib
 }
 
 // given is a number as a launch takes it: 0 is the same as none.

@@ -1,6 +1,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,6 +155,9 @@ func (r *Reconciler) play(ctx context.Context, class *awsv1.EC2NodeClass, call C
 		return verdict{}, true
 	}
 	explained := fault.Explain("rehearsing a launch", err)
+	if told, ok := errors.AsType[*fault.Error](explained); ok {
+		told.Fix = cmp.Or(fixDevice(class, told), told.Fix)
+	}
 	switch {
 	case fault.IsThrottled(err):
 		return failed(explained), false

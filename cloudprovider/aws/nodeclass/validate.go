@@ -39,7 +39,7 @@ func (r *Reconciler) validate(ctx context.Context, class *awsv1.EC2NodeClass) ve
 		v = r.rehearse(ctx, class)
 	}
 	if v.status == metav1.ConditionTrue {
-		v.message = strings.Join(slices.Concat(withoutEffect(class), tags.doubts, devices.doubts, family.DoubtUserData(class)), "; ")
+		v.message = strings.Join(slices.Concat(withoutEffect(class), tags.doubts, devices.doubts, doubtKeys(class), family.DoubtUserData(class)), "; ")
 	}
 	return v
 }

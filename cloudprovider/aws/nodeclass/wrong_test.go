@@ -44,6 +44,12 @@ func zeros(kind string) *awsv1.BlockDeviceMapping {
 	})
 }
 
+// beside is the disk under the name of one that no image boots from.
+func beside(d *awsv1.BlockDeviceMapping) *awsv1.BlockDeviceMapping {
+	d.DeviceName = new("/dev/sdb")
+	return d
+}
+
 func sized(kind, size string) *awsv1.BlockDeviceMapping {
 	return device(func(v *awsv1.BlockDevice) { v.VolumeType, v.VolumeSize = &kind, new(resource.MustParse(size)) })
 }
@@ -75,7 +81,7 @@ func deviceCases() []deviceCase {
 		{disk: volume("io1", 100, 0)}, {disk: volume("io2", 256000, 0)},
 		{disk: volume("io1", 0, 0), want: "ebs.iops is missing; volumes of type io1 need it"},
 		{disk: volume("io2", 0, 0), want: "ebs.iops is missing"},
-		{disk: zeros("gp3")}, {disk: zeros("gp2")}, {disk: zeros("st1")},
+		{disk: zeros("gp3")}, {disk: zeros("gp2")}, {disk: beside(zeros("st1"))},
 		{disk: zeros("io2"), want: "ebs.iops is missing; volumes of type io2 need it"},
 		{disk: volume("gp2", 3000, 0), want: "ebs.iops can't be set for volumes of type gp2"},
 		{disk: volume("gp2", 0, 125), want: "ebs.throughput can't be set for volumes of type gp2"},
@@ -84,10 +90,15 @@ func deviceCases() []deviceCase {
 		{disk: volume("gp3", 0, 100000), want: "ebs.throughput is 100000; for volumes of type gp3 write 125 to 2000"},
 		{disk: volume("gp3", 0, 2001), doubt: "ebs.throughput is 2001 and EC2 is known to take at most 2000"},
 		{disk: device(func(v *awsv1.BlockDevice) { v.IOPS, v.Throughput = new(int64(1)), new(int64(1)) })}, // the image's type holds
-		{disk: sized("st1", "125Gi")}, {disk: sized("gp3", "64T")},
+		{disk: beside(sized("st1", "125Gi"))}, {disk: beside(sized("sc1", "125Gi"))},
+		{disk: sized("st1", "125Gi"), want: "spec.blockDeviceMappings[0].ebs.volumeType is st1, and EC2 boots from no such volume; write gp3 for /dev/xvda"},
+		{disk: sized("sc1", "125Gi"), want: "ebs.volumeType is sc1, and EC2 boots from no such volume"},
+		{disk: &awsv1.BlockDeviceMapping{DeviceName: new("/dev/sdb")}, doubt: "spec.blockDeviceMappings[0] has no ebs"},
+		{disk: sized("gp3", "64T")},
 		{disk: sized("st1", "100Gi"), want: "ebs.volumeSize in GiB is 100; for volumes of type st1 write 125 to 16384"},
 		{disk: sized("gp2", "20Ti"), doubt: "ebs.volumeSize in GiB is 20480"},
-		{disk: key(id, new(true))}, {disk: key("alias/nodes", new(true))}, {disk: key("arn:aws-cn:kms:cn-north-1:123456789012:key/"+id, new(true))},
+		{disk: key(id, new(true))}, {disk: key("alias/nodes", new(true))}, {disk: key("arn:aws:kms:us-west-2:123456789012:key/"+id, new(true))},
+		{disk: key("arn:aws-cn:kms:cn-north-1:123456789012:key/"+id, new(true)), doubt: "spec.blockDeviceMappings[0].ebs.kmsKeyID is a key of cn-north-1, and volumes of this class are made in us-west-2"},
 		{disk: key("mrk-1234abcd12ab34cd56ef1234567890ab", new(true))},
 		{disk: key("nokey", new(true)), want: `ebs.kmsKeyID is "nokey", which names no key`},
 		{disk: key(id, new(false)), want: "ebs.kmsKeyID is set but encrypted is false"},

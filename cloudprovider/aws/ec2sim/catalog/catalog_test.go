@@ -215,3 +215,13 @@ func TestPrices(t *testing.T) {
 		t.Error("m5.large has the same spot price in every zone")
 	}
 }
+
+// TestNothingNests: docs/reference/ec2-simulator.md says that no type runs virtual machines in itself. Data with such types
+// makes that sentence wrong.
+func TestNothingNests(t *testing.T) {
+	for name, info := range all(t) {
+		if slices.Contains(info.ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization) {
+			t.Errorf("%s does", name)
+		}
+	}
+}

@@ -28,17 +28,20 @@ const (
 	throughputPerIOPS               = 0.25
 )
 
+// largestVolume is what the largest volumes of any type have, in GiB: 64 TiB.
+const largestVolume = 65536
+
 // kindOfVolume is what EC2 documents for EbsBlockDevice.
 func kindOfVolume(kind ec2types.VolumeType) (volumeKind, bool) {
 	switch kind {
 	case ec2types.VolumeTypeGp3:
-		return volumeKind{smallest: 1, largest: 65536, fewestIOPS: 3000, mostIOPS: 80000, freeIOPS: 3000, iopsPerGiB: 500, throughput: true}, true
+		return volumeKind{smallest: 1, largest: largestVolume, fewestIOPS: 3000, mostIOPS: 80000, freeIOPS: 3000, iopsPerGiB: 500, throughput: true}, true
 	case ec2types.VolumeTypeGp2:
 		return volumeKind{smallest: 1, largest: 16384}, true
 	case ec2types.VolumeTypeIo1:
 		return volumeKind{smallest: 4, largest: 16384, fewestIOPS: 100, mostIOPS: 64000, needsIOPS: true, iopsPerGiB: 50}, true
 	case ec2types.VolumeTypeIo2:
-		return volumeKind{smallest: 4, largest: 65536, fewestIOPS: 100, mostIOPS: 256000, needsIOPS: true, iopsPerGiB: 1000}, true
+		return volumeKind{smallest: 4, largest: largestVolume, fewestIOPS: 100, mostIOPS: 256000, needsIOPS: true, iopsPerGiB: 1000}, true
 	case ec2types.VolumeTypeSt1, ec2types.VolumeTypeSc1:
 		return volumeKind{smallest: 125, largest: 16384}, true
 	case ec2types.VolumeTypeStandard:
@@ -56,8 +59,8 @@ func (w *World) AddSnapshot(id string, gib int32) (string, *wire.Error) {
 	if !wellFormed(id, "snap") {
 		return "", malformedSnapshot(id)
 	}
-	if gib < 1 {
-		return "", wire.Errorf("InvalidParameterValue", "A snapshot has at least 1 GiB, not %d.", gib)
+	if gib < 1 || gib > largestVolume {
+		return "", wire.Errorf("InvalidParameterValue", "A snapshot has at least 1 GiB and at most %d, not %d.", largestVolume, gib)
 	}
 	w.snapshots[id] = gib
 	return id, nil
@@ -94,8 +97,17 @@ func (w *World) resolveDevices(p *place) *wire.Error {
 		if err := w.checkVolume(name, m.Ebs, of); err != nil {
 			return err
 		}
+		if kind := m.Ebs.VolumeType; name == aws.ToString(p.image.RootDeviceName) && (kind == ec2types.VolumeTypeSt1 || kind == ec2types.VolumeTypeSc1) {
+			return bootsNothing(kind)
+		}
 	}
 	return nil
+}
+
+// bootsNothing refuses a volume that no machine can boot from. The words are about IOPS, which nobody has asked for, but so
+// are EC2's.
+func bootsNothing(kind ec2types.VolumeType) *wire.Error {
+	return wire.Errorf("InvalidParameterCombination", "The parameter iops is not supported for %s volumes.", kind)
 }
 
 // imageVolume is what an image says of a device.

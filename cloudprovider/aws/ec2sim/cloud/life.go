@@ -217,6 +217,9 @@ func (w *World) AdviseRebalance(id string) *wire.Error {
 	if err != nil {
 		return err
 	}
+	if i.Market != Spot {
+		return wire.Errorf("InvalidParameterValue", "%s is no spot instance: only those are advised to be rebalanced", id)
+	}
 	w.note(RebalanceAdvised, w.clock.Now(), i)
 	return nil
 }

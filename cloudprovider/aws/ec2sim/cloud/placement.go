@@ -30,11 +30,23 @@ func (w *World) AddPlacementGroup(name string, strategy ec2types.PlacementStrate
 	return id
 }
 
-// RemovePlacementGroup makes a placement group go.
-func (w *World) RemovePlacementGroup(id string) {
+// RemovePlacementGroup makes a placement group go, by its id or name. As long as it has instances it stays.
+func (w *World) RemovePlacementGroup(name string) *wire.Error {
 	defer w.enter()()
-	delete(w.placings, id)
-	delete(w.tags, id)
+	for id, g := range w.placings {
+		if id != name && *g.GroupName != name {
+			continue
+		}
+		for _, i := range w.instances {
+			if i.PlacementGroup == id && i.State != Terminated {
+				return wire.Errorf("InvalidPlacementGroup.InUse", "The placement group '%s' is in use and may not be deleted.", name)
+			}
+		}
+		delete(w.placings, id)
+		delete(w.tags, id)
+		return nil
+	}
+	return wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", name)
 }
 
 // PlacementGroups lists the placement groups by id.

@@ -131,3 +131,36 @@ func (c Client) Calls(ctx context.Context) (map[string]int, error) {
 	err := c.Do(ctx, http.MethodGet, "calls", nil, &out)
 	return out, err
 }
+
+// Reserve makes a capacity reservation and returns its id.
+func (c Client) Reserve(ctx context.Context, in Reserve) (string, error) {
+	return c.make(ctx, "reservations", in)
+}
+
+// Reservations lists the capacity reservations.
+func (c Client) Reservations(ctx context.Context) ([]Reservation, error) {
+	var out []Reservation
+	err := c.Do(ctx, http.MethodGet, "reservations", nil, &out)
+	return out, err
+}
+
+// MakeGroup makes a placement group and returns its id.
+func (c Client) MakeGroup(ctx context.Context, in Group) (string, error) {
+	return c.make(ctx, "placement-groups", in)
+}
+
+// PlacementGroups lists the placement groups.
+func (c Client) PlacementGroups(ctx context.Context) ([]PlacementGroup, error) {
+	var out []PlacementGroup
+	err := c.Do(ctx, http.MethodGet, "placement-groups", nil, &out)
+	return out, err
+}
+
+// make makes something that gets an id.
+func (c Client) make(ctx context.Context, path string, in any) (string, error) {
+	var out struct {
+		ID string `json:"id"`
+	}
+	err := c.Do(ctx, http.MethodPost, path, in, &out)
+	return out.ID, err
+}

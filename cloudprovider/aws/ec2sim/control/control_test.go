@@ -122,6 +122,9 @@ func TestASpotInterruption(t *testing.T) {
 	if _, err := s.panel.Happen(ctx, "interrupt", control.Pick{Machines: []string{onDemand}}); err == nil {
 		t.Error("an on-demand machine can be interrupted")
 	}
+	if _, err := s.panel.Happen(ctx, "rebalance", control.Pick{Machines: []string{onDemand}}); err == nil || !strings.Contains(err.Error(), "no spot instance") {
+		t.Errorf("advising to rebalance an on-demand machine: %v", err)
+	}
 	hit, err := s.panel.Happen(ctx, "interrupt", control.Pick{Any: 1})
 	if err != nil || len(hit) != 1 || hit[0] != spot {
 		t.Fatalf("%v was interrupted, want %s (%v)", hit, spot, err)
@@ -254,5 +257,61 @@ func TestTrouble(t *testing.T) {
 	}
 	if err := s.panel.Do(ctx, "POST", "faults", map[string]string{}, nil); err == nil {
 		t.Error("a fault that does nothing is not refused")
+	}
+}
+
+// A group that somebody makes on the panel takes launches, and stays as long as it has machines.
+func TestAPlacementGroup(t *testing.T) {
+	ctx := context.Background()
+	s := start(t)
+	id, err := s.panel.MakeGroup(ctx, control.Group{Name: "near", Strategy: "cluster", Tags: map[string]string{"team": "blue"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ec2.NewFromConfig(s.config)
+	machine := s.mustLaunch(false)
+	image := s.World.Instances()[0].Image
+	out, err := client.RunInstances(ctx, &ec2.RunInstancesInput{ImageId: &image, InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		SubnetId: aws.String(s.Network.Private[0]), Placement: &types.Placement{GroupName: aws.String("near")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.panel.PlacementGroups(ctx)
+	if err != nil || len(all) != 1 || all[0].ID != id || all[0].Machines != 1 || all[0].Tags["team"] != "blue" {
+		t.Errorf("the groups are %+v (%v), one of the machines is %s", all, err, machine)
+	}
+	if err := s.panel.Do(ctx, http.MethodDelete, "placement-groups/near", nil, nil); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("removing a group with a machine: %v", err)
+	}
+	if _, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(out.Instances[0].InstanceId)}}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Advance(10 * time.Minute)
+	if err := s.panel.Do(ctx, http.MethodDelete, "placement-groups/near", nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reservation that somebody makes on the panel takes launches of its platform.
+func TestAReservation(t *testing.T) {
+	ctx := context.Background()
+	s := start(t)
+	for _, r := range []control.Reserve{
+		{Type: "m5.large", Zone: "us-west-2a", Count: 2, Tags: map[string]string{"team": "blue"}},
+		{Type: "m5.large", Zone: "us-west-2a", Count: 2, Platform: "Windows"},
+	} {
+		if _, err := s.panel.Reserve(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.mustLaunch(false)
+	all, err := s.panel.Reservations(ctx)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("the reservations are %+v (%v)", all, err)
+	}
+	for _, r := range all {
+		if want := map[string]int32{"Linux/UNIX": 1, "Windows": 2}[r.Platform]; r.Free != want {
+			t.Errorf("%d of the reservation for %s are free, want %d", r.Free, r.Platform, want)
+		}
 	}
 }

@@ -63,19 +63,29 @@ func (p *Panel) noSuchType(name string) error {
 	}
 }
 
+// zones are the names of the zones.
+func (p *Panel) zones() []string {
+	var names []string
+	for _, z := range p.World.Zones() {
+		names = append(names, z.Name)
+	}
+	return names
+}
+
+func (p *Panel) noSuchZone(name string) error {
+	return bad("there is no zone %q; there are %s", name, strings.Join(p.zones(), ", "))
+}
+
 func (p *Panel) checkCapacity(in Capacity) error {
-	var types, zones []string
+	var types []string
 	for _, t := range p.World.InstanceTypes() {
 		types = append(types, string(t.InstanceType))
-	}
-	for _, z := range p.World.Zones() {
-		zones = append(zones, z.Name)
 	}
 	switch {
 	case !some(in.Type, types):
 		return p.noSuchType(in.Type)
-	case !some(in.Zone, zones):
-		return bad("there is no zone %q; there are %s", in.Zone, strings.Join(zones, ", "))
+	case !some(in.Zone, p.zones()):
+		return p.noSuchZone(in.Zone)
 	case !some(in.CapacityType, markets()):
 		return noSuchMarket(in.CapacityType)
 	case in.Total < 0:

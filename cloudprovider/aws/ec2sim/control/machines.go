@@ -38,7 +38,7 @@ func (p *Panel) Happen(verb string, in Pick) ([]string, error) {
 	if do == nil {
 		return nil, bad("nothing called %q happens to machines: it is interrupt, rebalance, kill, impair, withdraw or schedule", verb)
 	}
-	if verb == "interrupt" && in.CapacityType == "" {
+	if (verb == "interrupt" || verb == "rebalance") && in.CapacityType == "" {
 		in.CapacityType = "spot"
 	}
 	if known := ec2types.EventCode("").Values(); in.Event != "" && !slices.Contains(known, ec2types.EventCode(in.Event)) {

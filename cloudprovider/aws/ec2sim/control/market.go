@@ -2,10 +2,8 @@ package control
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/images"
@@ -98,6 +96,7 @@ func (p *Panel) marketRoutes(on route) {
 		return nil, p.ofImages(p.World.DeprecateImage(r.PathValue("id"), p.World.Now()))
 	})
 	p.reservationRoutes(on)
+	p.placementRoutes(on)
 }
 
 func (p *Panel) publish(r *http.Request) (images.Release, error) {
@@ -112,55 +111,4 @@ func (p *Panel) publish(r *http.Request) (images.Release, error) {
 		return images.Release{}, badRequest{err}
 	}
 	return release, nil
-}
-
-// reservation is a capacity reservation to make.
-type reservation struct {
-	Type          string            `json:"type"`
-	Zone          string            `json:"zone"`
-	Count         int32             `json:"count"`
-	Targeted      bool              `json:"targeted,omitempty"`
-	CapacityBlock bool              `json:"capacityBlock,omitempty"`
-	Interruptible bool              `json:"interruptible,omitempty"`
-	Hours         float64           `json:"hours,omitempty"` // until it ends; zero: never
-	Tags          map[string]string `json:"tags,omitempty"`
-}
-
-func (p *Panel) reservationRoutes(on route) {
-	on("POST", "reservations", func(r *http.Request) (any, error) {
-		in, err := read[reservation](r)
-		if err != nil {
-			return nil, err
-		}
-		if !p.World.Sold(in.Type, in.Zone) || in.Count < 1 {
-			return nil, bad("a reservation needs a type that the zone sells and a count above zero")
-		}
-		return map[string]string{"id": p.World.AddReservation(p.reserve(in))}, nil
-	})
-	on("POST", "reservations/{id}/interrupt", func(r *http.Request) (any, error) {
-		return nil, refused(p.World.InterruptReservation(r.PathValue("id")))
-	})
-	on("DELETE", "reservations/{id}", func(r *http.Request) (any, error) {
-		return nil, refused(p.World.CancelReservation(r.PathValue("id")))
-	})
-}
-
-func (p *Panel) reserve(in reservation) ec2types.CapacityReservation {
-	out := ec2types.CapacityReservation{
-		InstanceType: aws.String(in.Type), AvailabilityZone: aws.String(in.Zone), TotalInstanceCount: aws.Int32(in.Count),
-		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaOpen, Interruptible: aws.Bool(in.Interruptible),
-	}
-	if in.Targeted || in.CapacityBlock {
-		out.InstanceMatchCriteria = ec2types.InstanceMatchCriteriaTargeted
-	}
-	if in.CapacityBlock {
-		out.ReservationType = ec2types.CapacityReservationTypeCapacityBlock
-	}
-	if in.Hours > 0 {
-		out.EndDate = aws.Time(p.World.Now().Add(time.Duration(in.Hours * float64(time.Hour))))
-	}
-	for key, value := range in.Tags {
-		out.Tags = append(out.Tags, ec2types.Tag{Key: aws.String(key), Value: aws.String(value)})
-	}
-	return out
 }
