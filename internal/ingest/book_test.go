@@ -336,9 +336,9 @@ func TestPoolIsHeldWhenRefusalsTeachNothing(t *testing.T) {
 	if held() != 0 {
 		t.Error("the pool is held for longer than was said")
 	}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
-	if held() != 2*firstHold {
-		t.Errorf("held for %s after the second, want %s", held(), 2*firstHold)
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Refusal: command.Refusal{Message: "InvalidAMIID.NotFound"}})
+	if held() != 2*firstHold || b.Snapshot().Pool("default").HeldFor != "InvalidAMIID.NotFound" {
+		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstHold, b.Snapshot().Pool("default").HeldFor)
 	}
 	clock.tick(2 * firstHold)
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -45,7 +46,7 @@ func (b *Book) judgeLaunch(pool string, o command.Outcome) change {
 		h = &hold{}
 		b.holds[pool] = h
 	}
-	h.message = "the cloud can't sell what the pool asks for"
+	h.message = cmp.Or(o.Refusal.Message, "the cloud can't sell what the pool asks for")
 	if o.Err != nil {
 		h.message = o.Err.Error()
 		if h.errors++; h.errors < errorsToHold {
