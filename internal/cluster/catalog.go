@@ -18,8 +18,10 @@ type Type struct {
 // Offering is one concrete node that can be bought: every label that the type leaves open is decided. A type that runs
 // two operating systems has two offerings where it would have one.
 type Offering struct {
-	Type   int // its place in Catalog.Types
-	Labels Labels
+	Type int // its place in Catalog.Types
+	// Labels are its own labels; Common are those that it has like all offerings of its type, which share them. No key is in
+	// both. Label and AllLabels know of both.
+	Labels, Common Labels
 	// Zone and CapacityType repeat two of the labels, because everybody asks for them.
 	Zone, CapacityType string
 	Price              float64 // dollars per hour
@@ -44,8 +46,9 @@ type Catalog struct {
 	available require.Bits
 }
 
-// NewCatalog sorts types and offerings and numbers them. Offering.Type refers to the order of types as given.
-func NewCatalog(types []Type, offerings []Offering) *Catalog {
+// NewCatalog sorts types and offerings and numbers them. Offering.Type refers to the order of types as given. What is the
+// same in one of the catalogs alike is shared with it: what is sold does not change as often as its price.
+func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog {
 	c := &Catalog{Types: slices.Clone(types), Offerings: slices.Clone(offerings), byType: make(map[string]int)}
 	slices.SortFunc(c.Types, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })
 	for i := range c.Types {
@@ -55,11 +58,7 @@ func NewCatalog(types []Type, offerings []Offering) *Catalog {
 		c.Offerings[i].Type = c.byType[types[c.Offerings[i].Type].Name]
 	}
 	slices.SortStableFunc(c.Offerings, compareOfferings)
-	c.index = require.NewIndex(len(c.Offerings), func(row int, yield func(key, value string)) {
-		for _, label := range c.Offerings[row].Labels {
-			yield(label.Key, label.Value)
-		}
-	})
+	c.index = c.indexLike(alike)
 	c.available = require.NewBits(len(c.Offerings))
 	for i := range c.Offerings {
 		if c.Offerings[i].Available {
@@ -67,6 +66,33 @@ func NewCatalog(types []Type, offerings []Offering) *Catalog {
 		}
 	}
 	return c
+}
+
+// indexLike is the index of the catalog: that of another with the same labels, or one that shares columns with another.
+func (c *Catalog) indexLike(alike []*Catalog) *require.Index {
+	for _, other := range alike {
+		if slices.EqualFunc(c.Offerings, other.Offerings, sameLabels) {
+			return other.index
+		}
+	}
+	index := require.NewIndex(len(c.Offerings), func(row int, yield func(key, value string)) {
+		for _, label := range c.Offerings[row].Labels {
+			yield(label.Key, label.Value)
+		}
+		for _, label := range c.Offerings[row].Common {
+			yield(label.Key, label.Value)
+		}
+	})
+	for _, other := range alike {
+		if index.Share(other.index) {
+			break
+		}
+	}
+	return index
+}
+
+func sameLabels(a, b Offering) bool {
+	return slices.Equal(a.Labels, b.Labels) && slices.Equal(a.Common, b.Common)
 }
 
 func compareOfferings(a, b Offering) int {
@@ -79,12 +105,31 @@ func compareOfferings(a, b Offering) int {
 	if d := strings.Compare(a.CapacityType, b.CapacityType); d != 0 {
 		return d
 	}
-	return slices.CompareFunc(a.Labels, b.Labels, func(x, y Label) int {
+	own, other := a.Labels, b.Labels
+	if !slices.EqualFunc(own, other, func(x, y Label) bool { return x.Key == y.Key }) || !slices.Equal(a.Common, b.Common) {
+		own, other = a.AllLabels(), b.AllLabels()
+	}
+	return slices.CompareFunc(own, other, func(x, y Label) int {
 		if d := strings.Compare(x.Key, y.Key); d != 0 {
 			return d
 		}
 		return strings.Compare(x.Value, y.Value)
 	})
+}
+
+// Label finds the value of a label.
+func (o *Offering) Label(key string) (value string, present bool) {
+	if value, present = o.Labels.Get(key); present {
+		return value, true
+	}
+	return o.Common.Get(key)
+}
+
+// AllLabels are the labels of a node that is bought.
+func (o *Offering) AllLabels() Labels {
+	out := slices.Concat(o.Labels, o.Common)
+	slices.SortFunc(out, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	return out
 }
 
 // Index answers which offerings carry which labels.
@@ -104,12 +149,8 @@ func (c *Catalog) Type(name string) (*Type, bool) {
 
 // Price finds what an offering of the type in the zone costs under the capacity type; ok is false if it is not sold.
 func (c *Catalog) Price(typeName, zone, capacityType string) (price float64, ok bool) {
-	t, known := c.byType[typeName]
-	if !known {
-		return 0, false
-	}
-	i, _ := slices.BinarySearchFunc(c.Offerings, t, func(o Offering, t int) int { return o.Type - t })
-	for ; i < len(c.Offerings) && c.Offerings[i].Type == t; i++ {
+	first := c.firstOf(typeName)
+	for i := first; i < len(c.Offerings) && c.Offerings[i].Type == c.Offerings[first].Type; i++ {
 		if o := &c.Offerings[i]; o.Zone == zone && o.CapacityType == capacityType {
 			return o.Price, true
 		}
@@ -130,4 +171,34 @@ func (c *Catalog) Without(soldOut func(*Offering) bool) *Catalog {
 		}
 	}
 	return &out
+}
+
+// Measured is the catalog with other amounts of the same types, in any order. It shares everything else with the catalog it
+// came from.
+func (c *Catalog) Measured(types []Type) *Catalog {
+	out := *c
+	out.Types = slices.Clone(types)
+	slices.SortFunc(out.Types, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })
+	return &out
+}
+
+// CommonLabels are the labels that all offerings of a type have; nil if it has none.
+func (c *Catalog) CommonLabels(typeName string) Labels {
+	if o := c.firstOf(typeName); o < len(c.Offerings) {
+		return c.Offerings[o].Common
+	}
+	return nil
+}
+
+// firstOf is the first offering of a type; the number of offerings if there is none.
+func (c *Catalog) firstOf(typeName string) int {
+	t, known := c.byType[typeName]
+	if !known {
+		return len(c.Offerings)
+	}
+	i, found := slices.BinarySearchFunc(c.Offerings, t, func(o Offering, t int) int { return o.Type - t })
+	if !found {
+		return len(c.Offerings)
+	}
+	return i
 }

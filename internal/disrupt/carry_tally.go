@@ -127,7 +127,7 @@ func (d *desk) priceOf(c *cluster.Claim) (price float64, known bool) {
 	for i := range p.Catalog.Offerings {
 		o := &p.Catalog.Offerings[i]
 		if _, ok := c.Requirements.Miss(func(key string) (string, bool) {
-			if value, known := o.Labels.Get(key); known {
+			if value, known := o.Label(key); known {
 				return value, true
 			}
 			return c.Labels.Get(key)

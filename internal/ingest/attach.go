@@ -41,7 +41,7 @@ func (b *Book) limit(drivers []string) {
 func (b *Book) readTypeLimits() {
 	limits := make(map[string]map[string]int32)
 	var drivers []string
-	for _, e := range b.shelf {
+	for _, e := range inOrder(b.shelf) { // of two limits of a type the last one stands, always the same
 		if e.stock == nil {
 			continue
 		}
@@ -52,8 +52,8 @@ func (b *Book) readTypeLimits() {
 			}
 		}
 	}
-	if len(limits) == 0 && len(b.typeLimits) == 0 {
-		return
+	if maps.EqualFunc(limits, b.typeLimits, maps.Equal) {
+		return // most lists bring other prices: nothing has to be measured again
 	}
 	b.typeLimits, b.unmeasured = limits, true
 	slices.Sort(drivers)

@@ -56,6 +56,9 @@ type shelfEntry struct {
 type measured struct {
 	types        []*cloudprovider.InstanceType
 	reservations map[string]string // the label of each reservation
+	// sold is the catalog that was made of it first, which all others share what they can with; until there is one, before is
+	// the catalog of the list before.
+	sold, before *cluster.Catalog
 }
 
 // wantCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
@@ -196,7 +199,7 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 	}
 	switch {
 	case err == nil && (e.stock == nil || !sameTypes(e.stock.types, types)):
-		e.stock, e.catalog, e.base = b.share(types), nil, nil
+		e.stock, e.catalog, e.base = b.share(types, e.stock.latest()), nil, nil
 		b.dropUnusedStock()
 		b.readTypeLimits()
 		b.touch(room)
@@ -233,13 +236,13 @@ func (b *Book) dropUnusedStock() {
 }
 
 // share finds the stock of another pool that has the same list. The lock is held.
-func (b *Book) share(types []*cloudprovider.InstanceType) *measured {
+func (b *Book) share(types []*cloudprovider.InstanceType, before *cluster.Catalog) *measured {
 	for _, e := range b.shelf {
 		if e.stock != nil && sameTypes(e.stock.types, types) {
 			return e.stock
 		}
 	}
-	return &measured{types: types, reservations: reservationsOf(types)}
+	return &measured{types: types, reservations: reservationsOf(types), before: before}
 }
 
 // sameTypes reports whether two lists sell the same. Providers that have nothing new to say hand out the same values, so
@@ -272,17 +275,34 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 	if e.catalog == nil || e.base != base || !b.sameScarcity(e.scarce) || !maps.Equal(e.pinned, pinned) {
 		e.base, e.scarce, e.pinned = base, b.scarceNow(), pinned
 		e.within = withins(e.scarce)
-		e.catalog = base.Without(func(o *cluster.Offering) bool {
-			return o.Reservation != "" && o.Left <= pinned[o.Reservation] || e.heldAgainst(base, o).scarcity == shut
-		})
-		for i := range e.catalog.Offerings {
-			o := &e.catalog.Offerings[i] // Without has made a list of its own
-			o.Left = max(0, o.Left-pinned[o.Reservation])
-			against := e.heldAgainst(base, o)
-			o.Trial, o.Why = against.scarcity == onTrial, against.why
-		}
+		e.catalog = b.soldNow(e)
 	}
 	return e.catalog, ""
+}
+
+// soldNow is the pool's list without what can't be bought. Pools of which the same is to be said share it, and it is the
+// list itself if there is nothing to say. The lock is held.
+func (b *Book) soldNow(e *shelfEntry) *cluster.Catalog {
+	for _, other := range b.shelf {
+		if other != e && other.catalog != nil && other.base == e.base && maps.Equal(other.scarce, e.scarce) && maps.Equal(other.pinned, e.pinned) {
+			return other.catalog
+		}
+	}
+	if !slices.ContainsFunc(e.base.Offerings, func(o cluster.Offering) bool {
+		return o.Reservation != "" || e.heldAgainst(e.base, &o).scarcity != 0
+	}) {
+		return e.base
+	}
+	out := e.base.Without(func(o *cluster.Offering) bool {
+		return o.Reservation != "" && o.Left <= e.pinned[o.Reservation] || e.heldAgainst(e.base, o).scarcity == shut
+	})
+	for i := range out.Offerings {
+		o := &out.Offerings[i] // Without has made a list of its own
+		o.Left = max(0, o.Left-e.pinned[o.Reservation])
+		said := e.heldAgainst(e.base, o)
+		o.Trial, o.Why = said.scarcity == onTrial, said.why
+	}
+	return out
 }
 
 // heldAgainst is what is held against an offering of the catalog.
@@ -293,7 +313,7 @@ func (e *shelfEntry) heldAgainst(c *cluster.Catalog, o *cluster.Offering) held {
 	plain := command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
 	worst := against(e.scarce, plain)
 	for _, value := range e.within {
-		if worst.scarcity != shut && hasValue(o.Labels, value) {
+		if worst.scarcity != shut && (hasValue(o.Labels, value) || hasValue(o.Common, value)) {
 			plain.Within = value
 			worst = worse(worst, against(e.scarce, plain))
 		}
@@ -315,51 +335,13 @@ func (b *Book) catalogFor(stock *measured, class cluster.ClassRef) *cluster.Cata
 		return have
 	}
 	if types, less := b.lessened(stock.types, class); less {
-		b.converted[key] = b.convert(types)
+		b.converted[key] = b.convert(stock, types)
 		return b.converted[key]
 	}
 	plain := counter{stock: stock}
 	if b.converted[plain] == nil {
-		b.converted[plain] = b.convert(stock.types)
+		b.converted[plain] = b.convert(stock, stock.types)
 	}
 	b.converted[key] = b.converted[plain]
 	return b.converted[key]
-}
-
-// convert numbers a provider's list. The lock is held.
-func (b *Book) convert(in []*cloudprovider.InstanceType) *cluster.Catalog {
-	var types []cluster.Type
-	var offerings []cluster.Offering
-	for i, t := range in {
-		types = append(types, cluster.Type{
-			Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.attachable(b.measure(t.Allocatable()), t.VolumeLimits),
-		})
-		for _, variant := range variants(t.Labels) {
-			for _, o := range t.Offerings {
-				labels := variant.Merge(cluster.LabelsOf(o.Labels)).With(cluster.InstanceTypeLabel, t.Name)
-				offerings = append(offerings, cluster.Offering{
-					Type: i, Labels: labels, Zone: o.Labels[cluster.ZoneLabel], CapacityType: o.Labels[cluster.CapacityTypeLabel],
-					Price: o.Price, Available: o.Available, Reservation: o.ReservationID, Left: o.ReservationCapacity,
-				})
-			}
-		}
-	}
-	return cluster.NewCatalog(types, offerings)
-}
-
-// variants decides every label that a type leaves open, in every way.
-func variants(labels map[string][]string) []cluster.Labels {
-	out := []cluster.Labels{nil}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		var next []cluster.Labels
-		for _, value := range labels[key] {
-			for _, l := range out {
-				next = append(next, l.With(key, value))
-			}
-		}
-		if len(labels[key]) > 0 {
-			out = next
-		}
-	}
-	return out
 }

@@ -1,6 +1,9 @@
 package require
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Index answers which rows of a table of labels meet a set of demands. It is built once for a catalog.
 type Index struct {
@@ -49,6 +52,25 @@ func newColumn(n int, rows map[string]Bits) *column {
 		col.absent = col.absent.AndNot(rows[value])
 	}
 	return col
+}
+
+// Share takes the columns from another index that are the same there, so that they are kept once. It reports whether there
+// were any. It is part of building an index: nobody else may have it yet.
+func (x *Index) Share(other *Index) (any bool) {
+	if x.rows != other.rows {
+		return false
+	}
+	for key, col := range x.keys {
+		if have := other.keys[key]; have != nil && col.equal(have) {
+			x.keys[key], any = have, true
+		}
+	}
+	return any
+}
+
+func (c *column) equal(other *column) bool {
+	return slices.Equal(c.values, other.values) && slices.Equal(c.absent, other.absent) &&
+		slices.EqualFunc(c.rows, other.rows, slices.Equal[Bits])
 }
 
 // Len is the number of rows.

@@ -197,9 +197,9 @@ func (p *purchase) apart(fits, tight require.Bits) (require.Bits, require.Set) {
 			case o.CapacityType != own.CapacityType:
 				clashes = func(x *cluster.Offering) bool { return x.CapacityType == o.CapacityType }
 			default:
-				key, value := difference(own.Labels, o.Labels)
+				key, value := difference(own.AllLabels(), o.AllLabels())
 				settled = settled.With(key, value)
-				clashes = func(x *cluster.Offering) bool { have, ok := x.Labels.Get(key); return !value.Matches(have, ok) }
+				clashes = func(x *cluster.Offering) bool { have, ok := x.Label(key); return !value.Matches(have, ok) }
 			}
 			fits, again = m.without(fits, clashes), true
 			break
@@ -219,7 +219,7 @@ func (m *market) spanned(rows require.Bits) (types map[int]bool, zones, terms ma
 }
 
 func (m *market) meets(row int, set require.Set) bool {
-	_, ok := set.Miss(m.pool.Catalog.Offerings[row].Labels.Get)
+	_, ok := set.Miss(m.pool.Catalog.Offerings[row].Label)
 	return ok
 }
 
@@ -347,7 +347,7 @@ func (p *purchase) describe(b *Bin, c *choice) {
 		Replace(cluster.CapacityTypeLabel, require.Only(terms...)).
 		Replace(cluster.ZoneLabel, require.Only(zones...))
 	if own.Reservation != "" {
-		for _, label := range own.Labels {
+		for _, label := range own.AllLabels() {
 			if label.Value == own.Reservation {
 				b.Requirements = b.Requirements.Replace(label.Key, require.Only(label.Value))
 			}

@@ -96,7 +96,7 @@ func (t *taste) sortsOf(m *market) []int32 {
 	for i := range m.pool.Catalog.Offerings {
 		text := strconv.Itoa(m.number)
 		for _, key := range t.keys {
-			value, present := m.pool.Catalog.Offerings[i].Labels.Get(key)
+			value, present := m.pool.Catalog.Offerings[i].Label(key)
 			text += "\x00" + value + strconv.FormatBool(present)
 		}
 		sort, known := t.sorts[text]
@@ -174,7 +174,7 @@ func (l *like) meets(m *market, row int, avoid bool) float32 {
 		if value, ok := m.fixed.Get(key); ok {
 			return value, true
 		}
-		return m.pool.Catalog.Offerings[row].Labels.Get(key)
+		return m.pool.Catalog.Offerings[row].Label(key)
 	}
 	met, all := int32(0), int32(0)
 	for i := range l.wishes {
