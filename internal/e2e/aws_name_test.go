@@ -15,7 +15,7 @@ func TestForgottenClusterName(t *testing.T) {
 	w := newWorld(t)
 	w.create(ec2Class("default"), ec2Pool("default"))
 	c := w.run()
-	w.eventually(c.logged("--cluster-name (CLUSTER_NAME) selects aws"))
+	w.eventually(c.logged("give the controller --cluster-name (CLUSTER_NAME), which selects aws"))
 	w.eventually(func() string {
 		var pool v1.NodePool
 		w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "default"}, &pool))

@@ -34,9 +34,10 @@ type witness struct {
 	ready map[string]time.Time
 	// reasons for which nodes were chosen to go.
 	reasons map[string]bool
-	// over are the moves with replacements that have come to their end; hasty are the nodes that were ended before what takes
-	// their place was ready for pods.
+	// over are the moves with replacements that have come to their end, serve the replacements that have been ready for pods; hasty
+	// are the nodes that were ended before what takes their place was ready.
 	over  map[string]bool
+	serve map[types.UID]bool
 	hasty []string
 	// gone is when a claim of a pool was deleted for the first time; said are the texts of conditions that were not True.
 	gone map[string]time.Time
@@ -59,7 +60,7 @@ func (w *world) witness() *witness {
 	w.Helper()
 	c, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
-	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
+	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
 	e.follow(c, &v1.NodeClaimList{})
 	e.follow(c, &corev1.PodList{}, client.InNamespace(w.lab.Namespace()))
 	return e
@@ -107,6 +108,9 @@ func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 	}
 	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized); ready != nil && ready.Status == "True" {
 		e.ready[c.Name] = ready.LastTransitionTime.Time
+		if c.Annotations["tenon.sh/replaces"] != "" {
+			e.serve[c.UID] = true // also if it goes itself before others do
+		}
 	}
 	if reason := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeDisruptionReason); reason != nil && reason.Status == "True" {
 		e.reasons[reason.Reason] = true
@@ -132,14 +136,8 @@ func (e *witness) ended(c *v1.NodeClaim) {
 		return
 	}
 	e.over[move] = true
-	ready := 0
-	for _, other := range e.claims {
-		if other.Annotations["tenon.sh/replaces"] != "" && meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
-			ready++
-		}
-	}
-	if ready < len(e.over) {
-		e.hasty = append(e.hasty, fmt.Sprintf("%s was ended as number %d when %d replacements were ready for pods", c.Name, len(e.over), ready))
+	if ready := len(e.serve); ready < len(e.over) {
+		e.hasty = append(e.hasty, fmt.Sprintf("%s was ended as number %d when %d replacements had been ready for pods", c.Name, len(e.over), ready))
 	}
 }
 
