@@ -92,19 +92,20 @@ func newSimAMI() *cobra.Command {
 			return printImages(cmd, c)
 		}),
 	}
-	cmd.AddCommand(publish, list, imageAct("deprecate", "Mark images as deprecated", http.MethodPost, "/deprecate"),
-		imageAct("remove", "Remove images", http.MethodDelete, ""))
+	cmd.AddCommand(publish, list, simEach("deprecate AMI...", "Mark images as deprecated", http.MethodPost, "images", "/deprecate"),
+		simEach("remove AMI...", "Remove images", http.MethodDelete, "images", ""))
 	return cmd
 }
 
-func imageAct(name, short, method, tail string) *cobra.Command {
+// simEach is a command that does the same with each of the things that it is given: a call to PATH/THING and the tail.
+func simEach(use, short, method, path, tail string) *cobra.Command {
 	return &cobra.Command{
-		Use:   name + " AMI...",
+		Use:   use,
 		Short: short,
 		Args:  cobra.MinimumNArgs(1),
 		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-			for _, id := range args {
-				if err := c.Do(cmd.Context(), method, "images/"+url.PathEscape(id)+tail, nil, nil); err != nil {
+			for _, thing := range args {
+				if err := c.Do(cmd.Context(), method, path+"/"+url.PathEscape(thing)+tail, nil, nil); err != nil {
 					return err
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +27,8 @@ that "add" prints. One that was removed is listed as cancelled; its instances go
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{Use: "list", Short: "List the capacity reservations", Args: cobra.NoArgs, RunE: simCall(listReservations)}
-	cmd.AddCommand(newSimReserve(), list, reservationAct("interrupt", "Warn the instances of reservations, and end them when the warning is over", http.MethodPost, "/interrupt"),
-		reservationAct("remove", "Cancel reservations", http.MethodDelete, ""))
+	cmd.AddCommand(newSimReserve(), list, simEach("interrupt RESERVATION...", "Warn the instances of reservations, and end them when the warning is over", http.MethodPost, "reservations", "/interrupt"),
+		simEach("remove RESERVATION...", "Cancel reservations", http.MethodDelete, "reservations", ""))
 	return cmd
 }
 
@@ -68,22 +67,6 @@ func newSimReserve() *cobra.Command {
 	return cmd
 }
 
-func reservationAct(name, short, method, tail string) *cobra.Command {
-	return &cobra.Command{
-		Use:   name + " RESERVATION...",
-		Short: short,
-		Args:  cobra.MinimumNArgs(1),
-		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-			for _, id := range args {
-				if err := c.Do(cmd.Context(), method, "reservations/"+url.PathEscape(id)+tail, nil, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
-}
-
 func listReservations(cmd *cobra.Command, c control.Client, _ []string) error {
 	all, err := c.Reservations(cmd.Context())
 	if err != nil {
@@ -112,19 +95,7 @@ func newSimPlacementGroup() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{Use: "list", Short: "List the placement groups", Args: cobra.NoArgs, RunE: simCall(listGroups)}
-	remove := &cobra.Command{
-		Use:   "remove GROUP...",
-		Short: "Remove placement groups without instances, by name or id",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-			for _, name := range args {
-				if err := c.Do(cmd.Context(), http.MethodDelete, "placement-groups/"+url.PathEscape(name), nil, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
+	remove := simEach("remove GROUP...", "Remove placement groups without instances, by name or id", http.MethodDelete, "placement-groups", "")
 	cmd.AddCommand(newSimGroup(), list, remove)
 	return cmd
 }

@@ -88,6 +88,7 @@ type Book struct {
 	converted map[counter]*cluster.Catalog
 	lessons   map[cluster.ClassRef]*lessons
 	shortages map[command.Exhausted]*shortage
+	scarce    map[command.Exhausted]held // what scarceNow gave last
 	backoff   Backoff
 	podEvents map[string]time.Time // by node
 	flights   map[string]*flight

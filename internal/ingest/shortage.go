@@ -201,13 +201,17 @@ func (s *shortage) now() held {
 	return held{shut, s.why}
 }
 
-// scarceNow is what is held against which offerings. The lock is held.
+// scarceNow is what is held against which offerings. Nobody writes to it: until something changes all get the same, be they
+// pools or hundreds of launches. The lock is held.
 func (b *Book) scarceNow() map[command.Exhausted]held {
-	out := make(map[command.Exhausted]held, len(b.shortages))
-	for e, s := range b.shortages {
-		out[e] = s.now()
+	if b.scarce != nil && b.sameScarcity(b.scarce) {
+		return b.scarce
 	}
-	return out
+	b.scarce = make(map[command.Exhausted]held, len(b.shortages))
+	for e, s := range b.shortages {
+		b.scarce[e] = s.now()
+	}
+	return b.scarce
 }
 
 func (b *Book) sameScarcity(have map[command.Exhausted]held) bool {

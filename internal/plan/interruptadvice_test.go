@@ -67,12 +67,6 @@ func newCounsel(t *testing.T, seed int64) *counsel {
 	return co
 }
 
-func (co *counsel) say(lines ...string) {
-	for _, line := range lines {
-		co.tell(line)
-	}
-}
-
 // happens is what people, the cloud and pods do between two plans.
 func (co *counsel) happens() {
 	var c *cluster.Claim

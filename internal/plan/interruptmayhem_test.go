@@ -48,12 +48,6 @@ func newStorm(t *testing.T, seed int64) *storm {
 	return st
 }
 
-func (st *storm) say(lines ...string) {
-	for _, line := range lines {
-		st.tell(line)
-	}
-}
-
 // strike interrupts a node that is not interrupted yet.
 func (st *storm) strike() {
 	for _, name := range slices.Sorted(maps.Keys(st.w.nodes)) {

@@ -112,6 +112,13 @@ func (n *narrator) fail(format string, args ...any) {
 	n.t.Fatalf("line %d: %s", n.line, fmt.Sprintf(format, args...))
 }
 
+// say tells several lines whose answers nobody needs.
+func (n *narrator) say(lines ...string) {
+	for _, line := range lines {
+		n.tell(line)
+	}
+}
+
 func (n *narrator) tell(line string) string {
 	words := strings.Fields(line)
 	name := ""
