@@ -135,7 +135,9 @@ func TestStartupTaintsArePutOnOnce(t *testing.T) {
 func TestDoNotSyncTaints(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1.NodeDoNotSyncTaintsLabelKey: "true"}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
-	s := newStage(t, interceptor.Funcs{}, ours("a"), node)
+	claim := ours("a") // its agent has taken the startup taint off before the node was registered
+	claim.Spec.StartupTaints = []v1.Taint{{Key: "boot", Effect: corev1.TaintEffectNoSchedule}}
+	s := newStage(t, interceptor.Funcs{}, claim, node)
 	if out := s.do(command.Register{Claim: "a", Node: "a"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}

@@ -70,11 +70,13 @@ func (f Family) UserData(n Node) (string, error) {
 }
 
 // labels are the ones that the kubelet sets when it registers. It refuses to start with most labels of Kubernetes' own
-// domains, so none of them is handed to it.
+// domains, so none of them is handed to it. All taints are in the user data, too, so the label that keeps registration
+// from writing them is always among the labels: an agent may have removed a startup taint by then, and it would come back
+// for good. Custom has user data of its own, which may not know the taints; there the label is the class's to set.
 func (n Node) labels() map[string]string {
-	out := map[string]string{}
+	out := map[string]string{v1.NodeDoNotSyncTaintsLabelKey: "true"}
 	for key, value := range n.Labels {
-		if !reserved(key) {
+		if !reserved(key) && key != v1.NodeDoNotSyncTaintsLabelKey {
 			out[key] = value
 		}
 	}

@@ -44,6 +44,10 @@ func TestTheProvidersUserDataIsUnderstood(t *testing.T) {
 				got.RAID0 != (image == al2 || image == al2023) {
 				t.Errorf("understood %+v of\n%s", got, text)
 			}
+			// Every taint is in the user data, so registration must not write one again that an agent has taken off by then.
+			if got.Labels["karpenter.sh/do-not-sync-taints"] != "true" {
+				t.Errorf("the label do-not-sync-taints was not understood in\n%s", text)
+			}
 			want := map[string]corev1.TaintEffect{"karpenter.sh/unregistered": corev1.TaintEffectNoExecute, "team": corev1.TaintEffectNoSchedule}
 			for _, taint := range got.Taints {
 				if want[taint.Key] != taint.Effect {
