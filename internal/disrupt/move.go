@@ -85,6 +85,8 @@ type Proposal struct {
 	Stays []Stay
 	// WakeAt is when the answer may change although nothing else does.
 	WakeAt time.Time
+	// Faults are invariants of placements that were found violated.
+	Faults []schedule.Fault
 }
 
 // Stay says why a node is not taken away.

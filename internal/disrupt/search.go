@@ -29,7 +29,7 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 		sr.swaps(good)
 		sr.groups()
 		sr.swaps(0)
-		out.Moves = sr.moves()
+		out.Moves, out.Faults = sr.moves(), sr.stage.Faults()
 		out.Stays = append(out.Stays, sr.stays()...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wake)
 	}

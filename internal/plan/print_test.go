@@ -26,6 +26,9 @@ func (w *world) printPlan(p plan.Plan, status bool) string {
 	}
 	out.WriteString(w.givenUpLines(&p))
 	w.printPlacement(out, &p.Placement)
+	for _, fault := range p.Placement.Faults { // no story has one
+		fmt.Fprintln(out, "FAULT", fault)
+	}
 	if !p.WakeAt.IsZero() {
 		fmt.Fprintf(out, "look again in %s\n", p.WakeAt.Sub(p.Now))
 	}

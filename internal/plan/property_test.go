@@ -101,6 +101,9 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 		for range 6 {
 			s := w.snapshot(nil)
 			p := plan.Make(s, defaultPolicy(), nil, nil)
+			if text := inOnePlace(&p.Placement); text != "" {
+				t.Fatal(text)
+			}
 			load := make(map[string][]*cluster.Pod)
 			for _, a := range p.Placement.Assigned {
 				load[a.Host] = append(load[a.Host], a.Pod)

@@ -33,9 +33,12 @@ func (p *party) classes() []*cluster.PodClass {
 
 // parties makes companies of the pods that must share a node with others, and lets the rest go alone. Kinds whose
 // affinity nobody can meet are left out.
+//
+// Each pod is in at most one company. That holds because a kind joins once at most: whoever is in a company is taken, as its
+// leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
 func parties(l *ledger, sh *shop, kinds []*kind) []*party {
 	var out []*party
-	leads, follows := make(map[*kind]bool), make(map[*kind]bool)
+	taken, follows := make(map[*kind]bool), make(map[*kind]bool)
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
 		if len(k.pods) == 0 || k.doomed { // whoever has nothing to hope for must not change what others get
 			return true
@@ -48,10 +51,17 @@ func parties(l *ledger, sh *shop, kinds []*kind) []*party {
 	})
 	for _, k := range kinds {
 		if l.clings(k) && !k.attached {
-			if follows[k] = true; !k.lone {
-				out = append(out, l.company(sh, k, kinds, leads)...)
-			} else {
+			if follows[k] = true; k.lone {
 				k.why = &hurdle{rule: l.clinging(k)}
+			}
+		}
+	}
+	// Pods that need each other come first. Whoever could go with them or with others goes with them: were it elsewhere, they would
+	// have to follow it to where there may be no room.
+	for _, founds := range []bool{true, false} {
+		for _, k := range kinds {
+			if follows[k] && !k.lone && !taken[k] && founds == l.founds(k) {
+				out = append(out, l.company(sh, k, kinds, taken)...)
 			}
 		}
 	}
@@ -92,28 +102,21 @@ func (l *ledger) clings(k *kind) bool {
 	})
 }
 
+// founds reports whether the kind's pods are the first of those that they want to share a node with.
+func (l *ledger) founds(k *kind) bool { return l.joins(k, k) && !l.somewhere(k) }
+
 // company joins the kind's pods with each other, if they select themselves and nobody else is selected yet, or with
 // pods of another kind that are selected.
-func (l *ledger) company(sh *shop, k *kind, kinds []*kind, leads map[*kind]bool) []*party {
-	chosen := func(of *kind) bool {
-		for _, id := range k.carries {
-			if t := &l.rules[id]; t.rule.Kind == cluster.Affinity && l.keys[t.key].host {
-				if _, ok := slices.BinarySearch(of.counted, id); !ok {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	if chosen(k) && !l.somewhere(k) {
-		return l.clan(sh, k, kinds, leads)
+func (l *ledger) company(sh *shop, k *kind, kinds []*kind, taken map[*kind]bool) []*party {
+	if l.founds(k) {
+		return l.clan(sh, k, kinds, taken)
 	}
 	for _, leader := range kinds {
-		if leader == k || leads[leader] || len(leader.pods) == 0 || l.clings(leader) || !chosen(leader) || len(leader.class.Unsupported) > 0 {
+		if leader == k || taken[leader] || len(leader.pods) == 0 || l.clings(leader) || !l.joins(k, leader) || len(leader.class.Unsupported) > 0 {
 			continue
 		}
 		if out := l.together(sh, []part{{leader, 1}, {k, 1}}, 1, k.ready(), leader.ready()); len(out) > 0 {
-			leads[leader] = true
+			taken[leader], taken[k] = true, true
 			return out
 		}
 	}
@@ -124,9 +127,6 @@ func (l *ledger) company(sh *shop, k *kind, kinds []*kind, leads map[*kind]bool)
 // clan makes one company of the kinds that ask to share a node with the same pods, themselves among them: as many of their
 // pods as the largest node holds.
 func (l *ledger) clan(sh *shop, k *kind, kinds []*kind, taken map[*kind]bool) []*party {
-	if taken[k] {
-		return nil // it has gone with another
-	}
 	var parts []part
 	for _, other := range kinds {
 		same := l.joins(other, k) && !taken[other] && !other.lone && len(other.class.Unsupported) == 0

@@ -33,6 +33,9 @@ type Placement struct {
 	// Price per hour of the new nodes, and a price that no choice of new nodes for their pods can undercut.
 	Price, Bound float64
 
+	// Faults are invariants that were found violated, and none if this package makes no mistake.
+	Faults []Fault
+
 	// help is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it changes.
 	help     uint64
 	hopeless map[string]Unplaced
@@ -93,6 +96,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 		out.Price += c.Price
 	}
 	out.Bound = bound(shop, crates)
+	out.Faults = shop.faults
 
 	// 4. Say why, where there is none.
 	for _, k := range kinds {
@@ -157,7 +161,7 @@ func buy(book *ledger, sh *shop, kinds []*kind, hosts *settler, wide bool) []*cr
 	draft := book.copyTo(&sh.draft, nil, nil)
 	draft.draft = true
 	d := &dealer{l: draft, shop: sh, hosts: hosts, wide: wide, wishes: hosts.wishes}
-	portions := d.deal(parties(draft, sh, kinds))
+	portions := d.deal(sh.inOneGroup(parties(draft, sh, kinds)))
 	s := &stacker{l: draft, wishes: hosts.wishes, avoid: sh.avoidable()}
 	stacks := s.stacks(portions)
 	likes := newTaste(s.order, s.avoid)

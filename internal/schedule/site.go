@@ -31,6 +31,8 @@ type shop struct {
 	draft  ledger
 	rows   []row
 	offers []pack.Offer
+	// faults are the invariants that were found violated on the way.
+	faults []Fault
 }
 
 // demand is what a class asks of a node, numbered.
