@@ -131,7 +131,7 @@ func (d *desk) interrupted() []*group {
 func (d *desk) takenAway(c *cluster.Claim, n *cluster.Node) *group {
 	at, has := d.latest(c)
 	switch {
-	case has && d.absent(c, n):
+	case has && unopened(d.s, c, n):
 		d.endInterrupted(c, n, "", "no node has come of it yet")
 		return nil
 	case has && !d.s.Now.Before(at):
@@ -167,9 +167,21 @@ func (d *desk) drained(c *cluster.Claim, n *cluster.Node) *group {
 	return &group{reason: command.Interrupted, drained: true, nodes: []Candidate{{Claim: c, Node: n, Pool: d.s.Pool(c.Pool)}}}
 }
 
-// absent reports whether nobody has come to the claim's node, and nobody will because it has not been opened.
-func (d *desk) absent(c *cluster.Claim, n *cluster.Node) bool {
-	return n == nil || !c.Is(cluster.Registered) && !slices.ContainsFunc(d.s.PodsOn(n.Name), d.s.Moves)
+// unopened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The node says so
+// itself: it is opened before its claim is told that it is registered.
+func unopened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+	if n == nil {
+		return true
+	}
+	opening := c.Is(cluster.Registered) || s.Busy[command.Register{Claim: c.Name}.Key()]
+	return !opening && n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) && !slices.ContainsFunc(s.PodsOn(n.Name), s.Moves)
+}
+
+// HasToGo reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no pods.
+func HasToGo(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {
+	d := &desk{s: s, set: set}
+	at, has := d.latest(c)
+	return has && (!s.Now.Before(at) || unopened(s, c, s.NodeOf(c.Name)))
 }
 
 // compareDeadlines puts the earlier first, and none last.

@@ -210,6 +210,9 @@ func (k *checker) stillDue(c command.DeleteClaim) bool {
 	n := s.NodeOf(c.Claim)
 	claim := s.Claim(c.Claim)
 	if c.Reason == command.Interrupted { // whether there is room for its pods is asked for all that go
+		if c.Party == "" {
+			return disrupt.HasToGo(s, k.set, claim)
+		}
 		return claim.Interrupted() && (claim.Interruption.Urgent() || k.mayStillGo(claim, n))
 	}
 	if over := claim.Created.Add(claim.Expire.For); c.Reason == command.Expired && !claim.Expire.Never && !s.Now.Before(over) {
