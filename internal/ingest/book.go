@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -68,6 +69,9 @@ type Book struct {
 	claims      map[string]*claimEntry
 	pools       map[string]*poolEntry
 	daemons     map[string]*cluster.Daemon
+	daemonSets  map[string]*appsv1.DaemonSet // by UID
+	daemonPods  map[string]daemonPod         // the newest pod of each DaemonSet, by daemonKey
+	admission   admission
 	owners      *ledger[cluster.Owner]
 	class       map[cluster.ClassRef]cluster.NodeClassState
 
@@ -121,7 +125,8 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
 		typeLimits: make(map[string]map[string]int32), limited: make(map[string]bool),
 		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
-		daemons: make(map[string]*cluster.Daemon), owners: newLedger[cluster.Owner](),
+		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet), daemonPods: make(map[string]daemonPod),
+		admission: newAdmission(), owners: newLedger[cluster.Owner](),
 		class: make(map[cluster.ClassRef]cluster.NodeClassState), shelf: make(map[string]*shelfEntry),
 		converted: make(map[counter]*cluster.Catalog), lessons: make(map[cluster.ClassRef]*lessons),
 		shortages: make(map[command.Exhausted]*shortage), backoff: defaultBackoff(),

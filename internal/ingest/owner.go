@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,31 +9,6 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
-
-// SetDaemon takes in a DaemonSet: what it will put on every node that it matches.
-func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
-	d := &cluster.Daemon{
-		UID: string(ds.UID), Namespace: ds.Namespace, Name: ds.Name,
-		Class: b.classOf(b.shapeOf(&meta, &ds.Spec.Template.Spec, &corev1.PodStatus{})),
-	}
-	d.Labels = cluster.LabelsOf(ds.Spec.Template.Labels)
-	if old := b.daemons[d.UID]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels, d.Labels) {
-		return
-	}
-	b.daemons[d.UID] = d
-	b.touch(room)
-}
-
-// DeleteDaemon takes in that a DaemonSet is gone.
-func (b *Book) DeleteDaemon(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.daemons, string(uid))
-	b.touch(room)
-}
 
 // SetOwner takes in how many pods an owner wants.
 func (b *Book) SetOwner(o cluster.Owner) {

@@ -29,6 +29,9 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 			b.supposeEviction(p)
 		}
 		b.mountMoved(p.UID)
+		if p.Daemon {
+			b.learnDaemon(p, pod)
+		}
 	}
 	b.stirredBy(old, p)
 	b.showNomination(p)

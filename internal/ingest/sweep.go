@@ -103,6 +103,7 @@ func (b *Book) dropUnused() {
 	maps.DeleteFunc(b.mountedRecipes, func(_ mountKey, r *recipe) bool { return !classes[r.class] && !bases[r] })
 	maps.DeleteFunc(b.rules, func(key string, _ *cluster.Rule) bool { return !rules[key] })
 	maps.DeleteFunc(b.worn, func(_ string, l cluster.Labels) bool { return len(l) > 0 && !worn[&l[0]] })
+	maps.DeleteFunc(b.daemonPods, func(_ string, p daemonPod) bool { return b.daemonSets[p.owner] == nil })
 	maps.DeleteFunc(b.ceilings, func(_ resource.Vector, v *resource.Vector) bool { return !ceilings[v] })
 	for r := range bases {
 		if !classes[r.class] {

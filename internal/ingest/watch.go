@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,7 @@ func owners() []client.Object {
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
 	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
-		&corev1.PersistentVolumeClaim{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
+		&corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 	for _, gvk := range classes {
 		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, explainMissing(err))
@@ -99,6 +100,10 @@ func (b *Book) watchSurroundings(w *watcher) {
 		func(obj client.Object) { b.DeleteVolume(obj.GetName()) })
 	w.watch(&corev1.PersistentVolumeClaim{}, func(obj any) { b.SetVolumeClaim(obj.(*corev1.PersistentVolumeClaim)) },
 		func(obj client.Object) { b.DeleteVolumeClaim(obj.GetNamespace(), obj.GetName()) })
+	w.watch(&corev1.LimitRange{}, func(obj any) { b.SetLimitRange(obj.(*corev1.LimitRange)) },
+		func(obj client.Object) { b.DeleteLimitRange(obj.GetNamespace(), obj.GetName()) })
+	w.watch(&nodev1.RuntimeClass{}, func(obj any) { b.SetRuntimeClass(obj.(*nodev1.RuntimeClass)) },
+		func(obj client.Object) { b.DeleteRuntimeClass(obj.GetName()) })
 }
 
 // watchClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the

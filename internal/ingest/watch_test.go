@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,6 +88,7 @@ func kindNames() map[string]string {
 		"namespaces": "Namespace", "storageclasses": "StorageClass", "csinodes": "CSINode",
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",
 		"poddisruptionbudgets": "PodDisruptionBudget", "volumeattachments": "VolumeAttachment",
+		"limitranges": "LimitRange", "runtimeclasses": "RuntimeClass",
 		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
 	}
 }
@@ -123,6 +125,8 @@ func startCache(t *testing.T, s *apiServer) plane {
 	for _, kind := range []string{"Node", "Namespace", "PersistentVolume"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("LimitRange"), meta.RESTScopeNamespace)
+	mapper.Add(nodev1.SchemeGroupVersion.WithKind("RuntimeClass"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)

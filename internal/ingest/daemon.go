@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number in an
+// annotation (appsv1.DeprecatedTemplateGeneration).
+const generationLabel = "pod-template-generation"
+
+// daemonPod is what is known of a DaemonSet's newest pod. It stays known when the pod is gone: the next one will ask for
+// the same.
+type daemonPod struct {
+	uid, owner string
+	created    time.Time
+	generation string
+	requests   corev1.ResourceList
+}
+
+// SetDaemon takes in a DaemonSet: what it will put on every node that it matches.
+func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemonSets[string(ds.UID)] = ds
+	b.expectDaemon(ds)
+}
+
+// DeleteDaemon takes in that a DaemonSet is gone.
+func (b *Book) DeleteDaemon(uid types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ds := b.daemonSets[string(uid)]; ds != nil {
+		delete(b.daemonPods, daemonKey(ds.Namespace, string(uid)))
+	}
+	delete(b.daemons, string(uid))
+	delete(b.daemonSets, string(uid))
+	b.touch(room)
+}
+
+// expectDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What it
+// asks for is what the newest pod of the same template asks for, because webhooks and autoscalers may have changed
+// that; without such a pod it is what the API server will make of the template. The lock is held.
+func (b *Book) expectDaemon(ds *appsv1.DaemonSet) {
+	uid := string(ds.UID)
+	spec := b.admission.admit(ds.Namespace, &ds.Spec.Template.Spec)
+	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
+	shape := b.shapeOf(&meta, spec, &corev1.PodStatus{})
+	if seen, ok := b.daemonPods[daemonKey(ds.Namespace, uid)]; ok && seen.of(ds) {
+		real := *shape
+		real.requests, real.class = seen.requests, nil
+		shape = &real
+	}
+	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.classOf(shape), Labels: cluster.LabelsOf(ds.Spec.Template.Labels)}
+	if old := b.daemons[uid]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels, d.Labels) {
+		return
+	}
+	b.daemons[uid] = d
+	b.touch(room)
+}
+
+// daemonKey names a DaemonSet by its namespace, too: a pod can name any owner, but no owner of another namespace counts.
+func daemonKey(namespace, uid string) string { return namespace + "/" + uid }
+
+// of reports whether the pod was made from the DaemonSet's present template, as far as that is known.
+func (p *daemonPod) of(ds *appsv1.DaemonSet) bool {
+	now := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
+	return now == "" || p.generation == "" || p.generation == now
+}
+
+// learnDaemon takes in what a pod of a DaemonSet asks for, if there is no newer pod. The lock is held.
+func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
+	key := daemonKey(p.Namespace, p.Owner)
+	have, known := b.daemonPods[key]
+	if known && have.uid != p.UID && !newer(p, &have) {
+		return
+	}
+	requests := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status).requests
+	b.daemonPods[key] = daemonPod{owner: p.Owner, uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
+	if ds := b.daemonSets[p.Owner]; ds != nil && ds.Namespace == p.Namespace {
+		b.expectDaemon(ds)
+	}
+}
+
+// newer reports whether the pod was made after the other one. Timestamps have seconds, so the UID breaks ties.
+func newer(p *cluster.Pod, than *daemonPod) bool {
+	if c := p.Created.Compare(than.created); c != 0 {
+		return c > 0
+	}
+	return p.UID > than.uid
+}
