@@ -240,12 +240,8 @@ func wantLabels(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) map[
 func wantParts(info *ec2types.InstanceTypeInfo, prefix string, want map[string]string) {
 	lower := func(s *string) string { return strings.ToLower(strings.Join(strings.Fields(*s), "-")) }
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
-	bandwidth := 0.0
-	for _, card := range info.NetworkInfo.NetworkCards {
-		bandwidth += aws.ToFloat64(card.BaselineBandwidthInGbps)
-	}
-	if bandwidth > 0 {
-		want[prefix+"instance-network-bandwidth"] = strconv.FormatFloat(bandwidth*1000, 'f', 0, 64)
+	if gbit := wantGbit(info.NetworkInfo); gbit > 0 {
+		want[prefix+"instance-network-bandwidth"] = strconv.FormatFloat(gbit*1000, 'f', 0, 64)
 	}
 	if e := info.EbsInfo; e.EbsOptimizedSupport == "default" {
 		want[prefix+"instance-ebs-bandwidth"] = number(*e.EbsOptimizedInfo.MaximumBandwidthInMbps)
@@ -263,6 +259,22 @@ func wantParts(info *ec2types.InstanceTypeInfo, prefix string, want map[string]s
 		want[prefix+"instance-accelerator-name"], want[prefix+"instance-accelerator-manufacturer"] = lower(device.Name), "aws"
 		want[prefix+"instance-accelerator-count"] = number(*device.Count)
 	}
+}
+
+// wantGbit is what the words of EC2 promise, if they do, and else the baseline of the only card.
+func wantGbit(n *ec2types.NetworkInfo) float64 {
+	words := strings.Fields(strings.Replace(aws.ToString(n.NetworkPerformance), "x ", " ", 1))
+	total := 1.0
+	for _, word := range words {
+		figure, err := strconv.ParseFloat(word, 64)
+		switch {
+		case err == nil:
+			total *= figure
+		case word != "Gigabit":
+			return aws.ToFloat64(n.NetworkCards[0].BaselineBandwidthInGbps)
+		}
+	}
+	return total
 }
 
 // nameParts walks through a family's name: letters are the category, the number after them, or after a size in

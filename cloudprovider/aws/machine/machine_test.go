@@ -308,7 +308,7 @@ func TestInterfacesOfTheClass(t *testing.T) {
 func TestNestedVirtualization(t *testing.T) {
 	class := classOf(awsv1.AMIFamilyAL2023)
 	class.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: aws.String("enabled")}
-	info := infoOf(t, "m7i.large")
+	info := infoOf(t, "m6i.large")
 	if it, err := shapes().Shape(info, class); it != nil || err != nil {
 		t.Errorf("a processor without nested virtualization is offered (%v)", err)
 	}
