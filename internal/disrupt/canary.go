@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // defaultWatch is how long a canary must be healthy if nobody says otherwise.
@@ -164,13 +165,38 @@ func driftBegan(s *cluster.Snapshot, p *cluster.Pool) time.Time {
 	return began
 }
 
+// stuck says why no drifted node of a static pool can be replaced; empty if one can, or none is to be.
+func (rs *Rolls) stuck(p *cluster.Pool) string {
+	if !p.Static || p.Catalog == nil || !p.NodeClass.Ready || len(p.Problems) > 0 {
+		return "" // the pool says that elsewhere
+	}
+	waits := false
+	for _, c := range rs.s.ClaimsOf(p.Name) {
+		if ReasonOf(c.Move) == command.Drifted || beingFenced(rs.s, c) {
+			return "" // it goes on when this one has gone
+		}
+		waits = waits || c.Is(cluster.Drifted) && c.Deleting.IsZero()
+	}
+	if !waits {
+		return ""
+	}
+	bins, why := schedule.Blank(rs.s, p, rs.set.Schedule, 1)
+	if len(bins) > 0 {
+		return ""
+	}
+	return why
+}
+
 // Proceeds is what a pool's status says about the replacement of its drifted nodes.
 func (rs *Rolls) Proceeds(p *cluster.Pool) cluster.Condition {
-	r := rs.of(p)
+	r, stuck := rs.of(p), rs.stuck(p)
 	switch {
 	case r.why != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
 			Message: r.why + "; no more drifted nodes are replaced until that is mended"}
+	case stuck != "":
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "NoRoomForReplacements",
+			Message: "a drifted node of a static NodePool goes when another is there in its place, and none can be made: " + stuck}
 	case r.leaving:
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: reasonFor(r.wave, waveLeaves),
 			Message: "pods leave the first drifted nodes; others follow when these are gone and all is well"}

@@ -30,6 +30,11 @@ func (d *desk) spareSlots(p *cluster.Pool) int {
 			waiting++
 		}
 	}
+	for _, c := range d.s.ClaimsOf(p.Name) { // those whose fences are just going up are in no move yet
+		if beingFenced(d.s, c) {
+			waiting++
+		}
+	}
 	most := max(0, d.ledger.Left(p.Name, command.Drifted))
 	bins, _ := schedule.Blank(d.s, p, d.set.Schedule, most+waiting)
 	return max(0, len(bins)-waiting)
