@@ -95,6 +95,19 @@ func TestFenceOfAMoveSurvivesACrash(t *testing.T) {
 	}
 }
 
+// A node that goes to save money is Consolidatable before it goes, however soon that is.
+func TestFenceSaysThatANodeIsConsolidatable(t *testing.T) {
+	for reason, want := range map[command.Reason]bool{command.Empty: true, command.Underutilized: true, command.Drifted: false, command.Unhealthy: false} {
+		s := newStage(t, interceptor.Funcs{}, ours("a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		if out := s.do(command.Fence{Claim: "a", Node: "a", Reason: reason}); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		if got := meta.IsStatusConditionTrue(s.claim("a").Status.Conditions, v1.ConditionTypeConsolidatable); got != want {
+			t.Errorf("%s: Consolidatable is %t, want %t", reason, got, want)
+		}
+	}
+}
+
 // A fence that is for no move takes the place of one that was.
 func TestFenceWithoutAMoveForgetsTheLast(t *testing.T) {
 	claim := ours("a")

@@ -140,7 +140,7 @@ func change(news []cluster.Condition, c *cluster.Claim, kind string, holds bool,
 }
 
 // tellQuietAfter is how long after a node has become quiet its claim says so: nobody waits for it, and most nodes are new then
-// and about to get their pods.
+// and about to get their pods. A node that goes sooner says so when it is fenced.
 const tellQuietAfter = 10 * time.Second
 
 // consolidatable reports whether the claim's node has been quiet for as long as its pool asks for. It is said a while later, and
