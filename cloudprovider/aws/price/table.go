@@ -31,19 +31,20 @@ type quote struct {
 }
 
 // Embedded is the table of a region or of a Local Zone (us-west-2-lax-1). A place that the file does not know, such as
-// a region that opened later, has a table without prices.
+// a region that opened later, has a table without prices and without a date.
 func Embedded(place string) (*Table, error) {
-	date, body, err := parseHead(embedded)
-	if err != nil {
-		return nil, fmt.Errorf("reading the embedded prices: %w", err)
-	}
-	t := &Table{date: date, prices: map[string]quote{}}
-	_, section, found := strings.Cut("\n"+body, "\n@"+place+"\n")
+	t := &Table{prices: map[string]quote{}}
+	_, section, found := strings.Cut(embedded, "\n@"+place+" ")
 	if !found {
 		return t, nil
 	}
 	section, _, _ = strings.Cut(section, "\n@")
-	scanner := bufio.NewScanner(strings.NewReader(section))
+	day, body, _ := strings.Cut(section, "\n")
+	var err error
+	if t.date, err = time.Parse(time.DateOnly, day); err != nil {
+		return nil, fmt.Errorf("reading the embedded prices of %s: %q is not a date; run make generate", place, day)
+	}
+	scanner := bufio.NewScanner(strings.NewReader(body))
 	for scanner.Scan() {
 		name, q, err := parseLine(scanner.Text())
 		if err != nil {
@@ -58,8 +59,9 @@ func Embedded(place string) (*Table, error) {
 func Places() []string {
 	var out []string
 	for line := range strings.Lines(embedded) {
-		if place, ok := strings.CutPrefix(line, "@"); ok {
-			out = append(out, strings.TrimSpace(place))
+		if head, ok := strings.CutPrefix(line, "@"); ok {
+			place, _, _ := strings.Cut(head, " ")
+			out = append(out, place)
 		}
 	}
 	slices.Sort(out)
@@ -89,19 +91,6 @@ func (t *Table) Types() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// parseHead reads the comment and the date in front of the first place.
-func parseHead(text string) (time.Time, string, error) {
-	for strings.HasPrefix(text, "#") {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	day, body, _ := strings.Cut(text, "\n")
-	date, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return time.Time{}, "", fmt.Errorf("the first line %q is not a date; run make generate", day)
-	}
-	return date, body, nil
 }
 
 func parseLine(line string) (string, quote, error) {

@@ -27,7 +27,7 @@ func (r *row) gpu() (device, bool) {
 	if name == "T4G" {
 		name = "T4g"
 	}
-	return device{count: r.gpus, manufacturer: manufacturer, name: name, memoryMiB: r.gpuMemoryGiB * 1024 / r.gpus}, true
+	return device{count: r.gpus, manufacturer: manufacturer, name: name, memoryMiB: r.gpuMemoryMiB / r.gpus}, true
 }
 
 func (r *row) gpuInfo() *ec2types.GpuInfo {
@@ -52,8 +52,7 @@ type neuron struct {
 	cores, version int
 }
 
-// neurons: the source calls Trainium Inferentia and counts one Trainium2 where there are sixteen; what each kind is made
-// of follows from the family.
+// neurons: what each kind is made of follows from the family.
 func (r *row) neurons() (neuron, bool) {
 	n := neuron{device: device{count: r.gpus, manufacturer: "AWS"}}
 	switch r.family {
@@ -64,7 +63,7 @@ func (r *row) neurons() (neuron, bool) {
 	case "trn1", "trn1n":
 		n.name, n.memoryMiB, n.cores, n.version = "Trainium", 32*1024, 2, 2
 	case "trn2":
-		n.name, n.memoryMiB, n.cores, n.version, n.count = "Trainium2", 96*1024, 8, 3, 16
+		n.name, n.memoryMiB, n.cores, n.version = "Trainium2", 96*1024, 8, 3
 	default:
 		return neuron{}, false
 	}

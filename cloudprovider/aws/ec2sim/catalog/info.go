@@ -87,11 +87,8 @@ func (r *row) processorInfo(families map[string]family) *ec2types.ProcessorInfo 
 	if clock > 0 {
 		info.SustainedClockSpeedInGhz = aws.Float64(float64(clock) / 1000)
 	}
-	if r.manufacturer() == "AMD" && r.generation == 6 && strings.Contains("m c r", r.category) && !r.metal() {
-		info.SupportedFeatures = append(info.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureAmdSevSnp)
-	}
-	if r.manufacturer() == "Intel" && r.generation >= 8 && !r.metal() {
-		info.SupportedFeatures = append(info.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization)
+	for _, feature := range r.features {
+		info.SupportedFeatures = append(info.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeature(feature))
 	}
 	return info
 }

@@ -93,9 +93,15 @@ func (r *row) limits() (*vpc.VPCLimits, bool) {
 	return limits, ok
 }
 
-// cards lists how many interfaces each network card takes. The interface limits know it for all but a few types; those
-// have one card, with what the source says or else four interfaces of fifty addresses.
+// cards lists how many interfaces each network card takes: as EC2 says; else as the interface limits know, which lack a few
+// types; those have one card, with what the source says or else four interfaces of fifty addresses.
 func (r *row) cards() (interfaces []int, addresses int) {
+	if len(r.networkCards) > 0 {
+		for _, card := range r.networkCards {
+			interfaces = append(interfaces, card.interfaces)
+		}
+		return interfaces, r.ipsPerENI
+	}
 	if limits, ok := r.limits(); ok && len(limits.NetworkCards) > 0 {
 		for _, card := range limits.NetworkCards {
 			interfaces = append(interfaces, int(card.MaximumNetworkInterfaces))
@@ -143,12 +149,19 @@ func (r *row) networkInfo(f family) *ec2types.NetworkInfo {
 	return info
 }
 
-// card: the cards of a type share its bandwidth evenly.
+// card: what EC2 says of each card, which may be the total on every one of them or less than their share. Where that is not
+// known, the cards of a type share its bandwidth evenly.
 func (r *row) card(f family, index, interfaces, cards int) ec2types.NetworkCardInfo {
 	card := ec2types.NetworkCardInfo{
 		NetworkCardIndex:         aws.Int32(int32(index)),
 		MaximumNetworkInterfaces: aws.Int32(int32(interfaces)),
 		NetworkPerformance:       aws.String(r.network),
+	}
+	if len(r.networkCards) > 0 {
+		if told := r.networkCards[index]; told.peak > 0 {
+			card.BaselineBandwidthInGbps, card.PeakBandwidthInGbps = aws.Float64(told.baseline), aws.Float64(told.peak)
+		}
+		return card
 	}
 	peak, fixed := bandwidth(r.network)
 	if peak == 0 {

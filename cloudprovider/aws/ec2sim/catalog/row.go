@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,11 +15,14 @@ type row struct {
 	previous, paravirtual  bool
 	processor              string
 	clockMHz               int
+	features               []string
 	network                string // such as "Up to 10 Gigabit"
+	networkCards           []networkCard
 	ipv6, placement        bool
-	gpus, gpuMemoryGiB     int
+	gpus, gpuMemoryMiB     int
 	gpuModel               string
 	fpgas                  int
+	ebsOptimized           string // default, supported or unsupported; empty if the source doesn't say
 	ebsMbps, ebsIOPS       int
 	ebsMaxMbps, ebsMaxIOPS int
 	disks, diskGB          int
@@ -77,14 +81,16 @@ func readRow(index map[string]int, line []string) (*row, error) {
 		previous:     c.flag("previous"),
 		paravirtual:  c.flag("pv"),
 		processor:    c.text("processor"),
+		features:     strings.Fields(c.text("features")),
 		clockMHz:     c.number("clock_mhz"),
 		network:      c.text("network"),
 		ipv6:         c.flag("ipv6"),
 		placement:    c.flag("placement"),
 		gpus:         c.number("gpus"),
 		gpuModel:     c.text("gpu_model"),
-		gpuMemoryGiB: c.number("gpu_memory_gib"),
+		gpuMemoryMiB: c.number("gpu_memory_mib"),
 		fpgas:        c.number("fpgas"),
+		ebsOptimized: c.text("ebs"),
 		ebsMbps:      c.number("ebs_mbps"),
 		ebsIOPS:      c.number("ebs_iops"),
 		ebsMaxMbps:   c.number("ebs_max_mbps"),
@@ -96,6 +102,9 @@ func readRow(index map[string]int, line []string) (*row, error) {
 		ipsPerENI:    c.number("ips_per_eni"),
 		zones:        map[string]string{},
 	}
+	for _, part := range strings.Fields(c.text("cards")) {
+		r.networkCards = append(r.networkCards, c.networkCards(part)...)
+	}
 	for _, part := range strings.Fields(c.text("zones")) {
 		prefix, digits, ok := strings.Cut(part, "=")
 		if !ok {
@@ -105,6 +114,22 @@ func readRow(index map[string]int, line []string) (*row, error) {
 	}
 	r.readName()
 	return r, c.err
+}
+
+// networkCard is a card as EC2 tells it: Gbit/s and interfaces.
+type networkCard struct {
+	baseline, peak float64
+	interfaces     int
+}
+
+// networkCards reads "200/200/8x2": baseline, peak and interfaces of each of two cards.
+func (c *cells) networkCards(text string) []networkCard {
+	var card networkCard
+	count := 0
+	if _, err := fmt.Sscanf(text, "%g/%g/%dx%d", &card.baseline, &card.peak, &card.interfaces, &count); err != nil || count < 1 {
+		c.fail("cards", fmt.Sprintf("%q is not like 200/200/8x2", text))
+	}
+	return slices.Repeat([]networkCard{card}, count)
 }
 
 // readName takes a name such as m5dn.large, u7i-12tb.224xlarge or c7i-flex.large to pieces.

@@ -7,8 +7,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// ebs: current types are EBS-optimized without asking; a previous one can be if the source has a bandwidth for it.
-// Graviton's first generation and D2 are previous by now and were optimized from the start.
+// ebs: where EC2 doesn't say it, current types are EBS-optimized without asking; a previous one can be if the source has a
+// bandwidth for it.
 func (r *row) ebs() *ec2types.EbsInfo {
 	info := &ec2types.EbsInfo{
 		EbsOptimizedSupport: ec2types.EbsOptimizedSupportUnsupported,
@@ -22,9 +22,13 @@ func (r *row) ebs() *ec2types.EbsInfo {
 	if r.ebsMaxMbps == 0 {
 		return info
 	}
-	info.EbsOptimizedSupport = ec2types.EbsOptimizedSupportDefault
-	if r.previous && r.family != "a1" && r.family != "d2" {
+	switch {
+	case r.ebsOptimized != "":
+		info.EbsOptimizedSupport = ec2types.EbsOptimizedSupport(r.ebsOptimized)
+	case r.previous:
 		info.EbsOptimizedSupport = ec2types.EbsOptimizedSupportSupported
+	default:
+		info.EbsOptimizedSupport = ec2types.EbsOptimizedSupportDefault
 	}
 	info.EbsOptimizedInfo = &ec2types.EbsOptimizedInfo{
 		BaselineBandwidthInMbps:  aws.Int32(int32(r.ebsMbps)),

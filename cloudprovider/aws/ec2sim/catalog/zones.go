@@ -89,11 +89,12 @@ func zoneDigits(prefix string, rows []row) string {
 
 func zoneName(region string, digit rune) string { return region + string('a'+digit-'1') }
 
-// zoneNames are the zones of the region that have the type. In a region without listed zones, all have what it prices.
+// zoneNames are the zones of the region that have the type. In a region without listed zones, all have what it prices. The
+// list of zones is older than the newest types: those are in all zones of a region that has a price for them.
 func (r *row) zoneNames(region, all string, prices *PriceList) []string {
 	digits, listed := r.zones[prices.prefix]
 	if !listed {
-		if _, priced := prices.OnDemand(r.name); !priced || prices.listed {
+		if _, priced := prices.OnDemand(r.name); !priced || prices.listed && len(r.zones) > 0 {
 			return nil
 		}
 		digits = all

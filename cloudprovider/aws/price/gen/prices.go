@@ -10,28 +10,28 @@ import (
 	"strings"
 )
 
-// writePrices writes the price table and returns how many prices of a type in a place it has. A line "@place" begins
-// the prices of a region or a Local Zone; each line below is a type, its on-demand price for Linux, and the spot
-// prices that the source saw in the place's zones (it does not say which zone has which). Dollars per hour.
+// quote is what a place asks for a type: on demand, and on spot in the zones that the source saw. Dollars per hour.
+type quote struct{ onDemand, spot string }
+
+// writePrices writes the price table and returns how many prices of a type in a place it has. A line "@place day" begins
+// the prices of a region or a Local Zone as of that day; each line below is a type, its on-demand price for Linux, and the
+// spot prices that the source saw in the place's zones (it does not say which zone has which).
 func writePrices(w io.Writer, s *source) (int, error) {
-	places := map[string][]string{}
-	for i := range s.instances {
-		in := &s.instances[i]
-		for place, prices := range in.Pricing {
-			if line, ok := priceLine(in.Name, prices); ok {
-				places[place] = append(places[place], line)
-			}
-		}
-	}
+	places, known := placesOf(s)
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "# EC2 prices for Linux as of %s, from %s. Made by go generate; do not edit.\n", s.date, sourceModule)
-	fmt.Fprintf(out, "%s\n", s.date)
+	fmt.Fprintf(out, "# EC2 prices for Linux, from %s and %s. Made by go generate; do not edit.\n", sourceModule, newerModule)
 	n := 0
 	for _, place := range slices.Sorted(maps.Keys(places)) {
-		lines := places[place]
-		slices.Sort(lines)
-		fmt.Fprintf(out, "@%s\n%s\n", place, strings.Join(lines, "\n"))
-		n += len(lines)
+		date := s.date
+		if newer, ok := s.newer[place]; ok && (newer.date > date || !known[place]) {
+			date = newer.date
+		}
+		fmt.Fprintf(out, "@%s %s\n", place, date)
+		for _, name := range slices.Sorted(maps.Keys(places[place])) {
+			q := places[place][name]
+			fmt.Fprintf(out, "%s,%s,%s\n", name, q.onDemand, q.spot)
+		}
+		n += len(places[place])
 	}
 	if n == 0 {
 		return 0, fmt.Errorf("the source data has no prices")
@@ -39,13 +39,44 @@ func writePrices(w io.Writer, s *source) (int, error) {
 	return n, out.Flush()
 }
 
-func priceLine(name string, prices regionPrices) (string, bool) {
+// placesOf puts the prices of both sources together: the newer on-demand price holds, except of bare metal. known are the
+// places of the first source.
+func placesOf(s *source) (places map[string]map[string]quote, known map[string]bool) {
+	places, known = map[string]map[string]quote{}, map[string]bool{}
+	put := func(place, name string, q quote) {
+		if places[place] == nil {
+			places[place] = map[string]quote{}
+		}
+		places[place][name] = q
+	}
+	for i := range s.instances {
+		in := &s.instances[i]
+		for place, prices := range in.Pricing {
+			if q, ok := quoteOf(prices); ok {
+				put(place, in.Name, q)
+				known[place] = true
+			}
+		}
+	}
+	for place, newer := range s.newer {
+		for name, onDemand := range newer.prices {
+			q, older := places[place][name]
+			if onDemand == "" || older && (bareMetal(name) || newer.date < s.date) {
+				continue
+			}
+			put(place, name, quote{onDemand: onDemand, spot: q.spot})
+		}
+	}
+	return places, known
+}
+
+func quoteOf(prices regionPrices) (quote, bool) {
 	if prices.Linux == nil {
-		return "", false
+		return quote{}, false
 	}
 	onDemand := price(prices.Linux.OnDemand)
 	if onDemand == "" {
-		return "", false
+		return quote{}, false
 	}
 	var spot []string
 	for _, text := range prices.Linux.Spot {
@@ -53,7 +84,7 @@ func priceLine(name string, prices regionPrices) (string, bool) {
 			spot = append(spot, p)
 		}
 	}
-	return name + "," + onDemand + "," + strings.Join(spot, " "), true
+	return quote{onDemand: onDemand, spot: strings.Join(spot, " ")}, true
 }
 
 // price is the shortest text of a price above zero; empty if there is none.

@@ -11,10 +11,13 @@ import (
 
 const sourceModule = "github.com/LeanerCloud/ec2-instances-info"
 
-// source is the data that everything is made from, and the day it was taken.
+// source is the data that everything is made from: every region's zones and prices on one day, and what is newer than that
+// of some places' prices and of the types themselves.
 type source struct {
 	instances []instance
 	date      string
+	newer     map[string]dated
+	facts     map[string][]string // a row of factsFile by type
 }
 
 // instance is what we read of an entry of instances.json.

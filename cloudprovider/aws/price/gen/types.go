@@ -11,18 +11,21 @@ import (
 	"strings"
 )
 
-// columns of the file; package ec2sim/catalog reads it by these names.
-func columns() []string {
-	return []string{"name", "vcpu", "memory_mib", "arch", "previous", "pv", "processor", "clock_mhz", "network", "ipv6",
-		"placement", "gpus", "gpu_model", "gpu_memory_gib", "fpgas", "ebs_mbps", "ebs_iops", "ebs_max_mbps",
-		"ebs_max_iops", "disks", "disk_gb", "disk_kind", "max_enis", "ips_per_eni", "zones"}
+// factColumns are what EC2 says of a type.
+func factColumns() []string {
+	return []string{"name", "vcpu", "memory_mib", "arch", "previous", "pv", "processor", "features", "clock_mhz", "network", "cards", "ipv6",
+		"placement", "gpus", "gpu_model", "gpu_memory_mib", "fpgas", "ebs", "ebs_mbps", "ebs_iops", "ebs_max_mbps",
+		"ebs_max_iops", "disks", "disk_gb", "disk_kind", "max_enis", "ips_per_eni"}
 }
 
-// writeTypes writes every type that is sold in some zone, sorted by name, and returns their number. It writes what the
-// source says and derives nothing: the rules for what the source lacks are in package ec2sim/catalog, where they are
-// tested.
+// columns of the file; package ec2sim/catalog and the generator of kwok/catalog read it by these names.
+func columns() []string { return append(factColumns(), "zones") }
+
+// writeTypes writes every type that is sold in some zone, sorted by name, and returns their number. What EC2 itself said is
+// taken before what the older source says of the same type; the zones only the older source knows. It derives nothing:
+// the rules for what the sources lack are in package ec2sim/catalog, where they are tested.
 func writeTypes(w io.Writer, s *source) (int, error) {
-	rows := [][]string{}
+	rows, older := [][]string{}, map[string]string{}
 	for i := range s.instances {
 		in := &s.instances[i]
 		zones, err := zoneText(in.Zones)
@@ -32,7 +35,13 @@ func writeTypes(w io.Writer, s *source) (int, error) {
 		if zones == "" || in.VCPU == 0 || in.MemoryGiB == 0 {
 			continue // No longer sold, such as p2.xlarge.
 		}
-		rows = append(rows, typeRow(in, zones))
+		older[in.Name] = zones
+		if _, newer := s.facts[in.Name]; !newer {
+			rows = append(rows, typeRow(in, zones))
+		}
+	}
+	for name, facts := range s.facts {
+		rows = append(rows, append(slices.Clone(facts), older[name]))
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	for i := 1; i < len(rows); i++ {
@@ -67,14 +76,17 @@ func typeRow(in *instance, zones string) []string {
 		flagText(in.Generation == "previous"),
 		flagText(slices.Contains(in.Virtualization, "PV") && !slices.Contains(in.Virtualization, "HVM")),
 		in.Processor,
+		"", // what it can do
 		clockMHz(in.Clock),
 		in.Network,
+		"", // its network cards
 		flagText(in.IPv6),
 		flagText(in.PlacementGroup),
 		positive(int(in.GPU)),
 		in.GPUModel,
-		positive(int(in.GPUMemoryGiB)),
+		positive(int(in.GPUMemoryGiB * 1024)),
 		positive(in.FPGA),
+		"", // whether it is EBS-optimized
 		positive(in.EBSBaseline),
 		positive(in.EBSBaseIOPS),
 		positive(in.EBSMaximum),
