@@ -96,6 +96,8 @@ type Offering struct {
 	Labels map[string]string
 	// Price in US dollars per hour.
 	Price float64
+	// PriceEstimated says that nobody has told the provider the price: it is inferred from what other types cost.
+	PriceEstimated bool
 	// Available is false while the cloud has no capacity for the offering.
 	Available bool
 	// ReservationCapacity is how many instances of a reserved offering are left; unused for others.

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
 // EC2API are the calls of Amazon EC2 that launching, finding and ending instances needs. *ec2.Client has them.
@@ -43,6 +44,9 @@ type Shapes interface {
 type Prices interface {
 	OnDemand(instanceType, zone string) (float64, bool)
 	Spot(instanceType, zone string) (float64, bool)
+	// Learn says which types are sold; Estimate infers from their prices that of a type that has none.
+	Learn(shapes []price.Shape)
+	Estimate(instanceType string, kind price.Kind) (float64, bool)
 	// Revision changes when a price changes.
 	Revision() uint64
 }

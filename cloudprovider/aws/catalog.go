@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -114,10 +115,10 @@ type shelf struct {
 	// shapes are the types without offerings, which depend on less.
 	shaped string
 	shapes []*cloudprovider.InstanceType
-	// unpriced is how many of them have no price on demand, such as example.
-	unpriced int
-	example  string
-	used     time.Time
+	// estimated is how many of them have a price on demand that is only estimated, such as example.
+	estimated int
+	example   string
+	used      time.Time
 }
 
 // of returns what the class can buy.
@@ -133,19 +134,19 @@ func (c *catalog) of(ctx context.Context, class *awsv1.EC2NodeClass) (*shelf, er
 	shaped := fmt.Sprint(class.UID, class.Generation, have.revision, c.shapes.Revision(), imageKey(class))
 	from := fmt.Sprint(shaped, c.prices.Revision(), terms)
 	s, before, err := c.stack(class, have, terms, from, shaped)
-	if err == nil && before != s.unpriced && s.unpriced > 0 {
-		log.FromContext(ctx).Info("instance types without a known price are not bought on demand; allow pricing:GetProducts, and leave out --isolated-vpc, to learn more prices",
-			"EC2NodeClass", class.Name, "types", s.unpriced, "such as", s.example)
+	if err == nil && before != s.estimated && s.estimated > 0 {
+		log.FromContext(ctx).Info("prices of instance types are estimated from those of others; allow pricing:GetProducts, and leave out --isolated-vpc, to learn them",
+			"EC2NodeClass", class.Name, "types", s.estimated, "such as", s.example)
 	}
 	return s, err
 }
 
-// stack puts the class's list together, unless it is there. before is how many types had no price the last time.
+// stack puts the class's list together, unless it is there. before is how many types had an estimated price the last time.
 func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, from, shaped string) (s *shelf, before int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s = c.shelves[class.Name]; s != nil {
-		s.used, before = c.now(), s.unpriced
+		s.used, before = c.now(), s.estimated
 	}
 	if s != nil && s.from == from {
 		return s, before, nil
@@ -162,24 +163,19 @@ func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, fr
 		}
 	}
 	next.list = choose.NewList(next.types)
-	next.unpriced, next.example = c.countUnpriced(next.shapes, have, terms)
+	next.estimated, next.example = countEstimated(next.types)
 	maps.DeleteFunc(c.shelves, func(_ string, old *shelf) bool { return c.now().Sub(old.used) > shelfLasts })
 	c.shelves[class.Name] = next
 	return next, before, nil
 }
 
-// countUnpriced counts the types that can't be bought on demand because nobody knows their price. The built-in table is
-// older than the newest types, and where the Pricing API can't be reached it is all there is.
-func (c *catalog) countUnpriced(shapes []*cloudprovider.InstanceType, have *stock, on *terms) (count int, example string) {
-	for _, t := range shapes {
-		at := slices.IndexFunc(have.zones[t.Name], func(zone string) bool { _, ok := on.ids[zone]; return ok })
-		sold := slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool {
-			return o.Labels[v1.CapacityTypeLabelKey] == v1.CapacityTypeOnDemand
-		})
-		if at < 0 || !sold {
-			continue
-		}
-		if _, known := c.prices.OnDemand(t.Name, have.zones[t.Name][at]); !known {
+// countEstimated counts the types whose price on demand is an estimate. The built-in table is older than the newest types, and
+// where the Pricing API can't be reached it is all there is.
+func countEstimated(types []*cloudprovider.InstanceType) (count int, example string) {
+	for _, t := range types {
+		if slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool {
+			return o.PriceEstimated && o.Labels[v1.CapacityTypeLabelKey] == v1.CapacityTypeOnDemand
+		}) {
 			count, example = count+1, t.Name
 		}
 	}
@@ -234,7 +230,45 @@ func (c *catalog) keep(ctx context.Context, next *stock, err error) (*stock, err
 		return nil, err
 	}
 	c.stock, c.trouble, c.due = next, nil, c.now().Add(stockLasts)
+	c.prices.Learn(priceShapes(next.infos))
 	return next, nil
+}
+
+// priceShapes are the types as far as prices follow from what they are made of.
+func priceShapes(infos []ec2types.InstanceTypeInfo) []price.Shape {
+	out := make([]price.Shape, 0, len(infos))
+	for i := range infos {
+		info := &infos[i]
+		s := price.Shape{Type: string(info.InstanceType)}
+		if info.VCpuInfo != nil && info.VCpuInfo.DefaultVCpus != nil {
+			s.VCPUs = int64(*info.VCpuInfo.DefaultVCpus)
+		}
+		if info.MemoryInfo != nil && info.MemoryInfo.SizeInMiB != nil {
+			s.MemoryMiB = *info.MemoryInfo.SizeInMiB
+		}
+		if disks := info.InstanceStorageInfo; disks != nil && disks.TotalSizeInGB != nil {
+			s.DiskGB = *disks.TotalSizeInGB
+		}
+		if gpus := info.GpuInfo; gpus != nil && gpus.TotalGpuMemoryInMiB != nil {
+			s.AcceleratorMiB += int64(*gpus.TotalGpuMemoryInMiB)
+		}
+		if neurons := info.NeuronInfo; neurons != nil && neurons.TotalNeuronDeviceMemoryInMiB != nil {
+			s.AcceleratorMiB += int64(*neurons.TotalNeuronDeviceMemoryInMiB)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// estimates counts, for every class that was asked about, the types whose price is estimated.
+func (c *catalog) estimates() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]int{}
+	for class, s := range c.shelves {
+		out[class] = s.estimated
+	}
+	return out
 }
 
 // all are the types of every class that was asked about.

@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -286,8 +287,8 @@ func (p priceless) OnDemand(kind, zone string) (float64, bool) {
 	return p.Book.OnDemand(kind, zone)
 }
 
-// TestTypesWithoutAPriceAreToldOf: once, with how many there are.
-func TestTypesWithoutAPriceAreToldOf(t *testing.T) {
+// TestTypesWithoutAPriceAreEstimated and sold all the same. How many there are is logged once, and counted.
+func TestTypesWithoutAPriceAreEstimated(t *testing.T) {
 	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) {
 		o.Prices = priceless{o.Prices.(*price.Book), "m5.large"}
 	})
@@ -300,9 +301,30 @@ func TestTypesWithoutAPriceAreToldOf(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.InstanceTypes(ctx, pool()); err != nil {
+		types, err := p.InstanceTypes(ctx, pool())
+		if err != nil {
 			t.Fatal(err)
 		}
+		sold := 0
+		for _, kind := range types {
+			for _, o := range kind.Offerings {
+				onDemand := kind.Name == "m5.large" && o.Labels[v1.CapacityTypeLabelKey] == v1.CapacityTypeOnDemand
+				if o.PriceEstimated != onDemand || onDemand && o.Price != 0.096 {
+					t.Errorf("%s %v costs %v, estimated %v", kind.Name, o.Labels, o.Price, o.PriceEstimated)
+				}
+				if onDemand {
+					sold++
+				}
+			}
+		}
+		if sold != 3 {
+			t.Errorf("m5.large is sold in %d zones on demand, want 3", sold)
+		}
+	}
+	want := strings.NewReader("# HELP tenon_aws_price_estimated_types How many instance types of a class have a price that is estimated.\n" +
+		"# TYPE tenon_aws_price_estimated_types gauge\ntenon_aws_price_estimated_types{ec2nodeclass=\"default\"} 1\n")
+	if err := testutil.CollectAndCompare(p.TypeStats(), want, "tenon_aws_price_estimated_types"); err != nil {
+		t.Error(err)
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], `"types"=1`) || !strings.Contains(lines[0], "m5.large") {
 		t.Errorf("the log says %q", lines)

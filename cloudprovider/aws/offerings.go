@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
 // paidAlready divides the price of an instance on demand to give that of one whose capacity is reserved: it is paid for
@@ -117,8 +118,9 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 		}
 		for _, kind := range shape.Offerings {
 			terms := kind.Labels[v1.CapacityTypeLabelKey]
-			if price, known := c.price(t.Name, zone, terms); known {
-				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: place(zone, id, terms), Price: price, Available: !on.shifted[zone]})
+			if price, estimated, ok := c.price(t.Name, zone, terms); ok {
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{
+					Labels: place(zone, id, terms), Price: price, PriceEstimated: estimated, Available: !on.shifted[zone]})
 			}
 		}
 		t.Offerings = append(t.Offerings, c.reservedIn(&t, zone, id, on)...)
@@ -129,11 +131,17 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 	return &t
 }
 
-func (c *catalog) price(kind, zone, capacityType string) (float64, bool) {
+// price is what the type costs in the zone, or probably costs; false if it is not sold on these terms.
+func (c *catalog) price(kind, zone, capacityType string) (dollars float64, estimated, ok bool) {
+	ask, terms := c.prices.OnDemand, price.OnDemand
 	if capacityType == v1.CapacityTypeSpot {
-		return c.prices.Spot(kind, zone)
+		ask, terms = c.prices.Spot, price.Spot
 	}
-	return c.prices.OnDemand(kind, zone)
+	if dollars, ok = ask(kind, zone); ok {
+		return dollars, false, true
+	}
+	dollars, ok = c.prices.Estimate(kind, terms)
+	return dollars, ok, ok
 }
 
 func place(zone, id, capacityType string) map[string]string {
@@ -148,7 +156,7 @@ func place(zone, id, capacityType string) map[string]string {
 // and the tenancy that it was made for.
 func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on *terms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
-	price, known := c.prices.OnDemand(t.Name, zone)
+	price, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)
 	for _, r := range on.reservations {
 		if r.InstanceType != t.Name || r.Zone != zone || !serves(&r, t) {
 			continue
@@ -164,7 +172,7 @@ func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on 
 			labels[awsv1.InstanceTenancyLabelKey] = r.Tenancy
 		}
 		out = append(out, cloudprovider.Offering{
-			Labels: labels, Price: price / paidAlready, Available: r.Available > 0 && !on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
+			Labels: labels, Price: price / paidAlready, PriceEstimated: estimated, Available: r.Available > 0 && !on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
 		})
 	}
 	slices.SortFunc(out, func(a, b cloudprovider.Offering) int { return b.ReservationCapacity - a.ReservationCapacity })

@@ -15,15 +15,18 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
-// unpriced knows no price on demand, and no other unless spot is set.
+// unpriced knows no price on demand and can't estimate one, and no other unless spot is set.
 type unpriced struct {
 	aws.Prices
 	spot bool
 }
 
 func (unpriced) OnDemand(string, string) (float64, bool) { return 0, false }
+
+func (unpriced) Estimate(string, price.Kind) (float64, bool) { return 0, false }
 
 func (u unpriced) Spot(kind, zone string) (float64, bool) {
 	if !u.spot {
@@ -140,7 +143,7 @@ func TestRehearsalPrefersThePools(t *testing.T) {
 	}
 }
 
-// unpricedFamily knows no price on demand of a family.
+// unpricedFamily knows no price on demand of a family and can't estimate one.
 type unpricedFamily struct {
 	aws.Prices
 	prefix string
@@ -151,6 +154,13 @@ func (u unpricedFamily) OnDemand(kind, zone string) (float64, bool) {
 		return 0, false
 	}
 	return u.Prices.OnDemand(kind, zone)
+}
+
+func (u unpricedFamily) Estimate(kind string, terms price.Kind) (float64, bool) {
+	if strings.HasPrefix(kind, u.prefix) {
+		return 0, false
+	}
+	return u.Prices.Estimate(kind, terms)
 }
 
 // TestShiftIsNoFaultOfTheClass moves traffic away from all zones of a class: a launch is rehearsed all the same.

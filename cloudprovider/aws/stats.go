@@ -120,8 +120,8 @@ func zoneOfSubnet(class *awsv1.EC2NodeClass, id string) string {
 
 // typeStats are gauges about what can be bought, worked out when somebody asks.
 type typeStats struct {
-	catalog                         *catalog
-	memory, cores, price, available *prometheus.Desc
+	catalog                                    *catalog
+	memory, cores, price, available, estimated *prometheus.Desc
 }
 
 // TypeStats are the metrics of what the classes that were asked about can buy.
@@ -134,12 +134,13 @@ func (p *Provider) TypeStats() prometheus.Collector {
 		cores:     prometheus.NewDesc(prefix+"cpu_cores", "Cores of an instance type.", []string{"instance_type"}, nil),
 		price:     prometheus.NewDesc(prefix+"offering_price_estimate", "Dollars per hour that an offering is thought to cost.", offering, nil),
 		available: prometheus.NewDesc(prefix+"offering_available", "1 if an offering may be bought for some class, else 0.", offering, nil),
+		estimated: prometheus.NewDesc("tenon_aws_price_estimated_types", "How many instance types of a class have a price that is estimated.", []string{"ec2nodeclass"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (s *typeStats) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.memory, s.cores, s.price, s.available} {
+	for _, d := range []*prometheus.Desc{s.memory, s.cores, s.price, s.available, s.estimated} {
 		out <- d
 	}
 }
@@ -162,6 +163,9 @@ func (s *typeStats) Collect(out chan<- prometheus.Metric) {
 				offerings[k] = have
 			}
 		}
+	}
+	for class, n := range s.catalog.estimates() {
+		out <- prometheus.MustNewConstMetric(s.estimated, prometheus.GaugeValue, float64(n), class)
 	}
 	for name, has := range types {
 		out <- prometheus.MustNewConstMetric(s.memory, prometheus.GaugeValue, has[0], name)

@@ -2,7 +2,8 @@
 //
 // Three sources, each better than the one before: the table embedded in the product (every region, so that planning
 // works from the first second and in networks that can't reach the Pricing API), the Pricing API for on-demand prices,
-// and the spot price history for spot prices of each zone. Book holds the best that is known and says how old it is.
+// and the spot price history for spot prices of each zone. Book holds the best that is known and says how old it is. For a
+// type that is in none of them it has an estimate.
 //
 // It belongs to the AWS provider, an edge. It calls AWS only when told to refresh and keeps nothing but prices.
 package price
@@ -35,6 +36,9 @@ type Book struct {
 	spot     map[string]map[string]float64 // type -> zone -> price; nil until the history was read
 	asked    map[Kind]time.Time            // when the source was last read in full
 	revision uint64
+	// shapes are the types that are sold; estimator compares them, and is nil until it is asked or if something has changed.
+	shapes    []Shape
+	estimator *estimator
 }
 
 // NewBook opens the embedded table of the region.
@@ -124,6 +128,7 @@ func (b *Book) setOnDemand(prices map[string]float64) {
 	maps.Copy(merged, prices)
 	if !maps.Equal(merged, b.onDemand) {
 		b.onDemand = merged
+		b.estimator = nil
 		b.revision++
 	}
 	b.asked[OnDemand] = b.now()
