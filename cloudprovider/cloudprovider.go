@@ -141,4 +141,7 @@ type RepairPolicy struct {
 	Type       corev1.NodeConditionType
 	Status     corev1.ConditionStatus
 	Toleration time.Duration
+	// TerminationGracePeriod is how long the pods of such a node have to leave, at most, before they are made to: never longer than the
+	// NodeClaim's own. Zero does not wait for them; nil leaves it to the NodeClaim.
+	TerminationGracePeriod *time.Duration
 }

@@ -163,9 +163,10 @@ func (p *Provider) NodeClasses() []schema.GroupVersionKind {
 
 // RepairPolicies implements cloudprovider.Provider: those of the kubelet, and of the node monitoring agent of EKS.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
+	atOnce := time.Duration(0) // a kubelet that is gone evicts nobody; while it works, the NodeClaim says how long pods have
 	out := []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute, TerminationGracePeriod: &atOnce},
 		{Type: "AcceleratedHardwareReady", Status: corev1.ConditionFalse, Toleration: 10 * time.Minute},
 	}
 	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"} {

@@ -89,8 +89,9 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 
 // RepairPolicies implements cloudprovider.Provider.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
+	atOnce := time.Duration(0)
 	return []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
 	}
 }

@@ -101,11 +101,17 @@ func (p *Provider) InstanceTypes(_ context.Context, _ *v1.NodePool) ([]*cloudpro
 	return p.types, nil
 }
 
+// UnhealthyCondition is for tests of repair: whoever puts it on a node has the node replaced after half a minute. No kubelet takes it
+// away, and the node stays Ready, so that its pods leave as they would on a node that works.
+const UnhealthyCondition corev1.NodeConditionType = "KWOKUnhealthy"
+
 // RepairPolicies implements cloudprovider.Provider.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
+	atOnce, soon := time.Duration(0), 45*time.Second
 	return []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: UnhealthyCondition, Status: corev1.ConditionTrue, Toleration: 30 * time.Second, TerminationGracePeriod: &soon},
 	}
 }
 

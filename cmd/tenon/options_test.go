@@ -116,13 +116,14 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 }
 
 func TestRepairSettings(t *testing.T) {
+	grace := 45 * time.Second
 	provider := []cloudprovider.RepairPolicy{
-		{Type: "Ready", Status: "False", Toleration: 30 * time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: 30 * time.Minute},
+		{Type: "Ready", Status: "False", Toleration: 30 * time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: 30 * time.Minute, TerminationGracePeriod: &grace},
 	}
 	for _, c := range []struct{ args, want string }{
-		{"", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:30m0s"},
-		{"--feature-gates=NodeRepair=true --node-repair-max-unhealthy=50", "enabled true, 50%: Ready=False:30m0s Ready=Unknown:30m0s"},
-		{"--node-repair-toleration=Ready=Unknown:5m,DiskBroken=True:1h", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:5m0s DiskBroken=True:1h0m0s"},
+		{"", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:30m0s(45s)"},
+		{"--feature-gates=NodeRepair=true --node-repair-max-unhealthy=50", "enabled true, 50%: Ready=False:30m0s Ready=Unknown:30m0s(45s)"},
+		{"--node-repair-toleration=Ready=Unknown:5m,DiskBroken=True:1h", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:5m0s(45s) DiskBroken=True:1h0m0s"},
 	} {
 		o, err := parse(t, strings.Fields(c.args)...)
 		if err != nil {
@@ -132,6 +133,9 @@ func TestRepairSettings(t *testing.T) {
 		got := fmt.Sprintf("enabled %v, %d%%:", set.Enabled, set.MaxUnhealthy)
 		for _, p := range set.Policies {
 			got += fmt.Sprintf(" %s=%s:%s", p.Type, p.Status, p.Toleration)
+			if p.HasGrace {
+				got += fmt.Sprintf("(%s)", p.Grace)
+			}
 		}
 		if got != c.want {
 			t.Errorf("%q: %s, want %s", c.args, got, c.want)

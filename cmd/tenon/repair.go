@@ -40,7 +40,11 @@ func parseTolerations(text string) ([]disrupt.RepairPolicy, error) {
 func (o *options) repairSettings(provider []cloudprovider.RepairPolicy) disrupt.RepairSettings {
 	set := disrupt.RepairSettings{Enabled: o.gates[gateNodeRepair], Legacy: o.legacyRepair, MaxUnhealthy: o.repairMaxUnhealthy}
 	for _, p := range provider {
-		set.Policies = append(set.Policies, disrupt.RepairPolicy{Type: string(p.Type), Status: string(p.Status), Toleration: p.Toleration})
+		policy := disrupt.RepairPolicy{Type: string(p.Type), Status: string(p.Status), Toleration: p.Toleration}
+		if grace := p.TerminationGracePeriod; grace != nil {
+			policy.HasGrace, policy.Grace = true, *grace
+		}
+		set.Policies = append(set.Policies, policy)
 	}
 	for _, own := range o.tolerations {
 		i := slices.IndexFunc(set.Policies, func(p disrupt.RepairPolicy) bool { return p.Type == own.Type && p.Status == own.Status })
@@ -48,7 +52,7 @@ func (o *options) repairSettings(provider []cloudprovider.RepairPolicy) disrupt.
 			set.Policies = append(set.Policies, own)
 			continue
 		}
-		set.Policies[i] = own
+		set.Policies[i].Toleration = own.Toleration
 	}
 	return set
 }

@@ -1,6 +1,9 @@
 package cluster
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Guard is a PodDisruptionBudget: how many of the pods that it selects may be made to leave now.
 type Guard struct {
@@ -43,7 +46,24 @@ func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 }
 
 // Moves reports whether the pod will be evicted, and needs another place, when its node is drained. One that a disruption
-// budget holds for good stays: a node made for it would wait in vain.
+// budget holds for good stays: a node made for it would wait in vain. Where a sick node goes all its pods do.
 func (s *Snapshot) Moves(p *Pod) bool {
+	if !p.Reschedulable() || s.expels(p.Node) {
+		return p.Reschedulable()
+	}
 	return p.Moves() && !slices.ContainsFunc(s.view.guards[p.Namespace], func(g *Guard) bool { return g.Never() && g.Selects(p) })
 }
+
+// expels reports whether the node is on its way out for its health and has a time by which all its pods have to leave, whatever they
+// say. Places were made for them before.
+func (s *Snapshot) expels(node string) bool {
+	c := s.view.claimOf[node]
+	if c == nil || c.Deleting.IsZero() || !strings.HasPrefix(c.Move, repairPrefix) {
+		return false
+	}
+	_, has := c.End()
+	return has
+}
+
+// repairPrefix begins the names of moves that replace a sick node.
+const repairPrefix = "unhealthy-"

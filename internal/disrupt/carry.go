@@ -75,7 +75,7 @@ type desk struct {
 	// sick is what ails the nodes that are beyond hope, by claim.
 	sick   map[string]illness
 	clinic *Clinic
-	// forced are pods that will have to leave at the deadline of an interrupted node, whatever they say, by UID.
+	// forced are pods that will have to leave at the deadline of an interrupted or sick node, whatever they say, by UID.
 	forced map[string]bool
 	// groups are the moves, the oldest first.
 	groups []*group

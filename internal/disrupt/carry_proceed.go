@@ -158,7 +158,10 @@ func (d *desk) delete(g *group, party, message string) {
 		c := &g.nodes[i]
 		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Message: message, Party: party}
 		if ill, sick := d.sick[c.Claim.Name]; g.reason == command.Unhealthy && sick {
-			cmd.Deadline, cmd.Condition, cmd.Message = d.s.Now, ill.policy.Type, ill.message(c.Node)
+			cmd.Condition, cmd.Message = ill.policy.Type, ill.message(c.Node)
+			if grace, has := d.clinic.Grace(c.Claim); has {
+				cmd.Deadline = d.s.Now.Add(grace)
+			}
 		}
 		d.do(cmd)
 	}

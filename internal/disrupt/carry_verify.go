@@ -54,6 +54,9 @@ func (d *desk) verify() {
 	if len(due)+len(saving) == 0 {
 		return
 	}
+	for _, g := range due {
+		d.forceSick(g)
+	}
 	d.memo = &Memo{}
 	room := roomFor(d.orders.Placement)
 	d.due = d.place(due, saving, room, &d.before.due, &d.memo.due)
@@ -136,10 +139,15 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 
 // overlay is the cluster without the hosts that are gone, and with all that is known to need a place.
 func (d *desk) overlay(gone []string, on map[string][]*cluster.Pod, cared map[string]bool) *cluster.Overlay {
+	d.count()
+	return d.s.Without(gone...).Settled(on, cared).Expecting(d.homeless)
+}
+
+// count finds the pods that are between two nodes.
+func (d *desk) count() {
 	if !d.counted {
 		d.homeless, d.counted = d.s.Homeless(), true
 	}
-	return d.s.Without(gone...).Settled(on, cared).Expecting(d.homeless)
 }
 
 // leaving are the hosts that go in any case.

@@ -32,9 +32,10 @@ func (d *desk) ask(g *group, c *Candidate) Why {
 		return ""
 	}
 	estimate(d.s, c)
+	forced := g.reason == command.Unhealthy && d.clinic.Bounded(c.Claim)
 	switch stay.Why {
 	case GuardBlocks: // another node that is being drained may have used it up for the moment
-		if g.reason == command.Unhealthy {
+		if forced {
 			return ""
 		}
 		if d.neverAllows(c.Node) {
@@ -43,7 +44,7 @@ func (d *desk) ask(g *group, c *Candidate) Why {
 		g.blocked = true
 		return ""
 	case PodDoNotDisrupt, SeveralGuards:
-		if g.reason == command.Unhealthy { // what is beyond hope is not kept for the sake of what runs there
+		if forced { // there is a time after which they are not asked
 			return ""
 		}
 	case PodsExpected:

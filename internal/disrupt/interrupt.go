@@ -223,12 +223,18 @@ func (d *desk) force(c *cluster.Claim, n *cluster.Node) {
 			d.wake(from)
 			continue
 		}
-		if d.forced == nil {
-			d.forced = make(map[string]bool)
-		}
-		d.forced[p.UID] = true
-		d.homeless = append(d.homeless, p)
+		d.expel(p)
 	}
+}
+
+// expel counts a pod among those that will be made to leave.
+func (d *desk) expel(p *cluster.Pod) {
+	d.count()
+	if d.forced == nil {
+		d.forced = make(map[string]bool)
+	}
+	d.forced[p.UID] = true
+	d.homeless = append(d.homeless, p)
 }
 
 // moves reports whether the pod will need another place when its node goes.

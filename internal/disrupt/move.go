@@ -131,3 +131,8 @@ const (
 	UsesUnreadyNodes  Why = "UsesUnreadyNodes"  // its pods would need nodes that are not there yet
 	ConsolidationsOff Why = "ConsolidationsOff" // consolidateAfter is Never
 )
+
+// ByPods reports whether it is pods that keep the node, by their own word or a disruption budget's.
+func (s *Stay) ByPods() bool {
+	return s.Why == PodDoNotDisrupt || s.Why == SeveralGuards || s.Why == GuardBlocks
+}

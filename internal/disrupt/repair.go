@@ -20,10 +20,13 @@ type RepairSettings struct {
 	MaxUnhealthy int
 }
 
-// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced.
+// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced. If it has a grace, pods
+// have at most so long to leave, whatever they say; otherwise the node's own terminationGracePeriod counts.
 type RepairPolicy struct {
 	Type, Status string
 	Toleration   time.Duration
+	HasGrace     bool
+	Grace        time.Duration
 }
 
 // Repair removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the settings ask for
@@ -58,8 +61,8 @@ func (i *illness) message(n *cluster.Node) string {
 	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", i.policy.Type, n.Name, i.policy.Status, i.policy.Toleration)
 }
 
-// repair begins the replacement of sick nodes. They go like the others, when what takes their place is up, but then nobody on
-// them is asked.
+// repair begins the replacement of sick nodes. They go like the others, when what takes their place is up. Then their pods have the
+// time that the policy or the node gives them; where neither does, a pod may keep its node.
 func (d *desk) repair() {
 	set := d.orders.Repair
 	if !set.Enabled || len(set.Policies) == 0 || set.Legacy {
@@ -81,8 +84,43 @@ func (d *desk) repair() {
 				d.wake(c.RestUntil)
 				return false
 			}
+			if why := d.keptByPods(c); why != "" {
+				d.Notes = append(d.Notes, blocked(d.s, c, n, why)...)
+				return false
+			}
 			return d.admit(c, n, p)
 		})
+	}
+}
+
+// keptByPods says which pod keeps a sick node that has no time after which nobody is asked; empty if none does.
+func (d *desk) keptByPods(c *cluster.Claim) string {
+	if d.clinic.Bounded(c) {
+		return ""
+	}
+	_, stay := d.judge.MayGo(c, command.Unhealthy)
+	if stay == nil || !stay.ByPods() {
+		return ""
+	}
+	d.wake(stay.Until)
+	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set terminationGracePeriod in NodePool %s", stay.Pod, stay.Why, c.Pool)
+}
+
+// forceSick counts the pods of a sick node that will be made to leave although they, or a disruption budget, object: they need
+// other places, too.
+func (d *desk) forceSick(g *group) {
+	if g.reason != command.Unhealthy || g.static || g.over != "" {
+		return
+	}
+	for i := range g.nodes {
+		if !d.clinic.Bounded(g.nodes[i].Claim) {
+			continue
+		}
+		for _, p := range d.s.PodsOn(g.nodes[i].Node.Name) {
+			if p.Reschedulable() && !d.s.Moves(p) {
+				d.expel(p)
+			}
+		}
 	}
 }
 

@@ -9,18 +9,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestSickNodeIsReplaced breaks a node: after the time that is tolerated the node goes, whoever is on it, and its
+// TestSickNodeIsReplaced breaks a node: after the time that is tolerated it is replaced, and then it goes, whoever is on it. Its
 // pods run elsewhere. One that is not to be repaired stays.
 func TestSickNodeIsReplaced(t *testing.T) {
 	w := newWorld(t)
-	w.create(nodeClass("default"), nodePool("default"))
-	c := w.run("--feature-gates", "NodeRepair=true", "--node-repair-toleration", "KernelReady=False:2s")
+	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
+		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 5 * time.Second} // less than the policy gives
+	}))
+	c := w.run("--feature-gates", "NodeRepair=true", "--node-repair-toleration", "KWOKUnhealthy=True:2s")
 	d := w.deployment("web", 4, "9") // each fills a node, and nobody may disturb it
 	d.Spec.Template.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
 	w.create(d)
@@ -28,6 +31,17 @@ func TestSickNodeIsReplaced(t *testing.T) {
 	nodes := w.nodes()
 	w.annotate(&nodes[1], "karpenter.sh/do-not-repair", "true")
 	w.sicken(nodes[0].Name)
+	w.eventually(func() string {
+		for _, claim := range w.claims() {
+			if claim.Status.NodeName == nodes[0].Name && claim.DeletionTimestamp == nil {
+				return "the sick node " + nodes[0].Name + " is still to be replaced"
+			}
+		}
+		return ""
+	})
+	if trouble := w.initialized(4)(); trouble != "" {
+		t.Errorf("the sick node goes, and its replacement is not up: %s", trouble)
+	}
 	w.eventually(func() string {
 		for _, n := range w.nodes() {
 			if n.UID == nodes[0].UID {
@@ -86,7 +100,7 @@ func (w *world) sicken(name string) {
 	w.Helper()
 	n := &corev1.Node{}
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: name}, n))
-	broken := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"KernelReady","status":"False","reason":"KernelPanic","lastTransitionTime":%q}]}}`,
+	broken := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"KWOKUnhealthy","status":"True","reason":"E2ERepair","lastTransitionTime":%q}]}}`,
 		time.Now().UTC().Format(time.RFC3339))
 	w.must(w.c.Status().Patch(w.ctx, n, client.RawPatch(types.StrategicMergePatchType, broken)))
 }

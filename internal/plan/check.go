@@ -242,7 +242,7 @@ func stillEmpty(s *cluster.Snapshot, claim string) bool {
 	return c != nil && n != nil && disrupt.IsEmpty(s, c, n)
 }
 
-// mayGo reports whether a move may still begin with the node. What the pods on a sick node want is not asked.
+// mayGo reports whether a move may still begin with the node.
 func (k *checker) mayGo(c command.Fence) bool {
 	s := k.Snapshot
 	claim := alive(s, c.Claim)
@@ -256,7 +256,7 @@ func (k *checker) mayGo(c command.Fence) bool {
 		return true
 	}
 	_, stay := k.asks().MayGo(claim, c.Reason)
-	return stay == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair
+	return stay == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair && k.forces(claim, stay)
 }
 
 // mayStillGo reports whether a node that is fenced may go.
@@ -266,7 +266,13 @@ func (k *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
 		return false
 	}
 	_, stay := k.asks().MayStillGo(claim, reason)
-	return stay == nil || reason == command.Unhealthy
+	return stay == nil || reason == command.Unhealthy && k.forces(claim, stay)
+}
+
+// forces reports whether a sick node goes although something speaks for its staying: pods do only if no time is set by which they have
+// to leave.
+func (k *checker) forces(claim *cluster.Claim, stay *disrupt.Stay) bool {
+	return !stay.ByPods() || k.clinic.Bounded(claim)
 }
 
 // awaits reports whether the pod still has no node.

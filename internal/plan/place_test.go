@@ -16,7 +16,9 @@ func (w *world) bindPod(p *cluster.Pod, node string) {
 	w.podEvent(p)
 }
 
-// placePolicy: placement=nominate|bind|event, static-capacity, repair=PERCENT (nodes that are not Ready for a minute).
+// placePolicy: placement=nominate|bind|event, static-capacity, repair=PERCENT (nodes that are not Ready for a
+// minute, or whose KernelReady or DiskReady is False for ten seconds), repair-grace=30s (how long pods have if it is KernelReady; the
+// policy of DiskReady says nothing about that).
 func (n *narrator) placePolicy(word string) bool {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -26,8 +28,10 @@ func (n *narrator) placePolicy(word string) bool {
 		n.policy.StaticCapacity = true
 	case "repair":
 		n.policy.Repair = disrupt.RepairSettings{Enabled: true, MaxUnhealthy: n.integer(value), Policies: []disrupt.RepairPolicy{
-			{Type: "Ready", Status: "False", Toleration: time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: time.Minute},
-			{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second}}}
+			{Type: "Ready", Status: "False", Toleration: time.Minute, HasGrace: true}, {Type: "Ready", Status: "Unknown", Toleration: time.Minute, HasGrace: true},
+			{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second, HasGrace: true}, {Type: "DiskReady", Status: "False", Toleration: 10 * time.Second}}}
+	case "repair-grace":
+		n.policy.Repair.Policies[2].Grace = n.duration(value)
 	case "legacy-repair":
 		n.policy.Repair.Legacy = true
 	case "spot-to-spot":

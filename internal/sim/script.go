@@ -28,7 +28,8 @@ func (s *Sim) choosePolicy() {
 	s.policy.Placement = pick(s.clock, []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding, plan.PlaceByEvent})
 	s.policy.StaticCapacity = s.clock.chance(0.4)
 	s.policy.Repair = disrupt.RepairSettings{Enabled: s.clock.chance(0.3), MaxUnhealthy: 20, Policies: []disrupt.RepairPolicy{
-		{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Toleration: 2 * time.Minute}}}
+		{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Toleration: 2 * time.Minute,
+			HasGrace: s.seed%4 > 0, Grace: time.Duration(s.seed%4) * 20 * time.Second}}}
 	s.policy.Repair.Legacy = s.clock.chance(0.3)
 	s.policy.Disrupt = disrupt.Settings{
 		MinSaving: pick(s.clock, []float64{0, 0.05, 0.3}), MinSavingPerPod: pick(s.clock, []float64{0, 0.0001}),

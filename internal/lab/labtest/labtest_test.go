@@ -152,6 +152,47 @@ func TestPodsRunOnSimulatedNodes(t *testing.T) {
 	})
 }
 
+// The simulated kubelets can be told to be slow or sick, with the marks that Karpenter's own suites use.
+func TestKubeletsCanBeSlowOrSick(t *testing.T) {
+	l := New(t)
+	c := l.Client(scheme.Scheme)
+	sick := simulatedNode("sick", "4")
+	sick.Labels["kwok.x-k8s.io/stage"] = "unhealthy"
+	create(t, c, simulatedNode("well", "4"), sick)
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace(), Name: name},
+			Spec:       corev1.PodSpec{NodeName: "well", Containers: deployment("", 1).Spec.Template.Spec.Containers},
+		}
+	}
+	slow, unready := pod("slow"), pod("unready")
+	slow.Annotations = map[string]string{"pod-delete.stage.kwok.x-k8s.io/delay": "1h"}
+	unready.Labels = map[string]string{"kwok.x-k8s.io/stage": "unhealthy"}
+	plain := pod("plain")
+	create(t, c, slow, unready, plain)
+	get := func(p *corev1.Pod) bool { return c.Get(t.Context(), client.ObjectKeyFromObject(p), p) == nil }
+	within(t, 60*time.Second, "the pods to start", func() bool {
+		return get(slow) && get(unready) && slow.Status.Phase == corev1.PodRunning && unready.Status.StartTime != nil
+	})
+	for _, condition := range unready.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionFalse {
+			t.Errorf("the unhealthy pod is Ready=%s", condition.Status)
+		}
+	}
+	for _, p := range []*corev1.Pod{slow, plain} {
+		if err := c.Delete(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, 60*time.Second, "the ordinary pod to go", func() bool { return !get(plain) })
+	if !get(slow) || slow.DeletionTimestamp == nil {
+		t.Error("the slow pod went as fast as the other, or was never asked to")
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(sick), sick); err != nil || ready(sick) {
+		t.Errorf("the sick node is ready, or gone (%v)", err)
+	}
+}
+
 func ready(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

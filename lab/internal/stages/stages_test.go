@@ -47,7 +47,7 @@ func TestStagesCoverNodesAndPods(t *testing.T) {
 			t.Errorf("%s has no selector or no steps", s.Metadata.Name)
 		}
 	}
-	want := "Node node-joins, Node node-beats, Pod pod-runs, Pod pod-completes, Pod pod-ends, Pod pod-ends-late"
+	want := "Node node-joins, Node node-beats, Pod pod-runs, Pod pod-sickens, Pod pod-completes, Pod pod-ends, Pod pod-ends-late"
 	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
