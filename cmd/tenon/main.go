@@ -34,6 +34,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand())
+	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand(), newReplayCommand())
 	return root
 }

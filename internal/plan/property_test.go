@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -98,11 +99,16 @@ func TestNewNodesHoldTheirPods(t *testing.T) {
 func TestNodesAreNotOverfilled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		for range 6 {
+		for i := range 6 {
 			s := w.snapshot(nil)
 			p := plan.Make(s, defaultPolicy(), nil, nil)
 			if text := inOnePlace(&p.Placement); text != "" {
 				t.Fatal(text)
+			}
+			if i == 0 {
+				if text := replayed(&replay.Case{Step: replay.Make, Snapshot: s, Policy: defaultPolicy()}, &p); text != "" {
+					t.Fatal(text)
+				}
 			}
 			load := make(map[string][]*cluster.Pod)
 			for _, a := range p.Placement.Assigned {

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/replay"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the stories say into their files; read it before keeping it")
@@ -141,7 +142,11 @@ func (n *narrator) tell(line string) string {
 	case "policy":
 		n.setPolicy(words[1:])
 	case "plan":
-		n.last = plan.Make(n.w.snapshot(nil), n.policy, nil, n.found)
+		c := &replay.Case{Step: replay.Make, Snapshot: n.w.snapshot(nil), Policy: n.policy, Found: n.found}
+		n.last = plan.Make(c.Snapshot, n.policy, nil, n.found)
+		if text := replayed(c, &n.last); text != "" {
+			n.fail("%s", text)
+		}
 		n.found = nil
 		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price") + n.w.noteLines(&n.last, name == "notes")
 	case "check":

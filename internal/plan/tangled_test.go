@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -51,6 +52,11 @@ func tangle(seed int64, placed *int) (wrong string) {
 	for range 1 + r.Intn(3) {
 		s := w.snapshot(nil)
 		p := plan.Make(s, policy, before, nil)
+		if seed%10 == 0 && before == nil {
+			if text := replayed(&replay.Case{Step: replay.Make, Snapshot: s, Policy: policy}, &p); text != "" {
+				return text
+			}
+		}
 		if text := inOnePlace(&p.Placement); text != "" {
 			return text
 		}

@@ -87,3 +87,27 @@ func (n *Names) Clone() *Names {
 	}
 	return out
 }
+
+// Extra lists the names beyond the fixed ones, by number; empty for a number that nobody has.
+func (n *Names) Extra() []string { return slices.Clone(n.extra) }
+
+// NamesOf numbers names as Extra lists them.
+func NamesOf(extra []string) (*Names, error) {
+	out := &Names{extra: slices.Clone(extra)}
+	if fixed+len(extra) > Size {
+		return nil, fmt.Errorf("%d resources beyond the %d fixed ones, and there is room for %d", len(extra), fixed, Size-fixed)
+	}
+	for i, name := range extra {
+		if name == "" {
+			continue
+		}
+		if _, taken := out.Lookup(name); taken {
+			return nil, fmt.Errorf("resource %q has two numbers", name)
+		}
+		if out.index == nil {
+			out.index = make(map[string]int)
+		}
+		out.index[name] = fixed + i
+	}
+	return out, nil
+}
