@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -45,6 +46,10 @@ type ground struct {
 	restock bell
 	// refusals says what the core holds against offerings.
 	refusals *refusals
+	// planner decides; the zero value is package plan. Only tests have another.
+	planner loop.Planner
+	// lost ends this replica for a reason.
+	lost func(error)
 }
 
 // refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.

@@ -99,15 +99,15 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}}, sky, reign); err != nil {
+	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, planner: o.planner, lost: lost}, sky, reign); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the controller: %w", err)
 	}
-	if errors.Is(context.Cause(ctx), errLeaseLost) {
-		return fmt.Errorf("running the controller: %w", errLeaseLost)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("running the controller: %w", cause)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func newManager(config *rest.Config, sky cloud, o *options, reign *term, lost fu
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
 	return mgr, nil

@@ -37,12 +37,14 @@ type term struct {
 	now     func() time.Time
 	led     atomic.Bool
 	renewed atomic.Pointer[time.Time]
+	// ended says that this replica is never to act again, whatever the lease says.
+	ended atomic.Bool
 }
 
 // holds reports whether the lease can't have passed to another replica yet.
 func (t *term) holds() bool {
 	at := t.renewed.Load()
-	return t.led.Load() && at != nil && t.now().Sub(*at) < leaseLasts
+	return t.led.Load() && !t.ended.Load() && at != nil && t.now().Sub(*at) < leaseLasts
 }
 
 func newLease(config *rest.Config, o *options, t *term, lost func(error)) (resourcelock.Interface, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -47,6 +48,7 @@ type options struct {
 	schedulerConfig     string
 	defaultSpread       []corev1.TopologySpreadConstraint // what schedulerConfig says; validate reads it
 	instanceTypesFile   string
+	snapshotDir         string
 	launchTimeout       time.Duration
 	registrationTimeout time.Duration
 	initTimeout         time.Duration
@@ -62,6 +64,9 @@ type options struct {
 	cloudChosen bool
 	aws         awsOptions
 
+	// planner is what tests have decide; no flag sets it.
+	planner loop.Planner
+
 	// What validate has read of the texts above.
 	gates       map[string]bool
 	tolerations []disrupt.RepairPolicy
@@ -75,7 +80,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
 	f.IntVar(&o.kubeClientBurst, "kube-client-burst", 300, "requests to the API server that may come at once")
-	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, and what is known about disruption at /debug/tenon/disruption, on the metrics port")
+	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, what is known about disruption at /debug/tenon/disruption, and a snapshot file at /debug/tenon/snapshot, on the metrics port")
+	f.StringVar(&o.snapshotDir, "snapshot-dir", defaultSnapshotDir(), "folder for snapshot files, written when the planner fails; empty for none")
 	f.BoolVar(&o.disableWarmup, "disable-controller-warmup", true, "fill caches only once elected")
 	f.BoolVar(&o.disableElection, "disable-leader-election", false, "run without a lease; only for a single replica")
 	f.BoolVar(&o.disableObserve, "disable-cluster-state-observability", false, "leave out metrics about the cluster's state")

@@ -50,13 +50,17 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
 	main := &loop.Loop{
-		World: book, Leads: reign.holds, Observer: observer, Policy: o.policy(repair),
+		World: book, Leads: reign.holds, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
+		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now},
 		Actor: &actuate.Actor{
 			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},
 	}
 	if o.disableElection {
 		main.Leads = nil
+	}
+	if err := addWatch(on, reign, main, book); err != nil {
+		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := book.Watch(ctx, mgr.GetCache(), provider.NodeClasses(), pods); err != nil {
@@ -69,6 +73,20 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
+}
+
+// addWatch adds what looks after the loop from outside, and hands out what it looks at.
+func addWatch(on ground, reign *term, main *loop.Loop, book *ingest.Book) error {
+	dog := &watchdog{pulse: main.Pulse, reign: reign, lost: on.lost}
+	if err := on.mgr.AddHealthzCheck("passes", dog.check); err != nil {
+		return err
+	}
+	if on.o.enableProfiling && on.o.metricsPort != 0 {
+		if err := on.mgr.AddMetricsServerExtraHandler(snapshotPath, snapshotPage(book.Snapshot, main.Policy)); err != nil {
+			return err
+		}
+	}
+	return on.mgr.Add(everywhere(dog.run))
 }
 
 // newBook makes the memory, empty.

@@ -46,8 +46,12 @@ func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 }
 
 // Moves reports whether the pod will be evicted, and needs another place, when its node is drained. One that a disruption
-// budget holds for good stays: a node made for it would wait in vain. Where a sick node goes all its pods do.
+// budget holds for good stays: a node made for it would wait in vain. Where a sick node goes all its pods do. One whose class is in
+// quarantine gets no place before it is out.
 func (s *Snapshot) Moves(p *Pod) bool {
+	if s.Quarantined(p) {
+		return false
+	}
 	if !p.Reschedulable() || s.expels(p.Node) {
 		return p.Reschedulable()
 	}

@@ -57,6 +57,8 @@ type Snapshot struct {
 	Busy map[string]bool
 	// Retry says, for commands that have failed, how often and when to try again.
 	Retry map[string]Retry
+	// Quarantine is what the planner has failed on.
+	Quarantine Quarantine
 
 	view *view
 }
@@ -86,6 +88,7 @@ type view struct {
 	replaced    map[string]time.Time // moves for which claims have been made, and when the last was
 	kin         map[string]*kin      // by owner UID
 	pendingPods []*Pod
+	refused     []*Pod // that would be pending, were their class not in quarantine
 	// told are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still waits.
 	// What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler looks at one
 	// pod at a time. Whoever has room after all is given it, not a node.
@@ -127,6 +130,7 @@ func (s *Snapshot) Seal() *Snapshot {
 		v.addClaim(c)
 	}
 	v.addPods(s.Pods)
+	v.refuse(s)
 	if len(s.Guards) > 0 {
 		v.guards = make(map[string][]*Guard)
 	}
@@ -211,6 +215,19 @@ func (v *view) addPods(pods []*Pod) {
 			family.undecided++
 		}
 	}
+}
+
+// refuse takes the pods out whose class is in quarantine.
+func (v *view) refuse(s *Snapshot) {
+	if len(s.Quarantine.Classes) == 0 {
+		return
+	}
+	v.pendingPods = slices.DeleteFunc(v.pendingPods, func(p *Pod) bool {
+		if s.Quarantined(p) {
+			v.refused = append(v.refused, p)
+		}
+		return s.Quarantined(p)
+	})
 }
 
 // hopeless reports whether kube-scheduler has found no place for a pod of the same class.
@@ -307,6 +324,9 @@ func (s *Snapshot) Homeless() []*Pod {
 	var out []*Pod
 	lacking := make(map[string]int)
 	for _, p := range s.Pods {
+		if s.Quarantined(p) {
+			continue
+		}
 		if p.Waiting() && p.Owner != "" && !s.view.hopeless(p) {
 			out = append(out, p)
 			continue

@@ -110,6 +110,7 @@ type Book struct {
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
 	stirred   cluster.Stir
+	failed    quarantine
 	followed  signal // the pods that were there at the start are known
 }
 
@@ -136,7 +137,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		joining: make(map[string]launches), refused: make(map[string]refusal), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
-		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(),
+		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(), failed: newQuarantine(),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -170,11 +171,12 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.reclaim(now)
 	b.measureAgain()
 	b.sweep()
+	left := b.quarantineNow(now)
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound, Stir: b.stirred,
 		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
-		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)),
+		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

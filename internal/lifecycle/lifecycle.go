@@ -52,7 +52,9 @@ func Next(s *cluster.Snapshot, set Settings) Step {
 	w := &walk{s: s, set: set, queue: newQueue(s)}
 	var out Step
 	for _, c := range s.Claims {
-		out.add(w.next(c))
+		if _, held := s.Quarantine.Claims[c.Name]; !held {
+			out.add(w.next(c))
+		}
 	}
 	return out
 }

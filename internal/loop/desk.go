@@ -217,7 +217,7 @@ func moving(s *cluster.Snapshot) bool {
 // look again.
 func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 	at := l.desk.due(s)
-	if at.IsZero() || unplanned(s, p) {
+	if at.IsZero() || unplanned(s, p) || s.Quarantine.Leaves(cluster.Searching) {
 		return
 	}
 	if landed := l.desk.last.proposal.Now.Add(landing); at.Before(landed) && moving(s) {
@@ -240,5 +240,6 @@ func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 func (l *Loop) look() finding {
 	s := l.World.Snapshot()
 	began := time.Now()
-	return finding{snapshot: s, proposal: plan.Search(s, l.Policy), took: time.Since(began)}
+	found := l.find(s)
+	return finding{snapshot: s, proposal: found, took: time.Since(began)}
 }

@@ -5,6 +5,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -53,6 +54,8 @@ type World interface {
 	Record(command.Outcome)
 	Abandon(command.Command)
 	Planned(at time.Time)
+	// Quarantine notes what the planner fails on; from then on snapshots say that it is to be left out.
+	Quarantine(cluster.Quarantine)
 }
 
 // Actor carries commands out: package actuate.
@@ -68,6 +71,10 @@ type Observer interface {
 	Done(*cluster.Snapshot, command.Outcome, time.Duration)
 	// Searched says what a search for cheaper nodes came to on a snapshot, just before a plan is made from it.
 	Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration)
+	// Broke says that something has failed that should never fail, and what was done about it; Saved that a snapshot file was
+	// written which shows it, or why it could not be.
+	Broke(plan.Breakdown)
+	Saved(path string, err error)
 }
 
 // Loop plans and acts until it is told to stop.
@@ -76,6 +83,13 @@ type Loop struct {
 	Actor    Actor
 	Observer Observer
 	Policy   plan.Policy
+	// Planner is who decides; the zero value is package plan.
+	Planner Planner
+	// Recorder keeps files of what the planner fails on; nil for none. Version is the program's.
+	Recorder Recorder
+	Version  string
+	// Pulse is told of every pass; nil if nobody wants to know.
+	Pulse *Pulse
 	// Leads reports whether this replica may act; nil if there is no other. It is asked before every command, since a process
 	// may be frozen between any two instructions.
 	Leads func() bool
@@ -90,6 +104,9 @@ type Loop struct {
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
 	desk     desk
 	findings chan finding
+	// saved is when a file was last written about a failure; searches save, too.
+	savedMu sync.Mutex
+	saved   map[string]time.Time
 }
 
 // Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
@@ -100,6 +117,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.acts.Wait()
 		l.desk.searching, l.findings = false, nil // nobody waits for what was found last
 	}()
+	l.Pulse.beat()
+	defer l.Pulse.stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
@@ -117,8 +136,11 @@ func (l *Loop) Run(ctx context.Context) error {
 		began := time.Now()
 		var p plan.Plan
 		if l.Leads == nil || l.Leads() {
-			p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
+			if b := guard(plan.StepPass, func() { p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) }) }); b != nil {
+				l.broke(b)
+			}
 		}
+		l.Pulse.beat()
 
 		// 3. Let what comes next gather.
 		now := time.Now()
@@ -153,18 +175,22 @@ func acts(commands []command.Command) bool {
 // drives the loop by Pass and Carry instead of Run; a search for cheaper nodes is then made at the end of a pass, and what it
 // found is in the next.
 func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
-	l.Observer.Planning()
+	l.observe(l.Observer.Planning)
 	found := l.desk.take()
 	var proposal *disrupt.Proposal
 	if found != nil {
 		proposal = &found.proposal
 		if found.offered.IsZero() {
-			l.Observer.Searched(found.snapshot, proposal, found.took)
+			l.observe(func() { l.Observer.Searched(found.snapshot, proposal, found.took) })
 		}
 	}
 	began := time.Now()
-	s := l.World.Snapshot()
-	p := plan.Make(s, l.Policy, l.last, proposal)
+	var s *cluster.Snapshot
+	if b := guard(plan.StepSnapshot, func() { s = l.World.Snapshot() }); b != nil {
+		l.broke(b)
+		return plan.Plan{} // it is tried again when something has changed, or at the next heartbeat
+	}
+	p, s := l.make(s, proposal)
 	took := time.Since(began)
 	made := p
 	l.last = &made
@@ -172,10 +198,10 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		l.World.Planned(p.Now)
 	}
 	if len(p.Commands) > 0 && l.World.Rev() != s.Rev {
-		s = l.World.Snapshot()
-		p = plan.Check(p, s)
+		newer := l.World.Snapshot()
+		p, s = l.check(p, s, newer, proposal), newer
 	}
-	l.Observer.Planned(s, &p, took)
+	l.observe(func() { l.Observer.Planned(s, &p, took) })
 	for _, c := range p.Commands {
 		l.World.Begin(c)
 		begin(s, c)
@@ -221,7 +247,7 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 		if !out.Unsure {
 			l.World.Record(out)
 		}
-		l.Observer.Done(s, out, took)
+		l.observe(func() { l.Observer.Done(s, out, took) })
 		if !out.Unsure || !l.wait(ctx, wait) {
 			return
 		}
@@ -253,7 +279,10 @@ func (l *Loop) try(ctx context.Context, s *cluster.Snapshot, c command.Command, 
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, longestTry)
 	defer cancel()
-	out = l.Actor.Do(bounded, c)
+	if b := guard(plan.StepCommand, func() { out = l.Actor.Do(bounded, c) }); b != nil {
+		l.broke(b)
+		out = command.Outcome{Command: c, At: time.Now(), Err: fmt.Errorf("carrying out %s failed, which is a mistake in Tenon: %s", c.Key(), cut(b.Panic))}
+	}
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
 }
 

@@ -52,6 +52,8 @@ type silent struct{ done chan command.Outcome }
 
 func (silent) Planning()                                                    {}
 func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration)         {}
+func (silent) Broke(plan.Breakdown)                                         {}
+func (silent) Saved(string, error)                                          {}
 func (silent) Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration) {}
 func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
 	s.done <- o

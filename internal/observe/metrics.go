@@ -37,6 +37,7 @@ type metrics struct {
 	unschedulable, ignored                                            prometheus.Gauge
 	placedPrice, boundPrice                                           prometheus.Gauge
 	commands                                                          *prometheus.CounterVec
+	breakdowns                                                        breakdowns
 }
 
 // maker makes and registers metrics.
@@ -96,6 +97,7 @@ func newMetrics(mk maker) *metrics {
 		boundPrice:  mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour.").WithLabelValues(),
 		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
 	}
+	m.breakdowns = newBreakdowns(mk)
 	m.addClaims(mk)
 	m.addNodes(mk)
 	m.addPods(mk)

@@ -61,6 +61,8 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 	o.state.planning.Store(nil)
 	o.state.latest.Store(&picture{Snapshot: s, at: o.now()})
 	o.metrics.planned(s, p, took)
+	o.metrics.breakdowns.leftOut(&s.Quarantine)
+	o.faulty(p.Placement.Faults)
 	notes := o.starts.look(s, p, o.metrics)
 	if o.changes != nil {
 		o.changes.look(s)

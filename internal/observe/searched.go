@@ -13,6 +13,7 @@ import (
 
 // Searched tells what a search for cheaper nodes came to.
 func (o *Observer) Searched(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration) {
+	o.faulty(p.Faults)
 	sr := newSearch(s, p, took, o.now(), o.state.search.Load())
 	o.state.search.Store(sr)
 	o.metrics.searched(s, sr)

@@ -29,6 +29,8 @@ func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
 		u := &unplaced[i]
 		var class any
 		switch {
+		case u.Failed != nil:
+			class = u.Failed
 		case len(u.Unsupported) > 0:
 			class = &u.Unsupported[0]
 		case len(u.Pools) > 0:

@@ -112,27 +112,59 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	if before != nil {
 		p.memory = before.memory
 	}
+	q := &s.Quarantine
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
 	p.advance(s, policy)
 
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
-	overlay := s.Plain()
 	closed, wake := batch(s, policy)
 	closed = closed && !slices.ContainsFunc(s.Pools, (*cluster.Pool).Waiting)
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
-	if closed && len(overlay.Pending()) > 0 {
-		p.Provisioned = true
-		p.place(overlay, policy.Schedule)
-		p.createClaims(s, policy)
+	if closed && !q.Leaves(cluster.Placing) {
+		p.provision(s, policy)
 	}
 
 	// Nodes that the cloud takes away are replaced first, for nobody can make it wait. Who has a place is told of it then.
-	p.interrupt(s, policy, !closed)
-	p.guide(s, policy)
+	if !q.Leaves(cluster.Interrupting) {
+		p.interrupt(s, policy, !closed)
+	}
+	if !q.Leaves(cluster.Guiding) {
+		p.guide(s, policy)
+	}
 
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
-	// that are still being counted might want them.
+	// that are still being counted might want them. Sick nodes of no pool go, and static pools get the nodes that they ask for.
+	if !q.Leaves(cluster.Disrupting) {
+		p.retire(s, policy, found, closed)
+	}
+	p.spareLaunches()
+
+	// 4. Claims and pools tell what there is and what is wrong.
+	if !q.Leaves(cluster.Telling) {
+		p.tell(s, policy)
+	}
+	p.tellFailures(s)
+
+	// 5. What is under way is left alone; what failed waits for its turn, and keeps nobody else from a pool's limits.
+	p.hold(s)
+	p.keepLimits(s)
+	return p
+}
+
+// provision finds places for pods that have none, and asks for the nodes that it takes.
+func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
+	overlay := s.Plain()
+	if len(overlay.Pending()) == 0 {
+		return
+	}
+	p.Provisioned = true
+	p.place(overlay, policy.Schedule)
+	p.createClaims(s, policy)
+}
+
+// retire takes nodes away for all reasons but interruptions.
+func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal, closed bool) {
 	orders := disrupt.Orders{Placement: p.taken(), Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves}
 	if closed {
 		p.Looked = found != nil
@@ -140,21 +172,10 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	} else {
 		p.take(disrupt.Start(s, policy.disruption(), orders))
 	}
-
-	// 4. Sick nodes of no pool go, and static pools get the nodes that they ask for.
 	p.take(disrupt.Repair(s, policy.Repair))
 	if policy.StaticCapacity {
 		p.take(disrupt.Static(s, policy.Schedule))
 	}
-	p.spareLaunches()
-
-	// 5. Claims and pools tell what there is and what is wrong.
-	p.tell(s, policy)
-
-	// 6. What is under way is left alone; what failed waits for its turn, and keeps nobody else from a pool's limits.
-	p.hold(s)
-	p.keepLimits(s)
-	return p
 }
 
 // disrupt takes nodes away. All that do so draw on the same budgets.
@@ -208,7 +229,9 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
 	p.add(lifecycle.Next(s, policy.Lifecycle))
 	for _, n := range s.Nodes {
-		p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
+		if _, held := s.Quarantine.Claims[n.Name]; !held {
+			p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
+		}
 	}
 	p.add(lifecycle.Orphans(s))
 	p.shareEvictions(s)

@@ -85,7 +85,7 @@ func (f *filler) fill(t *testing.T, v reflect.Value) {
 		item := reflect.New(v.Type().Elem()).Elem()
 		f.fill(t, item)
 		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(reflect.ValueOf(fmt.Sprint("key", f.n)), item)
+		v.SetMapIndex(reflect.ValueOf(fmt.Sprint("key", f.n)).Convert(v.Type().Key()), item)
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d \" \\ <é>\n", f.n))
 	case reflect.Bool:

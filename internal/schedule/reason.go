@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -13,6 +14,8 @@ type Unplaced struct {
 	Pod *cluster.Pod
 	// Unsupported names what keeps the pod from being planned for; Pools is empty then.
 	Unsupported []string
+	// Failed says that the planner has failed on pods like this one, and what there is to know about it.
+	Failed *cluster.Failure
 	// Taken is a volume that only one pod may use and another does.
 	Taken string
 	Pools []PoolMiss
@@ -99,6 +102,11 @@ func (m *PoolMiss) inBrackets() string {
 
 // String is a sentence a person can act on.
 func (u *Unplaced) String() string {
+	if u.Failed != nil {
+		return fmt.Sprintf("Tenon's planner failed on pods like this one, which is a mistake in Tenon: %s. Until %s it looks for no place for them; all other pods are served. "+
+			"Changing what the pod asks for may help. The controller's log names a snapshot file that shows the mistake: please report it",
+			u.Failed.Message, u.Failed.Until.UTC().Format(time.RFC3339))
+	}
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
 	}

@@ -49,7 +49,7 @@ func (s *Sim) drawWeather(storm time.Duration) {
 		throttled: rate(0.2), launchError: rate(0.2), cloudAnswerLost: rate(0.3),
 		neverComes: rate(0.3), bare: rate(0.3), stuckPod: rate(0.1), slowPlans: rate(0.5),
 	}
-	for _, f := range s.faults() {
+	for _, f := range append(s.faults(), s.plantings()...) {
 		if c.chance(0.65) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (s *Sim) faults() []fault {
 // calm ends all faults, and takes away what would keep nodes from ever going.
 func (s *Sim) calm() {
 	s.trace.note("the storm is over")
-	s.weather = weather{}
+	s.weather, s.mistakes = weather{}, mistakes{}
 	clear(s.cloud.soldOut)
 	s.unfenceByHand()
 	s.forgetAdvice()

@@ -67,7 +67,7 @@ func (s *Sim) start() *replica {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads,
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads, Planner: s.planner(),
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
 			Wait: r.wait,
@@ -214,12 +214,13 @@ func (r *replica) wait(ctx context.Context, d time.Duration) error {
 // is when the loop would notice.
 type world struct{ r *replica }
 
-func (w world) Changed() <-chan struct{}    { return w.r.book.Changed() }
-func (w world) Snapshot() *cluster.Snapshot { return w.r.book.Snapshot() }
-func (w world) Begin(c command.Command)     { w.r.book.Begin(c) }
-func (w world) Record(o command.Outcome)    { w.r.book.Record(o) }
-func (w world) Abandon(c command.Command)   { w.r.book.Abandon(c) }
-func (w world) Planned(at time.Time)        { w.r.book.Planned(at) }
+func (w world) Changed() <-chan struct{}        { return w.r.book.Changed() }
+func (w world) Snapshot() *cluster.Snapshot     { return w.r.book.Snapshot() }
+func (w world) Begin(c command.Command)         { w.r.book.Begin(c) }
+func (w world) Record(o command.Outcome)        { w.r.book.Record(o) }
+func (w world) Abandon(c command.Command)       { w.r.book.Abandon(c) }
+func (w world) Planned(at time.Time)            { w.r.book.Planned(at) }
+func (w world) Quarantine(q cluster.Quarantine) { w.r.book.Quarantine(q) }
 func (w world) Rev() uint64 {
 	s := w.r.sim
 	if s.depth < 2 && s.strikes("slowPlans", s.weather.slowPlans) {

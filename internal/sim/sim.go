@@ -31,7 +31,9 @@ type Sim struct {
 	cloud   *cloud
 	judge   *judge
 	weather weather
-	policy  plan.Policy
+	// mistakes are what the planner fails on.
+	mistakes mistakes
+	policy   plan.Policy
 
 	replicas []*replica
 	started  int            // replicas so far

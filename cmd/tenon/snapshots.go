@@ -1,0 +1,45 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/loop"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/replay"
+)
+
+const (
+	// snapshotFiles and snapshotBytes bound what is kept in --snapshot-dir.
+	snapshotFiles = 20
+	snapshotBytes = 256 << 20
+	// snapshotPath is where the metrics port hands out a snapshot file of now.
+	snapshotPath = "/debug/tenon/snapshot"
+)
+
+// defaultSnapshotDir is a folder below the system's own for what may be lost.
+func defaultSnapshotDir() string { return filepath.Join(os.TempDir(), "tenon-snapshots") }
+
+// recorder keeps snapshot files, if a folder for them is named.
+func (o *options) recorder() loop.Recorder {
+	if o.snapshotDir == "" {
+		return nil
+	}
+	return &replay.Folder{Path: o.snapshotDir, Files: snapshotFiles, Bytes: snapshotBytes}
+}
+
+// snapshotPage hands out a snapshot file of the world as it is known now.
+func snapshotPage(now func() *cluster.Snapshot, policy plan.Policy) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s := now()
+		w.Header().Set("Content-Type", "application/gzip")
+		w.Header().Set("Content-Disposition", `attachment; filename="tenon-snapshot-`+s.Now.UTC().Format("20060102T150405Z")+`-make.json.gz"`)
+		c := &replay.Case{Engine: version(), Taken: time.Now(), Step: replay.Make, Policy: policy, Snapshot: s}
+		if err := replay.Write(w, c); err != nil {
+			panic(http.ErrAbortHandler) // it has begun: whoever asks must not take what came for the whole
+		}
+	})
+}

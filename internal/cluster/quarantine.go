@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Quarantine is what the planner has failed on: it is left out of plans for a while, so that everything else goes on.
+type Quarantine struct {
+	// Classes of pods, by key: nobody looks for a place for their pods, or takes one away from them to save money.
+	Classes map[string]Failure
+	// Claims, by name: nothing is done to them, or to nodes of the same name. They count as before.
+	Claims map[string]Failure
+	// Parts of planning that are left out altogether.
+	Parts map[Part]Failure
+}
+
+// Part is a part of planning.
+type Part string
+
+// The parts, those first that people miss first.
+const (
+	Interrupting Part = "interruption" // nodes that the cloud takes away are replaced
+	Placing      Part = "placement"    // pods without a place get one
+	Guiding      Part = "guidance"     // pods are told which node is theirs
+	Telling      Part = "status"       // claims and pools tell what there is
+	Disrupting   Part = "disruption"   // nodes that are empty, too dear, drifted, old or sick go
+	Searching    Part = "search"       // cheaper nodes are looked for
+)
+
+// Parts lists the parts that plan.Make has, in the order in which people miss them.
+func Parts() []Part { return []Part{Interrupting, Placing, Guiding, Telling, Disrupting} }
+
+// Failure is what is known of a failure of the planner.
+type Failure struct {
+	// Since is when it was found out, Until when what is left out is tried again.
+	Since, Until time.Time
+	// Message is what the planner failed with.
+	Message string
+}
+
+// Any reports whether anything is left out.
+func (q *Quarantine) Any() bool { return len(q.Classes)+len(q.Claims)+len(q.Parts) > 0 }
+
+// Leaves reports whether the part is left out.
+func (q *Quarantine) Leaves(part Part) bool {
+	_, out := q.Parts[part]
+	return out
+}
+
+// Until is when the first of all that is left out is tried again; zero if there is nothing.
+func (q *Quarantine) Until() time.Time {
+	var at time.Time
+	for _, f := range q.Classes {
+		at = Earlier(at, f.Until)
+	}
+	for _, f := range q.Claims {
+		at = Earlier(at, f.Until)
+	}
+	for _, f := range q.Parts {
+		at = Earlier(at, f.Until)
+	}
+	return at
+}
+
+// And is the quarantine with more in it.
+func (q Quarantine) And(more Quarantine) Quarantine {
+	return Quarantine{Classes: joined(q.Classes, more.Classes), Claims: joined(q.Claims, more.Claims), Parts: joined(q.Parts, more.Parts)}
+}
+
+func joined[K comparable](a, b map[K]Failure) map[K]Failure {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(a)
+	if out == nil {
+		out = make(map[K]Failure, len(b))
+	}
+	maps.Copy(out, b)
+	return out
+}
+
+// LeavingOut is the snapshot with more in quarantine.
+func (s *Snapshot) LeavingOut(more Quarantine) *Snapshot {
+	out := *s
+	out.Quarantine = s.Quarantine.And(more)
+	return out.Seal()
+}
+
+// Quarantined reports whether the pod's class is left out.
+func (s *Snapshot) Quarantined(p *Pod) bool {
+	_, out := s.Quarantine.Classes[p.Class.Key]
+	return out
+}
+
+// Refused lists the pods that would be pending were their class not left out.
+func (s *Snapshot) Refused() []*Pod { return s.view.refused }
+
+// Seekers lists the classes of the pods for which a place is looked for, by key. Those whose pods came last are last.
+func (s *Snapshot) Seekers() []string {
+	since := make(map[string]time.Time)
+	for _, p := range slices.Concat(s.Plain().Pending(), s.Homeless()) {
+		since[p.Class.Key] = Earlier(since[p.Class.Key], cmp.Or(s.NewAt(p), p.Created, s.Now))
+	}
+	return slices.SortedFunc(maps.Keys(since), func(a, b string) int {
+		return cmp.Or(since[a].Compare(since[b]), strings.Compare(a, b))
+	})
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// Failed is the reason under which people are told that the planner leaves something out because it has failed on it.
+const Failed = "PlannerFailed"
+
+// tellFailures says what the plan has left out because the planner has failed on it before.
+func (p *Plan) tellFailures(s *cluster.Snapshot) {
+	q := &s.Quarantine
+	if !q.Any() {
+		return
+	}
+	p.WakeAt = cluster.Earlier(p.WakeAt, q.Until())
+	p.refuse(s)
+	for _, part := range append(cluster.Parts(), cluster.Searching) {
+		f, out := q.Parts[part]
+		if !out {
+			continue
+		}
+		for _, pool := range s.Pools {
+			p.Notes = append(p.Notes, warn(pool.Note(Failed, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
+				halted(part), f.Message, f.Until.UTC().Format(time.RFC3339)))))
+		}
+	}
+	for _, c := range s.Claims {
+		if f, out := q.Claims[c.Name]; out {
+			p.Notes = append(p.Notes, warn(c.Note(Failed, fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left as it is until %s",
+				f.Message, f.Until.UTC().Format(time.RFC3339)))))
+		}
+	}
+}
+
+// refuse gives each pod whose class is left out its refusal; where no pod can be placed at all, all of them.
+func (p *Plan) refuse(s *cluster.Snapshot) {
+	refused := slices.Clone(p.Placement.Unplaced) // what is remembered stays as it was
+	why := make(map[string]*cluster.Failure)
+	reject := func(pods []*cluster.Pod, find func(*cluster.Pod) cluster.Failure) {
+		for _, pod := range pods {
+			if why[pod.Class.Key] == nil {
+				f := find(pod)
+				why[pod.Class.Key] = &f
+			}
+			refused = append(refused, schedule.Unplaced{Pod: pod, Failed: why[pod.Class.Key]})
+		}
+	}
+	reject(s.Refused(), func(pod *cluster.Pod) cluster.Failure { return s.Quarantine.Classes[pod.Class.Key] })
+	if f, out := s.Quarantine.Parts[cluster.Placing]; out {
+		reject(s.Pending(), func(*cluster.Pod) cluster.Failure { return f })
+	}
+	if len(why) > 0 {
+		p.Provisioned, p.Placement.Unplaced = true, refused
+	}
+}
+
+func warn(n cluster.Note) cluster.Note {
+	n.Warning = true
+	return n
+}
+
+// halted says which part of planning has failed.
+func halted(part cluster.Part) string {
+	switch part {
+	case cluster.Interrupting:
+		return "Replacing nodes that the cloud takes away failed"
+	case cluster.Placing:
+		return "Finding places for pods failed"
+	case cluster.Guiding:
+		return "Telling pods which node is theirs failed"
+	case cluster.Telling:
+		return "Working out what NodeClaims and NodePools tell failed"
+	case cluster.Disrupting:
+		return "Deciding which nodes go failed"
+	}
+	return "The search for cheaper nodes failed"
+}
+
+// Breakdown is a failure of the planner, or of what stands around it, and what was done about it.
+type Breakdown struct {
+	// Step is what failed, one of those below.
+	Step string
+	// Panic is what it failed with, Stack is where.
+	Panic, Stack string
+	// Left is what is left out from now on; Pods is how many pods that leaves without a place.
+	Left cluster.Quarantine
+	Pods int
+	// Tries is how many plans it took to find that out.
+	Tries int
+	// Helpless says that nothing could be planned, whatever was left out.
+	Helpless bool
+}
+
+// The steps that can fail.
+const (
+	StepMake     = "make"
+	StepSearch   = "search"
+	StepCheck    = "check"
+	StepSnapshot = "snapshot"
+	StepCommand  = "command"
+	StepObserve  = "observe"
+	StepPass     = "pass" // what is around the others
+)

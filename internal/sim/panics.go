@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/loop"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+// planted is how the panics begin that the simulation makes by itself.
+const planted = "planted: "
+
+// mistakes are the planner's, while they last. Nobody else makes any.
+type mistakes struct {
+	// class is a class of pods with which no plan can be made, claim a claim, part a part of planning that fails.
+	class, claim string
+	part         cluster.Part
+	// search and check fail altogether.
+	search, check bool
+}
+
+// planner is package plan with the simulation's mistakes.
+func (s *Sim) planner() loop.Planner {
+	return loop.Planner{
+		Make: func(at *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+			m := &s.mistakes
+			for _, p := range at.Pending() {
+				if p.Class.Key == m.class {
+					panic(planted + "a class of pods")
+				}
+			}
+			if _, held := at.Quarantine.Claims[m.claim]; !held && at.Claim(m.claim) != nil {
+				panic(planted + "a claim")
+			}
+			if m.part != "" && !at.Quarantine.Leaves(m.part) {
+				panic(planted + "a part of planning")
+			}
+			return plan.Make(at, policy, before, found)
+		},
+		Search: func(at *cluster.Snapshot, policy plan.Policy) disrupt.Proposal {
+			if s.mistakes.search {
+				panic(planted + "the search")
+			}
+			return plan.Search(at, policy)
+		},
+		Check: func(p plan.Plan, at *cluster.Snapshot) plan.Plan {
+			if s.mistakes.check {
+				panic(planted + "the check")
+			}
+			return plan.Check(p, at)
+		},
+	}
+}
+
+// plantings are the planner's failures.
+func (s *Sim) plantings() []fault {
+	return []fault{
+		{"planner fails on pods", func() {
+			if r := s.leader(); r != nil {
+				if pods := r.book.Snapshot().Seekers(); len(pods) > 0 {
+					s.plant("pods", mistakes{class: pick(s.clock, pods)})
+				}
+			}
+		}},
+		{"planner fails on a claim", func() {
+			if r := s.leader(); r != nil {
+				if claims := r.book.Snapshot().Claims; len(claims) > 0 {
+					s.plant("a claim", mistakes{claim: pick(s.clock, claims).Name})
+				}
+			}
+		}},
+		{"planner fails in a part", func() { s.plant("a part", mistakes{part: pick(s.clock, cluster.Parts())}) }},
+		{"search fails", func() { s.plant("the search", mistakes{search: true}) }},
+		{"check fails", func() { s.plant("the check", mistakes{check: true}) }},
+	}
+}
+
+// plant has the planner make mistakes for a while.
+func (s *Sim) plant(what string, m mistakes) {
+	s.mistakes = m
+	s.trace.note("the planner begins to fail on %s", what)
+	if r := s.leader(); r != nil {
+		r.passAt(s.clock.now)
+	}
+	s.clock.after(s.clock.between(time.Second, 2*time.Minute), func() {
+		if s.mistakes == m {
+			s.mistakes = mistakes{}
+			s.trace.note("the planner fails no more")
+		}
+	})
+}
+
+// Broke judges a failure of the planner: only those that were planted are excused.
+func (o observer) Broke(b plan.Breakdown) {
+	s := o.r.sim
+	if !strings.HasPrefix(b.Panic, planted) {
+		s.fail("the planner never fails", "%s: %s\n%s", b.Step, b.Panic, b.Stack)
+		return
+	}
+	s.seen["contained "+strings.TrimPrefix(b.Panic, planted)]++
+	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step, len(b.Left.Classes), len(b.Left.Claims), len(b.Left.Parts))
+	if b.Helpless {
+		s.fail("a failure is contained", "%s: nothing can be planned", b.Panic)
+	}
+	if want := s.mistakes.class; want != "" && b.Step == plan.StepMake {
+		if _, found := b.Left.Classes[want]; !found || len(b.Left.Classes) != 1 {
+			s.fail("the class that the planner fails on is found", "of %d classes it left out %v instead of %s", b.Tries, b.Left.Classes, want)
+		}
+	}
+}
+
+// Saved tells nobody: the simulation keeps no files.
+func (observer) Saved(string, error) {}
