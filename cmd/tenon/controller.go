@@ -28,8 +28,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/observe"
 )
 
-func newControllerCommand() *cobra.Command {
-	o := &options{}
+func newControllerCommand() *cobra.Command { return controllerCommand(&options{}) }
+
+func controllerCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the autoscaler",

@@ -41,6 +41,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	if err != nil {
 		return err
 	}
+	book.TellBreakdowns(observer.Broke)
 	ready := &readiness{}
 	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err

@@ -111,8 +111,14 @@ func (w *world) run(flags ...string) *controller {
 	}
 	args := append([]string{"controller", "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1",
 		"--metrics-port", "0", "--health-probe-port", "0", "--disable-leader-election"}, flags...)
-	c := &controller{w: w, cmd: exec.Command(path, args...), done: make(chan struct{}), log: &safeBuffer{}}
-	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = c.log, c.log, append(os.Environ(), w.env...)
+	return w.started(exec.Command(path, args...))
+}
+
+// started starts a controller; it is ended with the test.
+func (w *world) started(cmd *exec.Cmd) *controller {
+	w.Helper()
+	c := &controller{w: w, cmd: cmd, done: make(chan struct{}), log: &safeBuffer{}}
+	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = c.log, c.log, append(append(os.Environ(), w.env...), cmd.Env...)
 	if err := c.cmd.Start(); err != nil {
 		w.Fatal(err)
 	}

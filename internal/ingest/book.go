@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -111,7 +112,9 @@ type Book struct {
 	bound     time.Time // when a pod that we knew was bound last
 	stirred   cluster.Stir
 	failed    quarantine
-	followed  signal // the pods that were there at the start are known
+	broke     func(plan.Breakdown) // nil if nobody is to be told
+	reads     func(*corev1.Pod)    // told of each pod before it is read; nil but in tests
+	followed  signal               // the pods that were there at the start are known
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.

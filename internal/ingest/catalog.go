@@ -127,13 +127,15 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 	var err error
 	go func() {
 		defer close(answered)
-		types, err = provider.InstanceTypes(limited, pool)
+		types, err = b.askTypes(limited, provider, pool)
 	}()
 	select {
 	case <-answered:
 		<-slots
 		if ctx.Err() == nil {
-			b.setCatalog(pool.Name, pool.Generation, types, err)
+			if broken := b.shield("the catalog of NodePool "+pool.Name, func() { b.setCatalog(pool.Name, pool.Generation, types, err) }); broken != nil {
+				b.setCatalog(pool.Name, pool.Generation, nil, broken)
+			}
 		}
 	case <-limited.Done():
 		<-slots
@@ -143,6 +145,14 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 		b.setCatalog(pool.Name, pool.Generation, nil, fmt.Errorf("the cloud did not answer within %s", catalogTimeout))
 		<-answered
 	}
+}
+
+// askTypes asks the provider. One that panics has not answered.
+func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool) (types []*cloudprovider.InstanceType, err error) {
+	if broken := b.shield("the catalog of NodePool "+pool.Name, func() { types, err = provider.InstanceTypes(ctx, pool) }); broken != nil {
+		return nil, broken
+	}
+	return types, err
 }
 
 func (b *Book) fetchDone(pool string) {

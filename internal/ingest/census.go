@@ -98,15 +98,17 @@ func (b *Book) TakeCensus(ctx context.Context, cloud cloudprovider.Instances) (a
 	}
 	limited, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
-	list, err := cloud.List(limited)
+	var list []*cloudprovider.Instance
+	if broken := b.shield("the list of instances", func() { list, err = cloud.List(limited) }); broken != nil {
+		err = broken
+	}
 	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.census.failures++
 		return true, fmt.Errorf("listing the cloud's instances: %w", err)
 	}
-	b.SetCensus(at, list)
-	return true, nil
+	return true, b.shield("the list of instances", func() { b.SetCensus(at, list) })
 }
 
 // SetCensus takes in what the cloud said it runs when it was asked at the given time.

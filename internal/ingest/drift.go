@@ -192,7 +192,11 @@ func (b *Book) Drifts(ctx context.Context, provider Drifts, claims client.Reader
 			}
 			asking.Go(func() {
 				defer func() { <-slots }()
-				if err := b.askDrift(ctx, provider, claims, d); ctx.Err() == nil {
+				var err error
+				if broken := b.shield("whether an instance has drifted", func() { err = b.askDrift(ctx, provider, claims, d) }); broken != nil {
+					err = broken
+				}
+				if ctx.Err() == nil {
 					tell.told(err)
 				}
 			})

@@ -36,19 +36,21 @@ func (s *signal) wait(ctx context.Context) error {
 // podStore is the book, as client-go's reflector wants to see it.
 type podStore struct{ book *Book }
 
-// Transformer drops what nothing reads while a list is on its way.
-func (s *podStore) Transformer() toolscache.TransformFunc { return Strip }
+// Transformer drops what nothing reads while a list is on its way. A pod that it fails on stays as it is.
+func (s *podStore) Transformer() toolscache.TransformFunc {
+	return func(obj any) (out any, err error) {
+		out = obj
+		_ = s.book.shield("a pod", func() { out, err = Strip(obj) }) // it has been told
+		return out, err
+	}
+}
 
 func (s *podStore) Add(obj any) error {
-	stripped, err := Strip(obj)
-	if err != nil {
-		return err
-	}
-	pod, ok := stripped.(*corev1.Pod)
+	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return fmt.Errorf("a pod was expected, not %T", obj)
 	}
-	s.book.SetPod(pod)
+	s.book.takePod(pod)
 	return nil
 }
 
@@ -59,7 +61,7 @@ func (s *podStore) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("a pod was expected, not %T", obj)
 	}
-	s.book.DeletePod(pod)
+	_ = s.book.shield("the end of pod "+pod.Namespace+"/"+pod.Name, func() { s.book.DeletePod(pod) }) // it has been told
 	return nil
 }
 

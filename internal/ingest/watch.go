@@ -50,7 +50,7 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 // the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
 	b.start()
-	w := watcher{ctx: ctx, informers: informers}
+	w := watcher{ctx: ctx, informers: informers, shield: b.shield}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {
 		w.watch(obj, func(obj any) {
@@ -164,6 +164,19 @@ type watcher struct {
 	informers cache.Cache
 	synced    []toolscache.InformerSynced
 	err       error
+	// shield runs a handler and survives it.
+	shield func(what string, f func()) error
+}
+
+// guarded is a handler of a kind that can't end the process. What it fails on is left as it was known before.
+func (w *watcher) guarded(kind string, handle func(any)) func(any) {
+	return func(obj any) {
+		name := kind
+		if o, ok := obj.(client.Object); ok {
+			name += " " + o.GetNamespace() + "/" + o.GetName()
+		}
+		_ = w.shield(name, func() { handle(obj) }) // it has been told
+	}
 }
 
 func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Object)) {
@@ -180,6 +193,8 @@ func (w *watcher) handle(kind string, informer cache.Informer, err error, set fu
 		w.err = fmt.Errorf("watching %s: %w", kind, explainMissing(err))
 		return
 	}
+	set = w.guarded(kind, set)
+	gone := w.guarded("the end of "+kind, func(obj any) { remove(obj.(client.Object)) })
 	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    set,
 		UpdateFunc: func(_, obj any) { set(obj) },
@@ -187,8 +202,8 @@ func (w *watcher) handle(kind string, informer cache.Informer, err error, set fu
 			if lost, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = lost.Obj
 			}
-			if gone, ok := obj.(client.Object); ok {
-				remove(gone)
+			if _, ok := obj.(client.Object); ok {
+				gone(obj)
 			}
 		},
 	})

@@ -105,5 +105,6 @@ const (
 	StepSnapshot = "snapshot"
 	StepCommand  = "command"
 	StepObserve  = "observe"
-	StepPass     = "pass" // what is around the others
+	StepWatch    = "watch" // taking in an object of Kubernetes, or an answer of the cloud
+	StepPass     = "pass"  // what is around the others
 )

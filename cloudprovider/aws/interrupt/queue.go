@@ -3,6 +3,8 @@ package interrupt
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -106,6 +108,12 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 		work.slots <- struct{}{}
 		work.Go(func() {
 			defer func() { <-work.slots }()
+			defer func() { // one message that nobody thought of must not keep all others from being heard
+				if r := recover(); r != nil {
+					log.FromContext(ctx).Error(fmt.Errorf("%v", r), "working on a message failed, which is a mistake in Tenon; it comes back later",
+						"message", aws.ToString(messages[i].MessageId), "stack", string(debug.Stack()))
+				}
+			}()
 			if w.take(ctx, &messages[i], claims) {
 				w.delete(ctx, url, &messages[i])
 			}

@@ -1,0 +1,85 @@
+package observe
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// A failure is counted each time, and written with its stack once in a while.
+func TestBreakdownIsTold(t *testing.T) {
+	now := time.Now()
+	o, _, _, logs := newObserver(&now)
+	b := plan.Breakdown{Step: plan.StepMake, Panic: "index out of range", Stack: "place.go:7", Pods: 3, Tries: 9,
+		Left: cluster.Quarantine{Classes: map[string]cluster.Failure{"c1": {}}}}
+	o.Broke(b)
+	o.Broke(b)
+	if got := testutil.ToFloat64(o.metrics.breakdowns.panics.WithLabelValues("make")); got != 2 {
+		t.Errorf("counted %v", got)
+	}
+	if len(*logs) != 1 {
+		t.Fatalf("the log has %v", *logs)
+	}
+	for _, want := range []string{"index out of range", "place.go:7", "pods of 1 classes are left without a place", `"step"="make"`, `"pods"=3`} {
+		if !strings.Contains((*logs)[0], want) {
+			t.Errorf("the log does not say %s: %s", want, (*logs)[0])
+		}
+	}
+}
+
+func TestContainedSaysWhatIsLeftOut(t *testing.T) {
+	one := map[string]cluster.Failure{"x": {}}
+	for want, b := range map[string]plan.Breakdown{
+		"nothing can be planned": {Helpless: true},
+		"to 1 claims or nodes":   {Left: cluster.Quarantine{Claims: one}},
+		"[disruption search]":    {Left: cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}}},
+		"it is tried again, ev":  {},
+	} {
+		if got := contained(b); !strings.Contains(got, want) {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
+
+func TestSavedIsTold(t *testing.T) {
+	now := time.Now()
+	o, _, _, logs := newObserver(&now)
+	o.Saved("/x/y.json.gz", nil)
+	o.Saved("", errors.New("the disk is full"))
+	if len(*logs) != 2 || !strings.Contains((*logs)[0], "/x/y.json.gz") || !strings.Contains((*logs)[1], "the disk is full") {
+		t.Errorf("the log has %v", *logs)
+	}
+}
+
+// Pods whose class is left out are told so, each class in its own words, and what is left out is shown.
+func TestQuarantineIsShown(t *testing.T) {
+	now := time.Now()
+	o, r, _, _ := newObserver(&now)
+	s := (&cluster.Snapshot{Names: &resource.Names{}, Quarantine: cluster.Quarantine{Classes: map[string]cluster.Failure{"a": {}, "b": {}}}}).Seal()
+	pod := func(name string) *cluster.Pod {
+		return &cluster.Pod{UID: name, Namespace: "d", Name: name, Class: &cluster.PodClass{}}
+	}
+	a, b := &cluster.Failure{Message: "boom", Until: now}, &cluster.Failure{Message: "bang", Until: now}
+	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{
+		Unplaced: []schedule.Unplaced{{Pod: pod("1"), Failed: a}, {Pod: pod("2"), Failed: a}, {Pod: pod("3"), Failed: b}},
+		Faults:   []schedule.Fault{{Invariant: "each", Class: "a", Have: 2, Most: 1}}}}
+	o.Planned(s, p, 0)
+	text := strings.Join(r.lines, "\n")
+	if strings.Count(text, "boom") != 2 || strings.Count(text, "bang") != 1 {
+		t.Errorf("told %s", text)
+	}
+	if got := testutil.ToFloat64(o.metrics.breakdowns.left.WithLabelValues("class")); got != 2 {
+		t.Errorf("%v classes are shown", got)
+	}
+	if got := testutil.ToFloat64(o.metrics.breakdowns.faults.WithLabelValues("each")); got != 1 {
+		t.Errorf("%v faults are counted", got)
+	}
+}
