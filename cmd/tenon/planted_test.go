@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// plantedVariable makes this test executable a controller whose planner fails on pods with the label app=poison. The program that people run
-// has no such thing in it. Its value are the controller's arguments.
+// plantedVariable makes this test executable a controller whose planner fails on pods with the label app=poison. The
+// program that people run has no such thing in it. Its value are the controller's arguments.
 const plantedVariable = "TENON_TEST_PLANTED_CONTROLLER"
 
 func TestPlantedController(t *testing.T) {

@@ -20,9 +20,9 @@ func newReplayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Make the plan of a snapshot file again",
-		Long: `Read a snapshot file, which the controller writes when its planner fails, and ask the planner once more. It prints the plan, or the
-failure with its stack, and ends with an error if the planner fails. Nothing else is read and nothing is changed: neither a cluster nor
-a cloud is needed.`,
+		Long: `Read a snapshot file, which the controller writes when its planner fails, and ask the planner once more. It
+prints the plan, or the failure with its stack, and ends with an error if the planner fails. Nothing else is read and
+nothing is changed: neither a cluster nor a cloud is needed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.OutOrStdout(), args[0]) },
 	}
@@ -40,7 +40,8 @@ func runReplay(out io.Writer, path string) error {
 	}
 	s := c.Snapshot
 	fmt.Fprintf(out, "%s of %s, written by version %s\n", c.Step, s.Now.Format(time.RFC3339), c.Engine)
-	fmt.Fprintf(out, "%d pods (%d without a place), %d nodes, %d claims, %d pools\n", len(s.Pods), len(s.Pending()), len(s.Nodes), len(s.Claims), len(s.Pools))
+	fmt.Fprintf(out, "%d pods (%d without a place), %d nodes, %d claims, %d pools\n",
+		len(s.Pods), len(s.Pending()), len(s.Nodes), len(s.Claims), len(s.Pools))
 	if c.Panic != "" {
 		fmt.Fprintf(out, "the planner had failed: %s\n", c.Panic)
 	}
@@ -66,7 +67,8 @@ func printPlan(out io.Writer, p *plan.Plan) {
 			for _, pod := range create.Pods {
 				pods = append(pods, pod.ID())
 			}
-			fmt.Fprintf(out, "  %s: %s, from $%.4f per hour, for %s\n", c.Key(), create.Requirements, create.Price, strings.Join(pods, ", "))
+			fmt.Fprintf(out, "  %s: %s, from $%.4f per hour, for %s\n",
+				c.Key(), create.Requirements, create.Price, strings.Join(pods, ", "))
 			continue
 		}
 		fmt.Fprintf(out, "  %s\n", c.Key())
@@ -88,7 +90,8 @@ func printMoves(out io.Writer, p *disrupt.Proposal) {
 	fmt.Fprintf(out, "the search has found %d moves\n", len(p.Moves))
 	for i := range p.Moves {
 		m := &p.Moves[i]
-		fmt.Fprintf(out, "  %s: %s, $%.4f instead of $%.4f per hour\n", m.Reason, strings.Join(m.Claims, ", "), m.After, m.Before)
+		fmt.Fprintf(out, "  %s: %s, $%.4f instead of $%.4f per hour\n",
+			m.Reason, strings.Join(m.Claims, ", "), m.After, m.Before)
 	}
 	for _, stay := range p.Stays {
 		fmt.Fprintf(out, "  %s stays: %s\n", stay.Node, stay.Why)

@@ -42,11 +42,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	book.TellBreakdowns(observer.Broke)
-	ready := &readiness{}
-	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
-		return err
-	}
-	if err := mgr.Add(ready.standby(mgr.GetCache())); err != nil {
+	if err := addReadiness(mgr); err != nil {
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
@@ -74,6 +70,15 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
+}
+
+// addReadiness says on /readyz when the caches are filled.
+func addReadiness(mgr manager.Manager) error {
+	ready := &readiness{}
+	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
+		return err
+	}
+	return mgr.Add(ready.standby(mgr.GetCache()))
 }
 
 // addWatch adds what looks after the loop from outside, and hands out what it looks at.

@@ -36,7 +36,8 @@ func snapshotPage(now func() *cluster.Snapshot, policy plan.Policy) http.Handler
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s := now()
 		w.Header().Set("Content-Type", "application/gzip")
-		w.Header().Set("Content-Disposition", `attachment; filename="tenon-snapshot-`+s.Now.UTC().Format("20060102T150405Z")+`-make.json.gz"`)
+		name := "tenon-snapshot-" + s.Now.UTC().Format("20060102T150405Z") + "-make.json.gz"
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		c := &replay.Case{Engine: version(), Taken: time.Now(), Step: replay.Make, Policy: policy, Snapshot: s}
 		if err := replay.Write(w, c); err != nil {
 			panic(http.ErrAbortHandler) // it has begun: whoever asks must not take what came for the whole

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// longestPass is for how long the replica that leads may come to the end of no pass. The longest that was ever measured, the first on a
-	// cluster of 20,000 pods, takes seconds.
+	// longestPass is for how long the replica that leads may come to the end of no pass. The longest that was ever
+	// measured, the first on a cluster of 20,000 pods, takes seconds.
 	longestPass = 5 * time.Minute
 	// watchEvery is how often is looked.
 	watchEvery = 10 * time.Second
 )
 
-// watchdog ends a leader whose planner hangs: it fails its liveness probe, acts no more and lets the lease go, so that another replica takes
-// over. One that is not elected has no passes to come to the end of.
+// watchdog ends a leader whose planner hangs: it fails its liveness probe, acts no more and lets the lease go, so that
+// another replica takes over. One that is not elected has no passes to come to the end of.
 type watchdog struct {
 	pulse *loop.Pulse
 	reign *term

@@ -92,8 +92,8 @@ func (nobody) Do(_ context.Context, c command.Command) command.Outcome {
 	return command.Outcome{Command: c}
 }
 
-// A leader whose planner hangs fails its liveness probe, acts no more and lets the lease go; the standby takes over at once, although the lease
-// would last for an hour.
+// A leader whose planner hangs fails its liveness probe, acts no more and lets the lease go; the standby takes over at
+// once, although the lease would last for an hour.
 func TestAHangingLeaderLetsGo(t *testing.T) {
 	var ahead atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

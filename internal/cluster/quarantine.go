@@ -68,7 +68,9 @@ func (q *Quarantine) Until() time.Time {
 
 // And is the quarantine with more in it.
 func (q Quarantine) And(more Quarantine) Quarantine {
-	return Quarantine{Classes: joined(q.Classes, more.Classes), Claims: joined(q.Claims, more.Claims), Parts: joined(q.Parts, more.Parts)}
+	return Quarantine{
+		Classes: joined(q.Classes, more.Classes), Claims: joined(q.Claims, more.Claims), Parts: joined(q.Parts, more.Parts),
+	}
 }
 
 func joined[K comparable](a, b map[K]Failure) map[K]Failure {

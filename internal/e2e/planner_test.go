@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// runPlanted starts a controller whose planner fails on pods with the label app=poison: the tests of cmd/tenon, which have such a planner, and
-// not the program that people run.
+// runPlanted starts a controller whose planner fails on pods with the label app=poison: the tests of cmd/tenon, which
+// have such a planner, and not the program that people run.
 func (w *world) runPlanted(flags ...string) *controller {
 	w.Helper()
 	path := filepath.Join(w.TempDir(), "planted")
@@ -27,8 +27,8 @@ func (w *world) runPlanted(flags ...string) *controller {
 	return w.started(cmd)
 }
 
-// TestAPlannerThatFailsOnOnePod has the planner panic whenever a certain pod looks for a place. The pod is told, everybody else gets nodes, the
-// process stays the same one, and the file that is written can be replayed.
+// TestAPlannerThatFailsOnOnePod has the planner panic whenever a certain pod looks for a place. The pod is told,
+// everybody else gets nodes, the process stays the same one, and the file that is written can be replayed.
 func TestAPlannerThatFailsOnOnePod(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", onDemand("16")))

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// A class of pods, or a claim, that the planner has failed on is tried again after firstQuarantine, and after twice as long each time
-	// that it fails again, up to lastQuarantine. A class is a hash of what its pods ask for: whoever changes that is in another.
+	// A class of pods, or a claim, that the planner has failed on is tried again after firstQuarantine, and after twice
+	// as long each time that it fails again, up to lastQuarantine. A class is a hash of what its pods ask for: whoever
+	// changes that is in another.
 	firstQuarantine = 10 * time.Minute
 	lastQuarantine  = 6 * time.Hour
 	// A part of planning that fails altogether is tried again sooner: everybody misses it.
@@ -34,11 +35,13 @@ type failure struct {
 }
 
 func newQuarantine() quarantine {
-	return quarantine{classes: make(map[string]*failure), claims: make(map[string]*failure), parts: make(map[cluster.Part]*failure)}
+	return quarantine{
+		classes: make(map[string]*failure), claims: make(map[string]*failure), parts: make(map[cluster.Part]*failure),
+	}
 }
 
-// Quarantine notes what the planner has failed on. It is left out of the next snapshots' plans until its time is over. A failure that says
-// itself until when it holds is believed.
+// Quarantine notes what the planner has failed on. It is left out of the next snapshots' plans until its time is over.
+// A failure that says itself until when it holds is believed.
 func (b *Book) Quarantine(q cluster.Quarantine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

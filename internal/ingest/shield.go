@@ -13,11 +13,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// TellBreakdowns has failures told that were contained while the world was taken in. It is called before anything is watched.
+// TellBreakdowns has failures told that were contained while the world was taken in. It is called before anything is
+// watched.
 func (b *Book) TellBreakdowns(tell func(plan.Breakdown)) { b.broke = tell }
 
-// shield runs what takes in one object, or one answer of the cloud. Were a panic in it to end the process, the same object would end it again
-// after each restart; so it becomes an error about this one. client-go would end the process. The lock is not held.
+// shield runs what takes in one object, or one answer of the cloud. Were a panic in it to end the process, the same
+// object would end it again after each restart; so it becomes an error about this one. client-go would end the process.
+// The lock is not held.
 func (b *Book) shield(what string, f func()) (err error) {
 	defer func() {
 		r := recover()
@@ -47,18 +49,20 @@ func (b *Book) takePod(pod *corev1.Pod) {
 	}
 }
 
-// setUnreadable takes in that a pod is there which can't be read. What it was known for stands, but for where it is and whether it is on its
-// way out. One that was not known is never given a node, and its event says why.
+// setUnreadable takes in that a pod is there which can't be read. What it was known for stands, but for where it is and
+// whether it is on its way out. One that was not known is never given a node, and its event says why.
 func (b *Book) setUnreadable(pod *corev1.Pod, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, known := b.pods.get(string(pod.UID))
-	p := &cluster.Pod{UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, Appeared: b.now(), Grace: 30 * time.Second}
+	p := &cluster.Pod{UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,
+		Created: pod.CreationTimestamp.Time, Appeared: b.now(), Grace: 30 * time.Second}
 	if known {
 		copied := *old
 		p = &copied
 	} else {
-		p.Class = &cluster.PodClass{Key: "unreadable-" + p.UID, Terms: []require.Set{nil}, Requests: resource.Vector{resource.Pods: 1}, Unsupported: []string{why}}
+		p.Class = &cluster.PodClass{Key: "unreadable-" + p.UID, Terms: []require.Set{nil},
+			Requests: resource.Vector{resource.Pods: 1}, Unsupported: []string{why}}
 	}
 	p.Node = b.nodeName(pod.Spec.NodeName)
 	p.Done = pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

@@ -21,7 +21,8 @@ func waitingPod(name string) *corev1.Pod {
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
 }
 
-// A pod that can't be read is a problem of that pod: the list that it is in is taken in, and its event says what is wrong.
+// A pod that can't be read is a problem of that pod: the list that it is in is taken in, and its event says what is
+// wrong.
 func TestUnreadablePodHarmsNobody(t *testing.T) {
 	b := New(time.Now, validate.Labels{}, nil)
 	var broken []plan.Breakdown

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Pulse tells whether passes come to their end. The zero value has not begun, as the loop of a replica that is not elected.
+// Pulse tells whether passes come to their end. The zero value has not begun, as the loop of a replica that is not
+// elected.
 type Pulse struct {
 	// Now is the clock.
 	Now func() time.Time
@@ -37,7 +38,8 @@ func (p *Pulse) Check(most time.Duration) error {
 		return nil
 	}
 	if since := p.Now().Sub(*last); since > most {
-		return fmt.Errorf("no pass has come to its end for %s, and it may take %s: the planner hangs", since.Round(time.Second), most)
+		return fmt.Errorf("no pass has come to its end for %s, and it may take %s: the planner hangs",
+			since.Round(time.Second), most)
 	}
 	return nil
 }

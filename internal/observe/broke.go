@@ -27,8 +27,8 @@ func newBreakdowns(mk maker) breakdowns {
 	}
 }
 
-// Broke tells that something has failed that should never fail, and what was done about it. It is written to the log with its stack, once in a
-// while where it is always the same.
+// Broke tells that something has failed that should never fail, and what was done about it. It is written to the log
+// with its stack, once in a while where it is always the same.
 func (o *Observer) Broke(b plan.Breakdown) {
 	o.metrics.breakdowns.panics.WithLabelValues(b.Step).Inc()
 	err := errors.New(b.Panic)

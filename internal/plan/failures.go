@@ -26,14 +26,16 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 			continue
 		}
 		for _, pool := range s.Pools {
-			p.Notes = append(p.Notes, warn(pool.Note(Failed, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
-				halted(part), f.Message, f.Until.UTC().Format(time.RFC3339)))))
+			text := fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
+				halted(part), f.Message, f.Until.UTC().Format(time.RFC3339))
+			p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 		}
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
-			p.Notes = append(p.Notes, warn(c.Note(Failed, fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left as it is until %s",
-				f.Message, f.Until.UTC().Format(time.RFC3339)))))
+			text := fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left as it is until %s",
+				f.Message, f.Until.UTC().Format(time.RFC3339))
+			p.Notes = append(p.Notes, warn(c.Note(Failed, text)))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// replayed says how the plan that is made from a snapshot file of the case differs from the plan that was made of the case itself; nothing if
-// it does not.
+// replayed says how the plan that is made from a snapshot file of the case differs from the plan that was made of the
+// case itself; nothing if it does not.
 func replayed(c *replay.Case, want *plan.Plan) string {
 	var file bytes.Buffer
 	if err := replay.Write(&file, c); err != nil {

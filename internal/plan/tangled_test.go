@@ -21,8 +21,8 @@ var (
 	tangledFrom = flag.Int64("tangled-from", 1, "the seed of the first of them")
 )
 
-// Whatever affinity pods have to each other, no plan panics, each pod is in one place at most, and no invariant of the placement is
-// violated. More clusters: go test ./internal/plan -run Tangled -tangled=100000
+// Whatever affinity pods have to each other, no plan panics, each pod is in one place at most, and no invariant of the
+// placement is violated. More clusters: go test ./internal/plan -run Tangled -tangled=100000
 func TestTangledClusters(t *testing.T) {
 	crowd := 0
 	for i := range int64(*tangled) {
@@ -108,7 +108,8 @@ func inOnePlace(p *schedule.Placement) string {
 	return ""
 }
 
-// drawTangled makes a small cluster whose pods are tied to each other in many ways, some of them to pods that run on full nodes.
+// drawTangled makes a small cluster whose pods are tied to each other in many ways, some of them to pods that run on
+// full nodes.
 func drawTangled(r *rand.Rand) *world {
 	w := newWorld()
 	for i := range 1 + r.Intn(3) {
@@ -181,7 +182,8 @@ func (w *world) tangledNode(r *rand.Rand, i int) {
 	}
 }
 
-// tangledShape is a pod with up to three rules about others, in which everything that selects is likely to select something.
+// tangledShape is a pod with up to three rules about others, in which everything that selects is likely to select
+// something.
 func tangledShape(r *rand.Rand) shape {
 	var sh shape
 	sh.requests = resource.Vector{resource.CPU: int64(1+r.Intn(20)) * 100, resource.Memory: int64(r.Intn(4)) * gi / 2}

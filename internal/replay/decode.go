@@ -129,7 +129,8 @@ func (d *decoder) head() error {
 		return err
 	}
 	if format != Format || version != Version {
-		return fmt.Errorf("found format %q, version %d, and expected %q, version %d: read it with the version of tenon that wrote it", format, version, Format, Version)
+		return fmt.Errorf("found format %q, version %d, and expected %q, version %d: read it with the version of tenon that wrote it",
+			format, version, Format, Version)
 	}
 	return nil
 }
@@ -324,7 +325,8 @@ func (d *decoder) object(v reflect.Value) error {
 		}
 		at := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		if at < 0 || seen&(1<<at) != 0 {
-			return fmt.Errorf("%s has no field %q, or has it twice: was the file written by a newer version?", v.Type(), name)
+			return fmt.Errorf("%s has no field %q, or has it twice: was the file written by a newer version?",
+				v.Type(), name)
 		}
 		seen |= 1 << at
 		if err := d.value(v.Field(fields[at].index)); err != nil {

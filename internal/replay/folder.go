@@ -24,8 +24,8 @@ type Folder struct {
 	Bytes int64
 }
 
-// Save writes a case to a file of its own and returns its path. What the file holds is about people's workloads, so nobody else may read
-// it. A file is there as a whole or not at all.
+// Save writes a case to a file of its own and returns its path. What the file holds is about people's workloads, so
+// nobody else may read it. A file is there as a whole or not at all.
 func (f *Folder) Save(c *Case) (string, error) {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return "", fmt.Errorf("making the folder for snapshot files (--snapshot-dir): %w", err)
@@ -80,7 +80,8 @@ func (f *Folder) prune() error {
 	slices.Reverse(entries) // the newest first
 	files, bytes := 0, int64(0)
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), prefix) || !strings.HasSuffix(entry.Name(), suffix) || !entry.Type().IsRegular() {
+		name := entry.Name()
+		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) || !entry.Type().IsRegular() {
 			continue
 		}
 		info, err := entry.Info()
@@ -91,7 +92,7 @@ func (f *Folder) prune() error {
 		if files <= f.Files && bytes <= f.Bytes {
 			continue
 		}
-		if err := os.Remove(filepath.Join(f.Path, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(f.Path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("dropping an old snapshot file: %w", err)
 		}
 	}

@@ -44,8 +44,8 @@ func derived(t reflect.Type, field string) bool {
 	return t == snapshotType() && field == "view" || t == reflect.TypeFor[schedule.Settings]() && field == "Before"
 }
 
-// shared reports whether values of the type stand in a table: those that pointers to structs point to, and labels, of which the planner
-// asks whether two pods have the very same.
+// shared reports whether values of the type stand in a table: those that pointers to structs point to, and labels, of
+// which the planner asks whether two pods have the very same.
 func shared(t reflect.Type) (in reflect.Type, ok bool) {
 	if t == labelsType() {
 		return t, true
@@ -166,5 +166,6 @@ func (s *schema) String() string {
 	for _, t := range s.tables {
 		names = append(names, t.String())
 	}
-	return fmt.Sprintf("%s version %d\n\ntables: %s\n\n%s\n", Format, Version, strings.Join(names, ", "), strings.Join(s.lines, "\n\n"))
+	return fmt.Sprintf("%s version %d\n\ntables: %s\n\n%s\n",
+		Format, Version, strings.Join(names, ", "), strings.Join(s.lines, "\n\n"))
 }

@@ -107,7 +107,7 @@ func (o observer) Broke(b plan.Breakdown) {
 	}
 	if want := s.mistakes.class; want != "" && b.Step == plan.StepMake {
 		if _, found := b.Left.Classes[want]; !found || len(b.Left.Classes) != 1 {
-			s.fail("the class that the planner fails on is found", "of %d classes it left out %v instead of %s", b.Tries, b.Left.Classes, want)
+			s.fail("the class that the planner fails on is found", "after %d tries it left out %v instead of %s", b.Tries, b.Left.Classes, want)
 		}
 	}
 }
