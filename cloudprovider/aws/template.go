@@ -290,6 +290,11 @@ func (t *templates) make(ctx context.Context, list []*template) []error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
+			defer func() { // a panic in here would end the process
+				if r := recover(); r != nil {
+					failures[i] = fmt.Errorf("creating launch template %s failed, which is a mistake in Tenon: %v", m.name, r)
+				}
+			}()
 			failures[i] = t.create(ctx, m)
 		})
 	}

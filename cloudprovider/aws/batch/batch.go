@@ -6,8 +6,12 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Window says how long requests are gathered: until none has come for Idle, whatever its key, for Max at the longest, and
@@ -205,7 +209,23 @@ func (g *Gatherer[K, T, R]) run(ctx context.Context, key K, requests []*request[
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.limit)
 	defer cancel()
-	for i, a := range g.do(ctx, key, values) {
+	for i, a := range g.answers(ctx, key, values) {
 		wanted[i].answer <- a
 	}
+}
+
+// answers has the batch worked on. It runs in a goroutine that nobody else looks after: a panic would end the process, and the same
+// requests would end it again after its restart. So it becomes the answer to all of them.
+func (g *Gatherer[K, T, R]) answers(ctx context.Context, key K, values []T) (out []Answer[R]) {
+	defer func() {
+		if r := recover(); r != nil {
+			err := fmt.Errorf("working on %d requests together failed, which is a mistake in Tenon: %v", len(values), r)
+			log.FromContext(ctx).Error(err, "requests will be tried again", "stack", string(debug.Stack()))
+			out = make([]Answer[R], len(values))
+			for i := range out {
+				out[i].Err = err
+			}
+		}
+	}()
+	return g.do(ctx, key, values)
 }

@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,5 +145,29 @@ func TestThrough(t *testing.T) {
 	}
 	if _, err := g.Ask(t.Context(), "shut", 1); err == nil || err.Error() != "shut" {
 		t.Errorf("who is not admitted gets %v", err)
+	}
+}
+
+// Who works on a batch and panics has refused all of it; the next batch is worked on.
+func TestPanicIsAnAnswer(t *testing.T) {
+	d := &double{}
+	window := windows(batch.Window{Idle: time.Millisecond, Max: time.Minute, Items: 3})
+	g := batch.New(window, time.Minute, func(ctx context.Context, key string, numbers []int) []batch.Answer[int] {
+		if key == "poison" {
+			panic("what is that?")
+		}
+		return d.do(ctx, key, numbers)
+	})
+	var group sync.WaitGroup
+	for n := range 3 {
+		group.Go(func() {
+			if _, err := g.Ask(t.Context(), "poison", n); err == nil || !strings.Contains(err.Error(), "a mistake in Tenon: what is that?") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	group.Wait()
+	if got, err := g.Ask(t.Context(), "good", 4); err != nil || got != 8 {
+		t.Errorf("got %d, %v", got, err)
 	}
 }
