@@ -8,6 +8,7 @@ package cloudprovider
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,8 +54,28 @@ type Instances interface {
 	// List finds every instance that Tenon launched and that is not gone yet.
 	List(ctx context.Context) ([]*Instance, error)
 	// Delete begins to end the instance and returns nil while it is ending; NotFound once it is gone for good, so
-	// a caller repeats Delete until it sees NotFound.
-	Delete(ctx context.Context, providerID string) error
+	// a caller repeats Delete until it sees NotFound. owner is whose instance the caller takes it for: if it is another's
+	// by what the cloud shows, or another cluster's, nothing is ended and NotOwned says whose it is.
+	Delete(ctx context.Context, providerID string, owner Owner) error
+}
+
+// Owner is the NodeClaim that an instance was launched for. Without a UID the instance is taken for nobody's: that is what List
+// says of an instance whose claim can't be told.
+type Owner struct{ ClaimName, ClaimUID string }
+
+// Of reports whether the claim has the same identity. A name alone proves nothing: it may come back.
+func (o Owner) Of(claimUID string) bool { return o.ClaimUID == claimUID }
+
+func (o Owner) String() string {
+	switch {
+	case o.ClaimName == "" && o.ClaimUID == "":
+		return "nobody that can be told"
+	case o.ClaimUID == "":
+		return fmt.Sprintf("a NodeClaim %s without a UID", o.ClaimName)
+	case o.ClaimName == "":
+		return fmt.Sprintf("the NodeClaim with UID %s", o.ClaimUID)
+	}
+	return fmt.Sprintf("NodeClaim %s (UID %s)", o.ClaimName, o.ClaimUID)
 }
 
 // InstanceType is a shape of machine and all the ways to buy it.
@@ -128,10 +149,16 @@ type Instance struct {
 	CreatedAt   time.Time
 	// Terminating is set from the first Delete until the instance is gone.
 	Terminating bool
+	// Unproven says that the instance carries the cluster's name, and nothing that tells the cluster from a namesake. It is
+	// never ended unasked unless a claim accounts for it.
+	Unproven bool
 	// Refused are offerings that the cloud could not sell on the way to this one. Create may fill it in, so that the next
 	// plan does not count on them.
 	Refused []OfferingRef
 }
+
+// Owner is whose instance it is.
+func (i *Instance) Owner() Owner { return Owner{ClaimName: i.ClaimName, ClaimUID: i.ClaimUID} }
 
 // DriftReason is a CamelCase word for the Drifted condition, such as "AMIDrift". Empty means no drift.
 type DriftReason string

@@ -10,6 +10,22 @@ type NotFoundError struct{ ProviderID string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("instance %s not found", e.ProviderID) }
 
+// NotOwnedError says that an instance was not ended, because it is not whose the caller took it for.
+type NotOwnedError struct {
+	ProviderID string
+	// Want is whose the caller took it for, Owner whose it is.
+	Want, Owner Owner
+	// Cluster is the identity of the cluster whose it is, if it is another's than the caller's.
+	Cluster string
+}
+
+func (e *NotOwnedError) Error() string {
+	if e.Cluster != "" {
+		return fmt.Sprintf("instance %s is left alone: it belongs to %s, not to %s of this cluster", e.ProviderID, e.Cluster, e.Want)
+	}
+	return fmt.Sprintf("instance %s is left alone: it belongs to %s, not to %s", e.ProviderID, e.Owner, e.Want)
+}
+
 // NoCapacityError says that the cloud can't sell right now what a claim asks for.
 type NoCapacityError struct {
 	// Exhausted lists the offerings that the cloud refused, so that the next plan can avoid them.
@@ -65,6 +81,9 @@ func (e *UnauthorizedError) Unwrap() error { return e.Cause }
 
 // IsNotFound reports whether the error, or one that it wraps, is a NotFoundError.
 func IsNotFound(err error) bool { _, ok := errors.AsType[*NotFoundError](err); return ok }
+
+// IsNotOwned reports whether the error, or one that it wraps, is a NotOwnedError.
+func IsNotOwned(err error) bool { _, ok := errors.AsType[*NotOwnedError](err); return ok }
 
 // IsNoCapacity reports whether the error, or one that it wraps, is a NoCapacityError.
 func IsNoCapacity(err error) bool { _, ok := errors.AsType[*NoCapacityError](err); return ok }

@@ -327,7 +327,7 @@ func (d *drama) collect() {
 			continue
 		}
 		d.note("%s is nobody's (%s %s)", i.ProviderID, i.ClaimName, i.ClaimUID)
-		if err := d.p.Delete(d.t.Context(), i.ProviderID); err != nil {
+		if err := d.p.Delete(d.t.Context(), i.ProviderID, i.Owner()); err != nil {
 			d.upset("ending "+i.ProviderID, err)
 			continue
 		}

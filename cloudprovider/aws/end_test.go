@@ -16,7 +16,7 @@ func endAll(t *testing.T, p cloudprovider.Instances, list []*cloudprovider.Insta
 	errs := make([]error, len(list))
 	var group sync.WaitGroup
 	for i, one := range list {
-		group.Go(func() { errs[i] = p.Delete(t.Context(), one.ProviderID) })
+		group.Go(func() { errs[i] = p.Delete(t.Context(), one.ProviderID, one.Owner()) })
 	}
 	group.Wait()
 	return errs
@@ -105,7 +105,7 @@ func TestShiftedZoneIsLeftAlone(t *testing.T) {
 	if _, err := away.List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := away.Delete(t.Context(), got[0].ProviderID); err != nil {
+	if err := away.Delete(t.Context(), got[0].ProviderID, got[0].Owner()); err != nil {
 		t.Errorf("an instance in a shifted zone can't be ended: %v", err)
 	}
 	back, err := w.provider()

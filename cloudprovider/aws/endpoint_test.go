@@ -215,7 +215,7 @@ func (s *site) probe(ctx context.Context) error {
 	if len(list) != 1 || list[0].ClaimUID != made.ClaimUID {
 		return &lackError{"the tags of instances that CreateFleet launches, or filters by them"}
 	}
-	return p.Delete(ctx, made.ProviderID)
+	return p.Delete(ctx, made.ProviderID, made.Owner())
 }
 
 // shown waits until EC2 shows an instance that the filters find.

@@ -10,12 +10,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
-
-// endTries is how often an instance is asked to end that one part of EC2 knows and another does not yet, or no longer. That
-// it is gone is only believed if it is not described any more.
-const endTries = 5
 
 // Get implements cloudprovider.Provider.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.Instance, error) {
@@ -33,11 +28,11 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	if i == nil {
 		return unseen.told(), nil
 	}
-	if h := p.register.machine(id); h == nil || h.uid == "" {
-		// Whose it is may only show in the company of those that it was launched with.
-		if _, err := p.survey(ctx); err != nil {
-			return nil, err
-		}
+	if p.isForeign(i) {
+		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
+	}
+	if _, err := p.ownerOf(ctx, i); err != nil {
+		return nil, err
 	}
 	return p.portrait(ctx, i)
 }
@@ -113,37 +108,6 @@ func (p *Provider) isGone(ctx context.Context, h *holding) (bool, error) {
 	return false, err
 }
 
-// Delete implements cloudprovider.Provider.
-func (p *Provider) Delete(ctx context.Context, providerID string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	id, err := instanceID(providerID)
-	if err != nil {
-		return &cloudprovider.NotFoundError{ProviderID: providerID}
-	}
-	i, _, err := p.find(ctx, id, providerID)
-	if err != nil {
-		return err
-	}
-	if i != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown {
-		return nil
-	}
-	for try := 1; ; try++ {
-		_, err := p.ender.Ask(ctx, p.shiftedZone(i), id)
-		switch {
-		case err == nil:
-			p.register.ends(id, p.now())
-			return nil
-		case fault.IsNotFound(err) && try < endTries && ctx.Err() == nil:
-			p.pause(ctx, lookAgain) // it is so new that EC2 does not know it everywhere
-			continue
-		}
-		p.stats.stays(i)
-		return err
-	}
-}
-
 // shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone may
 // hang or fail, and must not take those about others with them.
 func (p *Provider) shiftedZone(i *ec2types.Instance) string {
@@ -175,8 +139,13 @@ func (p *Provider) present(ctx context.Context, h *holding) (*cloudprovider.Inst
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
 	}
-	out.Annotations, err = stamps(class, cluster)
-	return out, err
+	if out.Annotations, err = stamps(class, cluster); err != nil {
+		return nil, err
+	}
+	if p.identity != "" && !out.Unproven {
+		out.Annotations[IdentityTaggedAnnotationKey] = "true"
+	}
+	return out, nil
 }
 
 // copyInstance returns a copy that the caller may change.

@@ -300,7 +300,7 @@ func TestOldNews(t *testing.T) {
 		_, err := p.Get(t.Context(), made.ProviderID)
 		return err == nil
 	})
-	if err := p.Delete(t.Context(), made.ProviderID); err != nil {
+	if err := p.Delete(t.Context(), made.ProviderID, made.Owner()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(w.alive()); n != 0 {
@@ -318,5 +318,5 @@ func TestOldNews(t *testing.T) {
 			t.Errorf("%s is listed as if it went on", i.ProviderID)
 		}
 	}
-	eventually(t, "Delete says that it is gone", func() bool { return cloudprovider.IsNotFound(p.Delete(t.Context(), made.ProviderID)) })
+	eventually(t, "Delete says that it is gone", func() bool { return cloudprovider.IsNotFound(p.Delete(t.Context(), made.ProviderID, made.Owner())) })
 }

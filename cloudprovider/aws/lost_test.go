@@ -202,18 +202,18 @@ func TestTakeOverOfAYoungInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := next.Delete(t.Context(), made.ProviderID); err == nil || cloudprovider.IsNotFound(err) {
+	if err := next.Delete(t.Context(), made.ProviderID, made.Owner()); err == nil || cloudprovider.IsNotFound(err) {
 		t.Errorf("an instance that is not shown yet: %v", err)
 	}
 	if _, err := next.Get(t.Context(), "aws:///us-west-2a/i-0123456789abcdef0"); !cloudprovider.IsNotFound(err) {
 		t.Errorf("an instance that nobody knows: %v", err)
 	}
 	clock.put(4 * time.Second)
-	if err := next.Delete(t.Context(), made.ProviderID); err != nil || len(w.alive()) != 0 {
+	if err := next.Delete(t.Context(), made.ProviderID, made.Owner()); err != nil || len(w.alive()) != 0 {
 		t.Errorf("once it is shown: %v, EC2 runs %d", err, len(w.alive()))
 	}
 	clock.put(10 * time.Second)
-	if err := next.Delete(t.Context(), made.ProviderID); !cloudprovider.IsNotFound(err) {
+	if err := next.Delete(t.Context(), made.ProviderID, made.Owner()); !cloudprovider.IsNotFound(err) {
 		t.Errorf("once it is gone: %v", err)
 	}
 }

@@ -11,14 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Tags that Tenon puts on instances beyond those of the contract. Both are written by EC2 itself in the moment of the
+// Tags that Tenon puts on instances beyond those of the contract. All are written by EC2 itself in the moment of the
 // launch, so there is no instance without them, however the launch ends for us.
 const (
 	// LaunchTagKey names the launch that an instance came from. Instances of one launch are interchangeable.
 	LaunchTagKey = "tenon.sh/launch"
 	// ClaimsTagKey lists the claims that the launch was for, in a short form. A long list goes on in ClaimsTagKey-2 and so on.
 	ClaimsTagKey = "tenon.sh/claims"
+	// IdentityTagKey holds the identity of the cluster, the UID of its namespace kube-system: clusters may share a name.
+	IdentityTagKey = "tenon.sh/cluster"
 )
+
+// IdentityTaggedAnnotationKey on a NodeClaim says that its instance carries the cluster's identity.
+const IdentityTaggedAnnotationKey = "tenon.sh/cluster-tagged"
 
 const (
 	markLength  = 22

@@ -52,6 +52,7 @@ func (a *painter) portrait(ctx context.Context, i *ec2types.Instance) (*cloudpro
 	out := &cloudprovider.Instance{
 		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType), ImageID: text(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
+		Unproven:    a.p.identity != "" && tagOf(i, IdentityTagKey) == "",
 	}
 	if i.LaunchTime != nil {
 		out.CreatedAt = *i.LaunchTime

@@ -45,6 +45,9 @@ type Options struct {
 	Cluster func(context.Context) (Cluster, error)
 	// ClusterName is the cluster's name in tags. Required.
 	ClusterName string
+	// Identity tells the cluster from others of the same name: the UID of its namespace kube-system. Instances that carry another's are
+	// not seen. If it is empty only the name counts.
+	Identity string
 	// ReservedCapacity says whether the classes' capacity reservations are sold.
 	ReservedCapacity bool
 	// Refused tells of offerings whether the core holds something against them now: that EC2 had none, or has taken one back. A claim
@@ -72,8 +75,10 @@ type Provider struct {
 	images  Images
 	cluster func(context.Context) (Cluster, error)
 	name    string
-	now     func() time.Time
-	pause   func(ctx context.Context, d time.Duration)
+	// identity is Options.Identity.
+	identity string
+	now      func() time.Time
+	pause    func(ctx context.Context, d time.Duration)
 	// refused is Options.Refused, and never nil.
 	refused func() func(cloudprovider.OfferingRef) bool
 	// gathered is Options.Gathered, and never nil.
@@ -124,7 +129,7 @@ func New(o Options) (*Provider, error) {
 		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, now: o.Now,
+		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, identity: o.Identity, now: o.Now,
 		templates: newTemplates(o.EC2, o.Now), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
 		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats,
 	}

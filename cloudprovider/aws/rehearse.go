@@ -127,10 +127,10 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, b *buyer, t *template) ([]
 	s := &sale{token: launchToken(p.name, []*buyer{b}), order: b.order, buyers: []*buyer{b}}
 	fleet := &ec2.CreateFleetInput{
 		DryRun: new(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: b.order.configs(map[string]pick{zone: {subnet: subnet}}),
-		TargetCapacitySpecification: b.order.target(1), TagSpecifications: s.tagged(),
+		TargetCapacitySpecification: b.order.target(1), TagSpecifications: s.tagged(p.identity),
 	}
 	b.order.strategy(fleet)
-	run := runInput(t, b.order.Lines[0].Type, subnet, s.tagged())
+	run := runInput(t, b.order.Lines[0].Type, subnet, s.tagged(p.identity))
 	b.order.terms(run, t.data)
 	return []nodeclass.Call{
 		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, create); return err }},

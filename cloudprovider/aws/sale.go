@@ -62,7 +62,7 @@ func (p *Provider) newSale(ctx context.Context, of *party) (s *sale, elsewhere [
 		ClientToken:                 new(s.token),
 		LaunchTemplateConfigs:       o.configs(picks),
 		TargetCapacitySpecification: o.target(len(s.buyers)),
-		TagSpecifications:           s.tagged(),
+		TagSpecifications:           s.tagged(p.identity),
 	}
 	if o.Context != "" {
 		s.input.Context = new(o.Context)
@@ -121,12 +121,21 @@ func (o *order) configs(picks map[string]pick) []ec2types.FleetLaunchTemplateCon
 	return out
 }
 
-// room is for how many claims instances of the order can be marked, beside the user's tags and the launch's name.
-func (o *order) room() int { return roomForMarks(len(o.Tags) + 1) }
+// room is for how many claims instances of the order can be marked, beside the user's tags, the launch's name and the cluster's
+// identity.
+func (o *order) room() int { return roomForMarks(len(o.Tags) + 2) }
 
-// tagged are the tags of what the call launches. A claim that is alone is named at once.
-func (s *sale) tagged() []ec2types.TagSpecification {
+// carries tells whether the instances carry the cluster's identity: the user's tags may leave no room for it.
+func (o *order) carries(identity string) bool {
+	return identity != "" && len(o.Tags)+laterTags < mostTags
+}
+
+// tagged are the tags of what the call launches. A claim that is alone is named at once. identity is the cluster's.
+func (s *sale) tagged(identity string) []ec2types.TagSpecification {
 	instance := maps.Clone(s.order.Tags)
+	if s.order.carries(identity) {
+		instance[IdentityTagKey] = identity
+	}
 	if s.order.room() > 0 {
 		instance[LaunchTagKey] = s.token
 		maps.Copy(instance, marks(uidsOf(s.buyers)))
@@ -178,6 +187,9 @@ func (p *Provider) bought(b *buyer, l launched, now time.Time) *cloudprovider.In
 	}
 	out.Labels[awsv1.NodeClassLabelKey] = b.order.Class
 	out.Annotations = copyMap(b.stamps)
+	if b.order.carries(p.identity) {
+		out.Annotations[IdentityTaggedAnnotationKey] = "true"
+	}
 	return out
 }
 

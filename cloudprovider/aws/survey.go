@@ -128,7 +128,7 @@ func (p *Provider) look(ctx context.Context) (*view, error) {
 		}
 		for _, r := range page.Reservations {
 			for i := range r.Instances {
-				if r.Instances[i].InstanceId != nil {
+				if r.Instances[i].InstanceId != nil && !p.isForeign(&r.Instances[i]) {
 					v.instances = append(v.instances, slim(r.Instances[i]))
 				}
 			}

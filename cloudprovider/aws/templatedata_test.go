@@ -33,7 +33,7 @@ func TestTagsThatAreAdded(t *testing.T) {
 		own      int
 		name     bool // the user's tags have a Name
 		together int  // how many claims a call can be for
-	}{{33, false, 110}, {34, false, 99}, {42, false, 11}, {43, false, 0}, {44, false, 0}, {45, true, 0}} {
+	}{{32, false, 110}, {33, false, 99}, {41, false, 11}, {42, false, 0}, {43, false, 0}, {44, false, 0}, {45, true, 0}} {
 		class := &awsv1.EC2NodeClass{}
 		class.Spec.Tags = map[string]string{}
 		for i := range tc.own {
@@ -52,7 +52,7 @@ func TestTagsThatAreAdded(t *testing.T) {
 		claim := &v1.NodeClaim{}
 		claim.Name, claim.UID = "general-1", "uid-1"
 		s := &sale{token: "t", order: o, buyers: []*buyer{{claim: claim}}}
-		for _, spec := range append(s.tagged(), (&template{name: "a", tags: o.Tags}).input().TagSpecifications...) {
+		for _, spec := range append(s.tagged("0f0e0d0c-0b0a-4908-8706-050403020100"), (&template{name: "a", tags: o.Tags}).input().TagSpecifications...) {
 			n := len(spec.Tags)
 			if spec.ResourceType == ec2types.ResourceTypeInstance {
 				n += later

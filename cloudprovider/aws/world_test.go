@@ -38,8 +38,9 @@ import (
 )
 
 const (
-	region  = "us-west-2"
-	cluster = "lab"
+	region   = "us-west-2"
+	cluster  = "lab"
+	identity = "0f0e0d0c-0b0a-4908-8706-050403020100"
 	// caBundle is the certificate that nodes are told to trust; it goes into the class's hash.
 	caBundle = "Y2E="
 )
@@ -183,7 +184,7 @@ func (w *world) class() *awsv1.EC2NodeClass {
 // provider returns a new one, as a controller has it that has just been started and leads.
 func (w *world) provider(change ...func(*aws.Options)) (*aws.Provider, error) {
 	o := aws.Options{
-		EC2: w.ec2, Classes: w.kube, Claims: w.kube, ClusterName: cluster, ReservedCapacity: true, Network: w.network, Prices: w.prices,
+		EC2: w.ec2, Classes: w.kube, Claims: w.kube, ClusterName: cluster, Identity: identity, ReservedCapacity: true, Network: w.network, Prices: w.prices,
 		Shapes: machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075}, machine.NewMemory(time.Now)),
 		Cluster: func(context.Context) (aws.Cluster, error) {
 			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle, ServiceCIDR: "10.100.0.0/16"}, nil

@@ -23,7 +23,7 @@ type broken struct {
 	create func(context.Context, *v1.NodeClaim) (*cloudprovider.Instance, error)
 	get    func(context.Context, string) (*cloudprovider.Instance, error)
 	list   func(context.Context) ([]*cloudprovider.Instance, error)
-	end    func(context.Context, string) error
+	end    func(context.Context, string, cloudprovider.Owner) error
 	drift  func() cloudprovider.DriftReason
 }
 
@@ -62,11 +62,11 @@ func (b *broken) List(ctx context.Context) ([]*cloudprovider.Instance, error) {
 	return b.Provider.List(ctx)
 }
 
-func (b *broken) Delete(ctx context.Context, id string) error {
+func (b *broken) Delete(ctx context.Context, id string, owner cloudprovider.Owner) error {
 	if b.end != nil {
-		return b.end(ctx, id)
+		return b.end(ctx, id, owner)
 	}
-	return b.Provider.Delete(ctx, id)
+	return b.Provider.Delete(ctx, id, owner)
 }
 
 func (b *broken) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {

@@ -13,6 +13,7 @@ func endChecks() []check {
 		{"Found", "Get and List find an instance as Create described it.", getAndList},
 		{"Unknown", "Get and Delete return NotFound, with the id, for an instance that is not there.", unknown},
 		{"Delete", "Delete, repeated until NotFound, ends that instance and no other.", deleteEnds},
+		{"Owner", "Delete ends an instance only for the claim that it was launched for; for others it returns NotOwned, with the owner.", endsForItsOwner},
 		{"Killed", "An instance that ended on its own is not found and not listed.", killed},
 		{"NoDrift", "A new instance has not drifted.", noDrift},
 	}
@@ -82,19 +83,20 @@ func unknown(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := w.end(ctx, created.ProviderID); err != nil {
+	if err := w.end(ctx, created); err != nil {
 		return err
 	}
-	return w.isGone(ctx, created.ProviderID)
+	return w.isGone(ctx, created)
 }
 
 // isGone looks whether every way to find the instance says that it isn't there.
-func (w *world) isGone(ctx context.Context, id string) error {
+func (w *world) isGone(ctx context.Context, i *cloudprovider.Instance) error {
+	id := i.ProviderID
 	_, err := w.Provider.Get(ctx, id)
 	if err := saysNotFound("Get", id, err); err != nil {
 		return err
 	}
-	if err := saysNotFound("Delete", id, w.Provider.Delete(ctx, id)); err != nil {
+	if err := saysNotFound("Delete", id, w.Provider.Delete(ctx, id, i.Owner())); err != nil {
 		return err
 	}
 	all, err := w.Provider.List(ctx)
@@ -129,16 +131,45 @@ func deleteEnds(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := w.end(ctx, doomed.ProviderID); err != nil {
+	if err := w.end(ctx, doomed); err != nil {
 		return err
 	}
-	if err := w.isGone(ctx, doomed.ProviderID); err != nil {
+	if err := w.isGone(ctx, doomed); err != nil {
 		return err
 	}
 	if err := w.found(ctx, spared); err != nil {
 		return fmt.Errorf("after the end of another instance: %w", err)
 	}
 	return w.listed(ctx, 1)
+}
+
+// endsForItsOwner asks in the name of others: a claim with the same name, another claim that has an instance, and nobody.
+func endsForItsOwner(ctx context.Context, w *world) error {
+	mine, err := w.create(ctx)
+	if err != nil {
+		return err
+	}
+	other, err := w.create(ctx)
+	if err != nil {
+		return err
+	}
+	for _, wrong := range []cloudprovider.Owner{{ClaimName: mine.ClaimName, ClaimUID: "00000000-0000-4000-8000-000000000000"}, other.Owner(), {}} {
+		err := w.Provider.Delete(ctx, mine.ProviderID, wrong)
+		refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
+		if !ok {
+			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s returned %v; want a NotOwnedError", mine.ProviderID, mine.Owner(), wrong, err)
+		}
+		if refusal.ProviderID != mine.ProviderID || refusal.Owner != mine.Owner() {
+			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s says that %s belongs to %s", mine.ProviderID, mine.Owner(), wrong, refusal.ProviderID, refusal.Owner)
+		}
+		if err := w.found(ctx, mine); err != nil {
+			return fmt.Errorf("after a Delete for %s, which does not own it: %w", wrong, err)
+		}
+	}
+	if err := w.end(ctx, mine); err != nil {
+		return err
+	}
+	return w.isGone(ctx, mine)
 }
 
 func killed(ctx context.Context, w *world) error {
@@ -152,7 +183,7 @@ func killed(ctx context.Context, w *world) error {
 	if err := w.Kill(ctx, created.ProviderID); err != nil {
 		return fmt.Errorf("killing %s: %w", created.ProviderID, err)
 	}
-	return w.isGone(ctx, created.ProviderID)
+	return w.isGone(ctx, created)
 }
 
 func noDrift(ctx context.Context, w *world) error {

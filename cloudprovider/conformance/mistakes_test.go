@@ -189,17 +189,47 @@ func endMistakes() []mistake {
 				return i, nil
 			}
 		}},
-		{"never finishes a Delete", "Delete", func(b *broken, _ *Cloud) { b.end = func(context.Context, string) error { return nil } }},
+		{"never finishes a Delete", "Delete", func(b *broken, _ *Cloud) {
+			b.end = func(context.Context, string, cloudprovider.Owner) error { return nil }
+		}},
 		{"says it deleted and did not", "Delete", func(b *broken, _ *Cloud) {
-			b.end = func(_ context.Context, id string) error { return &cloudprovider.NotFoundError{ProviderID: id} }
+			b.end = func(_ context.Context, id string, _ cloudprovider.Owner) error {
+				return &cloudprovider.NotFoundError{ProviderID: id}
+			}
 		}},
 		{"deletes everything", "Delete", func(b *broken, _ *Cloud) {
-			b.end = func(ctx context.Context, id string) error {
+			b.end = func(ctx context.Context, id string, owner cloudprovider.Owner) error {
 				all, err := b.Provider.List(ctx)
 				for _, i := range all {
-					err = errors.Join(err, b.Provider.Delete(ctx, i.ProviderID))
+					err = errors.Join(err, b.Provider.Delete(ctx, i.ProviderID, i.Owner()))
 				}
-				return errors.Join(err, b.Provider.Delete(ctx, id))
+				return errors.Join(err, b.Provider.Delete(ctx, id, owner))
+			}
+		}},
+		{"does not ask whose the instance is", "Owner", func(b *broken, _ *Cloud) {
+			b.end = func(ctx context.Context, id string, _ cloudprovider.Owner) error {
+				i, err := b.Provider.Get(ctx, id)
+				if err != nil {
+					return err
+				}
+				return b.Provider.Delete(ctx, id, i.Owner())
+			}
+		}},
+		{"takes a namesake for the owner", "Owner", func(b *broken, _ *Cloud) {
+			b.end = func(ctx context.Context, id string, owner cloudprovider.Owner) error {
+				i, err := b.Provider.Get(ctx, id)
+				if err == nil && i.ClaimName == owner.ClaimName {
+					owner = i.Owner()
+				}
+				return b.Provider.Delete(ctx, id, owner)
+			}
+		}},
+		{"does not say whose the instance is", "Owner", func(b *broken, _ *Cloud) {
+			b.end = func(ctx context.Context, id string, owner cloudprovider.Owner) error {
+				if err := b.Provider.Delete(ctx, id, owner); !cloudprovider.IsNotOwned(err) {
+					return err
+				}
+				return &cloudprovider.NotOwnedError{ProviderID: id, Want: owner}
 			}
 		}},
 		{"does not notice that an instance died", "Killed", func(_ *broken, c *Cloud) {
@@ -227,11 +257,11 @@ func robustnessMistakes() []mistake {
 			}
 		}},
 		{"takes a cancelled call for an absence", "Cancelled", func(b *broken, _ *Cloud) {
-			b.end = func(ctx context.Context, id string) error {
+			b.end = func(ctx context.Context, id string, owner cloudprovider.Owner) error {
 				if ctx.Err() != nil {
 					return &cloudprovider.NotFoundError{ProviderID: id}
 				}
-				return b.Provider.Delete(ctx, id)
+				return b.Provider.Delete(ctx, id, owner)
 			}
 		}},
 		{"hands out its own memory", "OwnAnswer", func(b *broken, _ *Cloud) {

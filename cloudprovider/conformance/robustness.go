@@ -34,7 +34,7 @@ func cancelled(ctx context.Context, w *world) error {
 		{"Create", func() error { _, err := w.Provider.Create(done, w.claim()); return err }},
 		{"Get", func() error { _, err := w.Provider.Get(done, created.ProviderID); return err }},
 		{"List", func() error { _, err := w.Provider.List(done); return err }},
-		{"Delete", func() error { return w.Provider.Delete(done, created.ProviderID) }},
+		{"Delete", func() error { return w.Provider.Delete(done, created.ProviderID, created.Owner()) }},
 	} {
 		answer := make(chan error, 1)
 		go func() { answer <- call.run() }()
@@ -84,10 +84,10 @@ func (w *world) life(ctx context.Context) error {
 	if err := w.found(ctx, created); err != nil {
 		return err
 	}
-	if err := w.end(ctx, created.ProviderID); err != nil {
+	if err := w.end(ctx, created); err != nil {
 		return err
 	}
-	return w.isGone(ctx, created.ProviderID)
+	return w.isGone(ctx, created)
 }
 
 func ownAnswer(ctx context.Context, w *world) error {

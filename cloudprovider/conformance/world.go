@@ -78,10 +78,11 @@ func ids(instances []*cloudprovider.Instance) []string {
 }
 
 // end calls Delete until it says NotFound.
-func (w *world) end(ctx context.Context, id string) error {
+func (w *world) end(ctx context.Context, i *cloudprovider.Instance) error {
+	id := i.ProviderID
 	deadline := time.Now().Add(w.patience)
 	for wait := time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := w.Provider.Delete(ctx, id)
+		err := w.Provider.Delete(ctx, id, i.Owner())
 		if cloudprovider.IsNotFound(err) {
 			return nil
 		}
@@ -124,7 +125,7 @@ func (w *world) clean(ctx context.Context) error {
 		return fmt.Errorf("listing what is left: %w", err)
 	}
 	for _, i := range instances {
-		if err := w.end(ctx, i.ProviderID); err != nil {
+		if err := w.end(ctx, i); err != nil {
 			return fmt.Errorf("cleaning up: %w", err)
 		}
 	}

@@ -116,13 +116,15 @@ func (c *Cloud) list() []*cloudprovider.Instance {
 }
 
 // end takes two calls, as real instances take time to go: the first begins it, the second finds it done.
-func (c *Cloud) end(id string) error {
+func (c *Cloud) end(id string, owner cloudprovider.Owner) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	there, ok := c.instances[id]
 	switch {
 	case !ok:
 		return &cloudprovider.NotFoundError{ProviderID: id}
+	case !owner.Of(there.ClaimUID):
+		return &cloudprovider.NotOwnedError{ProviderID: id, Want: owner, Owner: there.Owner()}
 	case there.Terminating:
 		delete(c.instances, id)
 		return &cloudprovider.NotFoundError{ProviderID: id}

@@ -72,11 +72,11 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 }
 
 // Delete implements cloudprovider.Provider.
-func (p *Provider) Delete(ctx context.Context, providerID string) error {
+func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudprovider.Owner) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return p.cloud.end(providerID)
+	return p.cloud.end(providerID, owner)
 }
 
 // Drifted implements cloudprovider.Provider: an instance drifts when a test says so.

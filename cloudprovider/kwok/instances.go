@@ -101,10 +101,13 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 
 // Delete implements cloudprovider.Provider. A simulated machine ends at once: the call after the first says NotFound.
 // The record goes last, so that a Delete which failed half way is repeated.
-func (p *Provider) Delete(ctx context.Context, providerID string) error {
+func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudprovider.Owner) error {
 	r, err := p.records.get(ctx, providerID)
 	if err != nil {
 		return err
+	}
+	if !owner.Of(r.ClaimUID) {
+		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Owner: r.instance().Owner()}
 	}
 	p.boots.stop(r)
 	if err := p.nodes.remove(ctx, r); err != nil {

@@ -196,7 +196,7 @@ func TestForeignConfigMapsAreNotInstances(t *testing.T) {
 	if _, err := p.Get(t.Context(), "kwok://settings"); !cloudprovider.IsNotFound(err) {
 		t.Errorf("Get of a ConfigMap that is no instance: %v", err)
 	}
-	if err := p.Delete(t.Context(), "kwok://settings"); !cloudprovider.IsNotFound(err) {
+	if err := p.Delete(t.Context(), "kwok://settings", cloudprovider.Owner{}); !cloudprovider.IsNotFound(err) {
 		t.Errorf("Delete of a ConfigMap that is no instance: %v", err)
 	}
 	if all, err := p.List(t.Context()); err != nil || len(all) != 0 {

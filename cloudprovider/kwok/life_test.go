@@ -184,10 +184,10 @@ func TestDeleteDoesNotWaitForFinalizers(t *testing.T) {
 	if err := a.Client.Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Delete(t.Context(), instance.ProviderID); err != nil {
+	if err := p.Delete(t.Context(), instance.ProviderID, instance.Owner()); err != nil {
 		t.Fatalf("first Delete: %v", err)
 	}
-	if err := p.Delete(t.Context(), instance.ProviderID); !cloudprovider.IsNotFound(err) {
+	if err := p.Delete(t.Context(), instance.ProviderID, instance.Owner()); !cloudprovider.IsNotFound(err) {
 		t.Errorf("second Delete: %v, want NotFound although the node is held by its finalizer", err)
 	}
 	if n := getNode(t, a, "general-1"); n == nil || n.DeletionTimestamp.IsZero() {
@@ -200,7 +200,7 @@ func TestDeleteBeforeTheNodeJoins(t *testing.T) {
 	p := provider(t, a)
 	stop := start(t, p)
 	instance := create(t, p, claim("general-1"))
-	if err := p.Delete(t.Context(), instance.ProviderID); err != nil {
+	if err := p.Delete(t.Context(), instance.ProviderID, instance.Owner()); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -236,7 +236,7 @@ func TestAnotherMachinesNodeIsLeftAlone(t *testing.T) {
 	p := provider(t, a)
 	start(t, p)
 	instance := create(t, p, claim("general-1"))
-	if err := p.Delete(t.Context(), instance.ProviderID); err != nil {
+	if err := p.Delete(t.Context(), instance.ProviderID, instance.Owner()); err != nil {
 		t.Fatal(err)
 	}
 	if n := getNode(t, a, "general-1"); n == nil || n.Spec.ProviderID != foreign.Spec.ProviderID || !n.DeletionTimestamp.IsZero() {

@@ -17,9 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -78,6 +80,18 @@ type awsFacts struct {
 	prices  *price.Book
 	memory  *machine.Memory
 	shifts  *upkeep.Shifts // nil if zonal shifts are not looked at
+	// identity tells the cluster from others of the same name.
+	identity string
+}
+
+// clusterIdentity is the UID of the namespace kube-system: no two clusters have the same, whatever they are called.
+func clusterIdentity(ctx context.Context, on ground) (string, error) {
+	system := &metav1.PartialObjectMetadata{}
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := on.mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return "", fmt.Errorf("finding out the cluster's identity, the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	return string(system.UID), nil
 }
 
 // buildAWS makes the provider and what works behind it: the keeper of EC2NodeClasses, the prices, the names of instances.
@@ -88,6 +102,9 @@ func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
 	}
 	facts, err := newAWSFacts(conf, on)
 	if err != nil {
+		return nil, err
+	}
+	if facts.identity, err = clusterIdentity(ctx, on); err != nil {
 		return nil, err
 	}
 	provider, err := facts.newProvider(on)
@@ -179,7 +196,7 @@ func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 	}, f.memory)
 	options := aws.Options{
 		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
-		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity],
+		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, Identity: f.identity, ReservedCapacity: on.o.gates[gateReservedCapacity],
 		Stats: stats, Refused: on.refusals.now, Now: time.Now,
 	}
 	if f.shifts != nil {
@@ -237,7 +254,7 @@ func (f *awsFacts) addUpkeep(on ground) error {
 	if err := f.addInterruptions(on); err != nil {
 		return err
 	}
-	nodes := &upkeep.Nodes{Client: tolerantClient{on.mgr.GetClient()}, EC2: f.ec2, Memory: f.memory, Cluster: on.o.aws.clusterName}
+	nodes := &upkeep.Nodes{Client: tolerantClient{on.mgr.GetClient()}, EC2: f.ec2, Memory: f.memory, Cluster: on.o.aws.clusterName, Identity: f.identity}
 	return nodes.Setup(on.mgr)
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -130,6 +131,19 @@ func (r *recorder) Add(what manager.Runnable) error {
 	return r.Manager.Add(what)
 }
 
+// GetAPIReader knows the namespace kube-system and nothing else.
+func (r *recorder) GetAPIReader() client.Reader { return systemOnly{} }
+
+type systemOnly struct{ client.Reader }
+
+func (systemOnly) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if key.Name != "kube-system" {
+		return fmt.Errorf("%s is read before the manager is started", key)
+	}
+	obj.SetUID("identity")
+	return nil
+}
+
 // What works behind the provider runs: nothing of it can be missing without somebody noticing late.
 func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
 	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
@@ -147,7 +161,7 @@ func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody is asked before the manager is started.
+	// Nobody but kube-system is asked before the manager is started.
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},

@@ -35,7 +35,8 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 	}
 	if len(writes) < 2 {
 		// The claim was removed by force while the instance was being launched: nobody else knows of the instance.
-		if err := a.Cloud.Delete(ctx, instance.ProviderID); err != nil && !cloudprovider.IsNotFound(err) {
+		owner := cloudprovider.Owner{ClaimName: claim.Name, ClaimUID: string(claim.UID)}
+		if err := a.Cloud.Delete(ctx, instance.ProviderID, owner); err != nil && !cloudprovider.IsNotFound(err) {
 			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID, c.Claim, err)
 		}
 	}

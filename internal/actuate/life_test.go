@@ -188,14 +188,14 @@ func TestAskingAgainWritesNothing(t *testing.T) {
 	}
 }
 
-// An instance that nobody claims is ended by its id alone.
+// An instance that nobody claims is ended for the claim that it was launched for.
 func TestTerminateAnOrphan(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{})
 	instance, err := s.actor.Cloud.Create(t.Context(), ours("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := command.Terminate{ProviderID: instance.ProviderID}
+	c := command.Terminate{UID: instance.ClaimUID, ProviderID: instance.ProviderID}
 	out := s.do(c)
 	for tries := 0; out.Err == nil && !out.Gone && out.Again > 0 && tries < 5; tries++ {
 		out = s.do(c)

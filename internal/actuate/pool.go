@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
@@ -23,6 +24,10 @@ func (a *Actor) setPool(ctx context.Context, c command.SetPool) (result, error) 
 		pool.Status.Resources[corev1.ResourceName("nodes")] = *apiresource.NewQuantity(c.Status.Nodes, apiresource.DecimalSI)
 		pool.Status.NodeClassObservedGeneration = c.Status.ClassGeneration
 		for _, cond := range c.Status.Conditions {
+			if cond.Status == cluster.Absent {
+				meta.RemoveStatusCondition(&pool.Status.Conditions, cond.Type)
+				continue
+			}
 			meta.SetStatusCondition(&pool.Status.Conditions, metav1.Condition{
 				Type: cond.Type, Status: metav1.ConditionStatus(cond.Status), Reason: cond.Reason, Message: cond.Message,
 				ObservedGeneration: cond.Generation,

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// EndOrphansAnnotation on the namespace kube-system, with the time as its value, is a person's word that instances which nobody claims
+// may be ended. It is an addition to the contract.
+const EndOrphansAnnotation = "tenon.sh/end-orphans"
+
 // Census is what the cloud said it runs for us: a list that may lag behind by some seconds.
 type Census struct {
 	// At is when the cloud was asked: what was launched or ended since then is not in it.
@@ -22,6 +26,8 @@ type Instance struct {
 	Created         time.Time
 	// Terminating machines are on their way out already.
 	Terminating bool
+	// Unproven machines carry the cluster's name and nothing that tells the cluster from a namesake.
+	Unproven bool
 }
 
 // Has reports whether the cloud listed the instance.

@@ -41,4 +41,6 @@ const (
 	// TookOver is an addition: no pod has to leave the drifted nodes any more in whose place a claim was made. It is told where the
 	// pool watches how the first of them do.
 	TookOver = "tenon.sh/TookOver"
+	// OrphansHeld is an addition: True while instances that nobody claims are left alone until a person has looked.
+	OrphansHeld = "tenon.sh/OrphansHeld"
 )

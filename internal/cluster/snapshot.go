@@ -53,6 +53,10 @@ type Snapshot struct {
 	Stir Stir
 	// Gone holds the provider ids of instances that the cloud has said it no longer knows.
 	Gone map[string]bool
+	// EndOrphans is when a person said that instances which nobody claims may be ended; zero if nobody has. Cluster is the
+	// cluster's identity: the UID of its namespace kube-system.
+	EndOrphans time.Time
+	Cluster    string
 	// Busy holds the keys of commands that are under way, or whose effect the watch has not shown yet.
 	Busy map[string]bool
 	// Retry says, for commands that have failed, how often and when to try again.
@@ -122,7 +126,8 @@ func (s *Snapshot) Seal() *Snapshot {
 	}
 	for _, n := range s.Nodes {
 		v.node[n.Name] = n
-		if n.ProviderID != "" {
+		// One that is being deleted speaks for its machine only if no other does.
+		if first := v.byProvider[n.ProviderID]; n.ProviderID != "" && (first == nil || n.Deleting.IsZero()) {
 			v.byProvider[n.ProviderID] = n
 		}
 	}
@@ -165,9 +170,16 @@ func (v *view) addClaim(c *Claim) {
 	if own := v.node[c.NodeName]; own != nil && own.ProviderID == c.ProviderID {
 		n = own // another node that says it is the same machine changes nothing for one that has joined
 	}
-	if n != nil {
-		v.nodeOf[c.Name], v.claimOf[n.Name] = n, c
+	if n == nil {
+		return
 	}
+	if first := v.claimOf[n.Name]; first != nil { // two claims say that they have the same machine: the older one does
+		if !c.Created.Before(first.Created) {
+			return
+		}
+		delete(v.nodeOf, first.Name)
+	}
+	v.nodeOf[c.Name], v.claimOf[n.Name] = n, c
 }
 
 // addPods sorts the pods by node and by owner. There may be a hundred thousand of them, so each name is looked up once.

@@ -117,11 +117,12 @@ type DeleteClaim struct {
 	Party string
 }
 
-// DeleteNode begins the end of a node that has lost its claim.
+// DeleteNode begins the end of a node that has lost its claim. ProviderID is its machine's.
 type DeleteNode struct {
-	Node, UID string
-	Reason    Reason
-	Message   string
+	Node, UID  string
+	ProviderID string
+	Reason     Reason
+	Message    string
 }
 
 // Evict asks a pod to leave its node.
@@ -136,7 +137,8 @@ type Evict struct {
 }
 
 // Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without a ProviderID the claim
-// was never seen launched; the cloud is asked whether it runs an instance for it all the same.
+// was never seen launched; the cloud is asked whether it runs an instance for it all the same. UID is that of the claim that the instance
+// was launched for; without a Claim it is what the cloud's list said.
 type Terminate struct{ Claim, UID, Node, ProviderID string }
 
 // Release lets go of what remains once the instance is gone: the node and the claim lose their finalizers.

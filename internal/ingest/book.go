@@ -77,6 +77,8 @@ type Book struct {
 	class       map[cluster.ClassRef]cluster.NodeClassState
 
 	namespaces     *ledger[cluster.Labels]
+	identity       string                                   // the UID of kube-system
+	endOrphans     time.Time                                // what it says about orphans
 	volumeClaims   map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	claimOf        map[string]string                        // the claim that is bound to a volume
 	volumes        map[string]*corev1.PersistentVolume
@@ -180,6 +182,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
+		Cluster: b.identity, EndOrphans: b.endOrphans,
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

@@ -119,6 +119,7 @@ func (b *Book) SetCensus(at time.Time, list []*cloudprovider.Instance) {
 	for _, i := range list {
 		next.Instances = append(next.Instances, cluster.Instance{
 			ProviderID: i.ProviderID, Claim: i.ClaimName, ClaimUID: i.ClaimUID, Created: i.CreatedAt, Terminating: i.Terminating,
+			Unproven: i.Unproven,
 		})
 	}
 	slices.SortFunc(next.Instances, func(x, y cluster.Instance) int { return strings.Compare(x.ProviderID, y.ProviderID) })

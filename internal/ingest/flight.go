@@ -143,7 +143,9 @@ func (b *Book) learn(o command.Outcome) change {
 	switch c := o.Command.(type) {
 	case command.Terminate:
 		if o.Gone {
-			b.gone[c.UID], b.gone[c.ProviderID] = o.At, o.At
+			if b.gone[c.ProviderID] = o.At; c.Claim != "" { // an orphan may be beside the instance that its claim has
+				b.gone[c.UID] = o.At
+			}
 			delete(b.gone, "")
 			what |= supply
 		}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -154,10 +155,13 @@ func (b *Book) setCSILimits(node string, limits map[string]int32) {
 	}
 }
 
-// SetNamespace takes in a namespace's labels.
+// SetNamespace takes in a namespace's labels, and what kube-system says about the cluster.
 func (b *Book) SetNamespace(ns *corev1.Namespace) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if ns.Name == metav1.NamespaceSystem {
+		b.setSystem(ns)
+	}
 	labels := cluster.LabelsOf(ns.Labels)
 	if have, known := b.namespaces.now[ns.Name]; known && slices.Equal(have, labels) {
 		return

@@ -154,7 +154,7 @@ func TestNodeThatNobodyClaims(t *testing.T) {
 		s, _, n := leaving()
 		s.Claims = nil
 		x.set(s, n)
-		if step := EndNode(s.Seal(), n, false); keys(step) != x.want {
+		if step, _ := Orphans(s.Seal()); keys(step) != x.want {
 			t.Errorf("%s: %q, want %q", x.name, keys(step), x.want)
 		}
 	}
@@ -178,8 +178,8 @@ func TestOrphans(t *testing.T) {
 		{"ending", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, false},
 		{"gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://x"] = true }, false},
 		{"being launched", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Busy["launch/x"] = true }, false},
-		{"with a node of ours", func(s *cluster.Snapshot, _ *cluster.Instance) {
-			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true, Finalized: true}}
+		{"with a node of ours that is being deleted", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true, Finalized: true, Deleting: noon}}
 		}, false},
 		{"with a node that never joined", func(s *cluster.Snapshot, _ *cluster.Instance) {
 			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true}}
@@ -189,13 +189,95 @@ func TestOrphans(t *testing.T) {
 		s := &cluster.Snapshot{Now: noon, Busy: map[string]bool{}, Gone: map[string]bool{}}
 		x.set(s, &i)
 		s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
-		step := Orphans(s.Seal())
+		step, _ := Orphans(s.Seal())
 		if want := map[bool]string{true: "terminate//cloud://x/", false: ""}[x.want]; keys(step) != want {
 			t.Errorf("%s: %q, want %q", x.name, keys(step), want)
 		}
 	}
-	if step := Orphans((&cluster.Snapshot{Now: noon}).Seal()); len(step.Commands) > 0 {
+	if step, _ := Orphans((&cluster.Snapshot{Now: noon}).Seal()); len(step.Commands) > 0 {
 		t.Errorf("before the cloud has said anything: %+v", step)
+	}
+}
+
+// What a node says of its machine proves nothing: a machine that is a claim's is never ended with another node.
+func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
+	here := &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "b", ClaimUID: "ub"}}}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot)
+		want string
+	}{
+		{"the claim has the machine and another node", func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "b", UID: "ub", ProviderID: "cloud://a", NodeName: "b"}}
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://a"})
+		}, "release/node/a"},
+		{"the machine was launched for a claim that does not know it yet", func(s *cluster.Snapshot) {
+			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "ub"}}, here
+		}, "release/node/a"},
+		{"the launch for the claim is under way", func(s *cluster.Snapshot) { s.Busy["launch/b"], s.Census = true, here }, "release/node/a"},
+		{"the claim has another machine", func(s *cluster.Snapshot) {
+			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "ub", ProviderID: "cloud://b"}}, here
+		}, "terminate//cloud://a/a"},
+		{"nobody claims it", func(s *cluster.Snapshot) { s.Census = here }, "terminate//cloud://a/a"},
+	} {
+		s, _, n := leaving()
+		s.Claims, n.Deleting = nil, noon
+		x.set(s)
+		if step := EndNode(s.Seal(), n, false); keys(step) != x.want {
+			t.Errorf("%s: %q, want %q", x.name, keys(step), x.want)
+		}
+	}
+}
+
+// Many orphans at once are left alone until a person has said, not long ago and not before they were launched, that they may go.
+func TestManyOrphansAreHeld(t *testing.T) {
+	for _, x := range []struct {
+		orphans, others, spare, unproven int
+		said                             time.Duration // before now; zero for never
+		ended, held                      int
+	}{
+		{orphans: 3, ended: 3},
+		{orphans: 4, held: 4},
+		{orphans: 20, others: 180, ended: 20},
+		{orphans: 21, others: 179, held: 21},
+		{orphans: 200, held: 200},
+		{orphans: 200, said: time.Minute, ended: 200},
+		{orphans: 200, said: time.Hour, held: 200},
+		{orphans: 200, said: -time.Minute, ended: 200},
+		{orphans: 200, said: -6 * time.Minute, held: 200},
+		{spare: 50, ended: 50},
+		{spare: 50, orphans: 6, ended: 50, held: 6},
+		{unproven: 1, held: 1},
+		{unproven: 50, orphans: 2, ended: 2, held: 50},
+		{unproven: 50, said: time.Minute, ended: 50},
+	} {
+		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon}}
+		if x.said != 0 {
+			s.EndOrphans = noon.Add(-x.said)
+		}
+		add := func(kind string, count int, unproven bool, has string) {
+			for i := range count {
+				name := fmt.Sprintf("%s-%03d", kind, i)
+				s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name,
+					Created: noon.Add(-2 * time.Hour), Unproven: unproven})
+				if has != "" {
+					s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + has + name,
+						Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}})
+				}
+			}
+		}
+		add("a", x.orphans, false, "")
+		add("b", x.unproven, true, "")
+		add("c", x.spare, false, "other-")
+		for i := range x.others {
+			name := fmt.Sprintf("d-%03d", i)
+			s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name})
+			s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + name})
+		}
+		step, hold := Orphans(s.Seal())
+		if len(step.Commands) != x.ended || hold.Held != x.held || hold.Orphans != x.orphans+x.spare+x.unproven || (hold.Message() != "") != (x.held > 0) {
+			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), hold, hold.Message())
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func TestClaimFindsTheNodeOfItsMachine(t *testing.T) {
 	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0] != (command.Register{Claim: "a", Node: "new"}) {
 		t.Errorf("%+v, want the new node registered", step)
 	}
-	step := EndNode(s, old, false)
+	step, _ := Orphans(s)
 	if len(step.Commands) != 1 {
 		t.Fatalf("the old node: %+v, want it deleted", step)
 	}

@@ -8,19 +8,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// EndNode finishes a node of ours that has lost its claim; gone says that the cloud no longer knows its instance.
+// EndNode finishes a node of ours that is being deleted and has no claim; gone says that the cloud no longer knows its
+// instance. What a node says of its machine proves nothing: if the machine is a claim's, only the node is let go.
 func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
-	if !n.Ours || s.ClaimOf(n.Name) != nil {
+	if !n.Ours || n.Deleting.IsZero() || !n.Finalized || s.ClaimOf(n.Name) != nil {
 		return Step{}
 	}
-	if n.Deleting.IsZero() {
-		return unclaimed(s, n)
-	}
-	if !n.Finalized {
-		return Step{}
+	release := command.Release{Node: n.Name, NodeUID: n.UID}
+	if owner := ownerOf(s, n); owner != "" {
+		step := do(release)
+		step.warn(impostor(n, owner))
+		return step
 	}
 	if gone || n.ProviderID == "" {
-		return do(command.Release{Node: n.Name, NodeUID: n.UID})
+		return do(release)
 	}
 	end := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}
 	_, asked := s.Retry[end.Key()]
@@ -38,20 +39,28 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	return step
 }
 
-// unclaimed deletes a node that nobody claims any more. One that has never been registered is deleted only when its instance
-// is gone: until then it may still find its claim.
-func unclaimed(s *cluster.Snapshot, n *cluster.Node) Step {
-	if n.ProviderID == "" || !n.Finalized && !vanished(s, n) {
-		return Step{}
+// ownerOf is the claim whose machine the node says it is although it is not the claim's node; empty if there is none. The
+// claim has the machine's id, or the machine was launched for it and the claim has none yet.
+func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
+	if n.ProviderID == "" {
+		return ""
 	}
-	if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
-		return Step{WakeAt: due}
+	i, found := instance(s, n.ProviderID)
+	for _, c := range s.Claims {
+		if c.ProviderID == n.ProviderID || found && c.ProviderID == "" && c.UID != "" && c.UID == i.ClaimUID {
+			return c.Name
+		}
 	}
-	if claimed(s, n) {
-		return Step{}
+	if found && s.Busy[command.LaunchInstance{Claim: i.Claim}.Key()] {
+		return i.Claim
 	}
-	return do(command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing,
-		Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)})
+	return ""
+}
+
+// impostor tells of a node that says it is a claim's machine and is not the claim's node.
+func impostor(n *cluster.Node, claim string) cluster.Note {
+	return n.Note("MultipleNodesFound", fmt.Sprintf("Node %s says that it is instance %s, which belongs to NodeClaim %s with another node; "+
+		"deleting node %s does not end the instance", n.Name, n.ProviderID, claim, n.Name))
 }
 
 // seen is since when the node, or its instance, has been there.
@@ -70,7 +79,7 @@ func claimed(s *cluster.Snapshot, n *cluster.Node) bool {
 		}
 	}
 	i, found := instance(s, n.ProviderID)
-	return found && accounted(s, i)
+	return found && !second(s.Claim(i.Claim), i) && accounted(s, i)
 }
 
 // vanished reports whether the node is one of a machine that is no more: nobody hears from its kubelet, and the cloud does

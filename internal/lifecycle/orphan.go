@@ -1,19 +1,155 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Orphans ends instances that the cloud runs and no claim accounts for. What has a node of ours is left to that node's end,
-// which drains it.
-func Orphans(s *cluster.Snapshot) Step {
+const (
+	// More orphans than leastHeld, and than one in heldShare of the instances known, are no accident: the claims are lost
+	// rather than the instances.
+	leastHeld = 3
+	heldShare = 10
+	// confirmedFor is how long a person's word holds; a clock may be ahead of ours by clockSkew.
+	confirmedFor = time.Hour
+	clockSkew    = 5 * time.Minute
+)
+
+// Hold is how many instances nobody claims, and how many of them are left alone until a person says that they may go.
+type Hold struct {
+	// Orphans is how many there are; Known is how many instances the cloud runs, and Most how many orphans are ended unasked.
+	Orphans, Known, Most int
+	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a namesake.
+	Held, Unproven int
+}
+
+// Message tells people what is held and what to do; empty if nothing is.
+func (h Hold) Message() string {
+	if h.Held == 0 {
+		return ""
+	}
+	why := fmt.Sprintf("at most %d are ended unasked", h.Most)
+	if h.Unproven == h.Held {
+		why = "none of them carries this cluster's identity"
+	}
+	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
+		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
+		h.Held, h.Known, why, cluster.EndOrphansAnnotation)
+}
+
+// orphan is an instance that no claim accounts for.
+type orphan struct {
+	created  time.Time
+	unproven bool
+	// spare says that its claim is there and has another instance: it is certain to be nobody's.
+	spare bool
+	// end is how it ends; nil if it is ending already.
+	end command.Command
+}
+
+// Orphans ends what the cloud runs and no claim accounts for. What has a node of ours goes by the deletion of that node,
+// which drains it. If there are many, none is touched until a person has looked.
+func Orphans(s *cluster.Snapshot) (Step, Hold) {
 	var step Step
+	list := append(orphanNodes(s, &step), orphanInstances(s)...)
+	hold := Hold{Orphans: len(list), Known: known(s)}
+	hold.Most = max(leastHeld, hold.Known/heldShare)
+	unsure := 0
+	for _, o := range list {
+		if !o.spare && !o.unproven && !confirmed(s, o) {
+			unsure++
+		}
+	}
+	for _, o := range list {
+		switch {
+		case o.end == nil:
+		case o.spare, confirmed(s, o), !o.unproven && unsure <= hold.Most:
+			step.do(o.end)
+		default:
+			hold.Held++
+			if o.unproven {
+				hold.Unproven++
+			}
+		}
+	}
+	return step, hold
+}
+
+// confirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.
+func confirmed(s *cluster.Snapshot, o orphan) bool {
+	said := s.EndOrphans
+	return !said.IsZero() && o.created.Before(said) && s.Now.Before(said.Add(confirmedFor)) && !s.Now.Before(said.Add(-clockSkew))
+}
+
+// known counts the instances that the cloud lists or that our nodes speak for.
+func known(s *cluster.Snapshot) int {
+	count := 0
+	if s.Census != nil {
+		count = len(s.Census.Instances)
+	}
+	for _, n := range s.Nodes {
+		if n.Ours && n.ProviderID != "" && (s.Census == nil || !s.Census.Has(n.ProviderID)) {
+			count++
+		}
+	}
+	return count
+}
+
+// orphanNodes finds nodes of ours that nobody claims any more. One that has never been registered is deleted only when its
+// instance is gone: until then it may still find its claim. A node without a machine is deleted in any case.
+func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
+	var out []orphan
+	for _, n := range s.Nodes {
+		if !n.Ours || s.ClaimOf(n.Name) != nil || n.ProviderID == "" {
+			continue
+		}
+		if owner := ownerOf(s, n); owner != "" {
+			if n.Finalized && n.Deleting.IsZero() && s.NodeOf(owner) != nil {
+				step.warn(impostor(n, owner))
+			}
+			continue
+		}
+		lost := s.Gone[n.ProviderID] || vanished(s, n)
+		if !n.Deleting.IsZero() {
+			if n.Finalized && !lost {
+				out = append(out, orphan{created: seen(s, n)})
+			}
+			continue
+		}
+		if !n.Finalized && !lost {
+			continue
+		}
+		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
+			step.wake(due)
+			continue
+		}
+		if claimed(s, n) {
+			continue
+		}
+		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
+			Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)}
+		if lost {
+			step.do(end)
+			continue
+		}
+		o := orphan{created: seen(s, n), end: end}
+		if i, found := instance(s, n.ProviderID); found {
+			o.unproven, o.spare = i.Unproven, second(claimByUID(s, i.ClaimUID), i)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// orphanInstances finds instances that no claim accounts for and that have no node of ours.
+func orphanInstances(s *cluster.Snapshot) []orphan {
 	if s.Census == nil || len(s.Census.Instances) == 0 {
-		return step
+		return nil
 	}
 	claims := make(map[string]*cluster.Claim, len(s.Claims))
 	for _, c := range s.Claims {
@@ -23,20 +159,36 @@ func Orphans(s *cluster.Snapshot) Step {
 	for _, n := range s.Nodes {
 		nodes[n.ProviderID] = n
 	}
+	var out []orphan
 	for i := range s.Census.Instances {
 		x := &s.Census.Instances[i]
-		if x.Terminating || s.Gone[x.ProviderID] || s.Census.At.Before(x.Created.Add(lagFor)) {
+		if s.Gone[x.ProviderID] || s.Census.At.Before(x.Created.Add(lagFor)) {
 			continue
 		}
-		if c := claims[x.ClaimUID]; !second(c, x) && (c != nil || accounted(s, x)) {
+		c := claims[x.ClaimUID]
+		spare := second(c, x)
+		if !spare && (c != nil || accounted(s, x)) {
 			continue
 		}
 		if n := nodes[x.ProviderID]; n != nil && (s.ClaimOf(n.Name) != nil || n.Ours && n.Finalized) {
 			continue
 		}
-		step.do(command.Terminate{ProviderID: x.ProviderID})
+		o := orphan{created: x.Created, unproven: x.Unproven, spare: spare}
+		if !x.Terminating {
+			o.end = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
+		}
+		out = append(out, o)
 	}
-	return step
+	return out
+}
+
+func claimByUID(s *cluster.Snapshot, uid string) *cluster.Claim {
+	for _, c := range s.Claims {
+		if c.UID == uid && uid != "" {
+			return c
+		}
+	}
+	return nil
 }
 
 // second reports whether the claim has another instance than this one.

@@ -60,9 +60,9 @@ func (c *Cloud) List(ctx context.Context) ([]*cloudprovider.Instance, error) {
 }
 
 // Delete ends an instance. That it is gone already counts as an error, as it does in the contract.
-func (c *Cloud) Delete(ctx context.Context, providerID string) error {
+func (c *Cloud) Delete(ctx context.Context, providerID string, owner cloudprovider.Owner) error {
 	began := c.now()
-	err := c.Provider.Delete(ctx, providerID)
+	err := c.Provider.Delete(ctx, providerID, owner)
 	c.called(began, lifecycleCaller, "Delete", "", err)
 	return err
 }
@@ -99,6 +99,8 @@ func cloudError(err error) string {
 		return "NodeClaimNotFoundError"
 	case cloudprovider.IsNotReady(err):
 		return "NodeClassNotReadyError"
+	case cloudprovider.IsNotOwned(err):
+		return "NotOwnedError"
 	}
 	return "unknown"
 }

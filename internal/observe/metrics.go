@@ -23,6 +23,7 @@ type Registerer = prometheus.Registerer
 // (prefix tenon_). What can be told from a snapshot is in state.
 type metrics struct {
 	claimsCreated, claimsTerminated, claimsDisrupted, claimsUnhealthy *prometheus.CounterVec
+	orphans, heldOrphans                                              prometheus.Gauge
 	claimEnd, instanceEnd                                             *prometheus.HistogramVec
 	nodesCreated, nodesTerminated, nodesDrained                       *prometheus.CounterVec
 	nodeEnd                                                           *prometheus.SummaryVec
@@ -95,6 +96,8 @@ func newMetrics(mk maker) *metrics {
 		ignored:     mk.gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for.").WithLabelValues(),
 		placedPrice: mk.gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that had some, in dollars per hour.").WithLabelValues(),
 		boundPrice:  mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour.").WithLabelValues(),
+		orphans:     mk.gauge("tenon_orphan_instances", "Instances that no NodeClaim accounts for.").WithLabelValues(),
+		heldOrphans: mk.gauge("tenon_orphan_instances_held", "Those of them that are left alone until a person confirms that they may be ended.").WithLabelValues(),
 		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
 	}
 	m.breakdowns = newBreakdowns(mk)
@@ -166,6 +169,8 @@ func addBuild(mk maker, version, commit string) {
 
 func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	m.planning.Observe(took.Seconds())
+	m.orphans.Set(float64(p.Orphans.Orphans))
+	m.heldOrphans.Set(float64(p.Orphans.Held))
 	if p.Provisioned {
 		m.scheduling.Observe(took.Seconds())
 		if len(p.Placement.Bins) > 0 {

@@ -226,7 +226,7 @@ func (c cloud) Create(context.Context, *v1.NodeClaim) (*cloudprovider.Instance, 
 }
 func (c cloud) Get(context.Context, string) (*cloudprovider.Instance, error) { return nil, c.err }
 func (c cloud) List(context.Context) ([]*cloudprovider.Instance, error)      { return nil, c.err }
-func (c cloud) Delete(context.Context, string) error                         { return c.err }
+func (c cloud) Delete(context.Context, string, cloudprovider.Owner) error    { return c.err }
 func (c cloud) Drifted(context.Context, *v1.NodeClaim) (cloudprovider.DriftReason, error) {
 	return "", c.err
 }
@@ -248,7 +248,7 @@ func TestCallsToTheCloudAreCounted(t *testing.T) {
 		_, e3 := c.List(ctx)
 		_, e4 := c.InstanceTypes(ctx, pool)
 		_, e5 := c.Drifted(ctx, claim)
-		for _, e := range []error{e1, e2, e3, e4, e5, c.Delete(ctx, "x")} {
+		for _, e := range []error{e1, e2, e3, e4, e5, c.Delete(ctx, "x", cloudprovider.Owner{})} {
 			if !errors.Is(e, err) {
 				t.Errorf("%v came back as %v", err, e)
 			}

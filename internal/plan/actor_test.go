@@ -109,6 +109,7 @@ func (w *world) setPool(p *cluster.Pool, status cluster.PoolStatus) {
 			}
 		}
 	}
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c cluster.Condition) bool { return c.Status == cluster.Absent })
 	p.Status = status
 }
 

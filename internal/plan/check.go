@@ -168,12 +168,9 @@ func (k *checker) holds(c command.Command) bool {
 		return awaits(s, c.UID) && n != nil && !n.Ready && k.seats(n, c.UID)
 	case command.DeleteNode:
 		n := s.Node(c.Node)
-		return n != nil && n.UID == c.UID && n.Deleting.IsZero()
+		return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !claimsIt(s, c.ProviderID)
 	case command.Terminate:
-		if c.Claim == "" && c.Node == "" { // an orphan, unless somebody claims it by now
-			return !slices.ContainsFunc(s.Claims, func(claim *cluster.Claim) bool { return claim.ProviderID == c.ProviderID })
-		}
-		return true // the claim or node is being deleted, and nothing takes that back
+		return c.Claim != "" || !claimsIt(s, c.ProviderID) // nothing takes back the deletion of a claim; an orphan may be somebody's by now
 	case command.Release:
 		return true // likewise
 	case command.SetPool:
@@ -182,6 +179,11 @@ func (k *checker) holds(c command.Command) bool {
 		return s.Claim(c.Claim) != nil
 	}
 	return stampHolds(c, s)
+}
+
+// claimsIt reports whether a claim says that the instance is its own.
+func claimsIt(s *cluster.Snapshot, providerID string) bool {
+	return slices.ContainsFunc(s.Claims, func(claim *cluster.Claim) bool { return claim.ProviderID == providerID })
 }
 
 // stampHolds reports whether a hash is still to be written.

@@ -83,6 +83,18 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 	return status
 }
 
+// tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over.
+func (p *Plan) tellOrphans(pool *cluster.Pool, status *cluster.PoolStatus) {
+	c := cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent}
+	if message := p.Orphans.Message(); message != "" {
+		c = cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True, Reason: "OrphansHeld", Message: message, Generation: pool.Generation}
+	}
+	told := slices.ContainsFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
+	if told || c.Status != cluster.Absent {
+		status.Conditions = append(status.Conditions, c)
+	}
+}
+
 // registering says whether the pool's latest launches have become nodes. It informs and does not feed Ready.
 func registering(p *cluster.Pool) cluster.Condition {
 	c := cluster.Condition{Type: cluster.RegistrationHealthy, Status: cluster.Unknown, Reason: "AwaitingReconciliation", Message: "no node has been launched since the pool or its NodeClass last changed"}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -26,6 +27,7 @@ type life struct {
 	late      bool                    // what an instance is shows on its claim after its status
 	unwritten map[string]cluster.Labels
 	stir      cluster.Stir
+	said      time.Time // when somebody said that orphans may be ended
 }
 
 func newLife() life {
@@ -35,7 +37,7 @@ func newLife() life {
 
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
-	s.Census, s.Stir = w.census, w.stir
+	s.Census, s.Stir, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
 		s.Attached[node] = slices.Clone(handles)
@@ -232,6 +234,10 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 	switch verb {
 	case "cloud census":
 		w.takeCensus()
+	case "confirm orphans": // somebody annotates kube-system
+		w.said = w.now
+	case "nameless instance": // nameless instance NODE: nothing on it tells this cluster from a namesake
+		w.instances[w.nodes[real].ProviderID].Unproven = true
 	case "cloud cold", "cloud warm":
 		w.cold = verb == "cloud cold"
 	case "labels late":

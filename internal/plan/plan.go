@@ -91,6 +91,8 @@ type Plan struct {
 	Eager bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
+	// Orphans counts the instances that nobody claims.
+	Orphans lifecycle.Hold
 }
 
 // memory is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
@@ -197,7 +199,9 @@ func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
 	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
 	p.Eager = p.Eager || slices.ContainsFunc(commands, tellsDrift)
 	for _, pool := range s.Pools {
-		if status := poolStatus(s, pool, policy, rolls); !sameStatus(&status, &pool.Status) {
+		status := poolStatus(s, pool, policy, rolls)
+		p.tellOrphans(pool, &status)
+		if !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
 		}
 	}
@@ -233,7 +237,12 @@ func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
 			p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
 		}
 	}
-	p.add(lifecycle.Orphans(s))
+	step, hold := lifecycle.Orphans(s)
+	p.add(step)
+	p.Orphans = hold
+	if message := hold.Message(); message != "" {
+		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster, Reason: "OrphansHeld", Message: message, Warning: true})
+	}
 	p.shareEvictions(s)
 	p.largestFirst(s)
 }

@@ -10,9 +10,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
 // errUnused says that the program has begun to use a call that the simulated API server does not know yet.
@@ -75,6 +78,25 @@ func (a api) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ .
 		return give(a.r.cache[k][name], k, key.Name, obj)
 	}
 	return a.call("a read of "+name, func() error { return give(a.r.sim.store.get(k, name), k, key.Name, obj) })
+}
+
+// List reads all NodeClaims live, as unstructured objects; nothing else is listed.
+func (a api) List(_ context.Context, out client.ObjectList, _ ...client.ListOption) error {
+	all, ok := out.(*unstructured.UnstructuredList)
+	if !ok || !a.live || all.GetKind() != "NodeClaimList" {
+		return errUnused
+	}
+	return a.call("a list of the claims", func() error {
+		all.Items = nil
+		for _, claim := range list[*v1.NodeClaim](a.r.sim.store, claims) {
+			fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(claim)
+			if err != nil {
+				return err
+			}
+			all.Items = append(all.Items, unstructured.Unstructured{Object: fields})
+		}
+		return nil
+	})
 }
 
 func give(from client.Object, k kind, name string, to client.Object) error {
@@ -195,7 +217,6 @@ func (h half) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubRe
 	return errUnused
 }
 
-func (api) List(context.Context, client.ObjectList, ...client.ListOption) error { return errUnused }
 func (api) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 	return errUnused
 }

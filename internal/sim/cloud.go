@@ -157,10 +157,13 @@ func (c *cloud) find(id string) *machine {
 }
 
 // end begins to end a machine.
-func (c *cloud) end(id string) error {
+func (c *cloud) end(id string, owner cloudprovider.Owner) error {
 	m := c.find(id)
 	if m == nil {
 		return &cloudprovider.NotFoundError{ProviderID: id}
+	}
+	if !owner.Of(m.instance.ClaimUID) {
+		return &cloudprovider.NotOwnedError{ProviderID: id, Want: owner, Owner: m.instance.Owner()}
 	}
 	if !m.instance.Terminating {
 		m.instance.Terminating = true
@@ -270,6 +273,9 @@ func (d register) List(context.Context) ([]*cloudprovider.Instance, error) {
 }
 
 // Delete ends a machine.
-func (d cloudDoor) Delete(_ context.Context, id string) error {
-	return d.call("the end of "+id, func() error { return d.r.sim.cloud.end(id) })
+func (d cloudDoor) Delete(_ context.Context, id string, owner cloudprovider.Owner) error {
+	return d.call("the end of "+id, func() error {
+		d.r.sim.judge.ends(d.r, id)
+		return d.r.sim.cloud.end(id, owner)
+	})
 }

@@ -32,7 +32,7 @@ func (s *Sim) interruptSpot() {
 		s.clock.after(s.clock.between(0, 10*time.Second), func() { s.interrupted(m, warning) })
 	}
 	s.clock.at(end, func() {
-		if m.gone || s.cloud.end(m.instance.ProviderID) != nil {
+		if m.gone || s.cloud.end(m.instance.ProviderID, m.instance.Owner()) != nil {
 			return
 		}
 		ended := cloudprovider.Interruption{Kind: cloudprovider.InstanceTerminating, Deadline: s.clock.seconds().UTC()}

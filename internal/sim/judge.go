@@ -300,6 +300,15 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	}
 }
 
+// ends: a replica asks the cloud to end a machine. It must not be that of a claim which nobody has deleted.
+func (j *judge) ends(r *replica, id string) {
+	for _, claim := range list[*v1.NodeClaim](j.sim.store, claims) {
+		if claim.Status.ProviderID == id && claim.DeletionTimestamp.IsZero() {
+			j.sim.fail("no instance is ended that is somebody's", "%s ends %s, which is the machine of NodeClaim %s", r, id, claim.Name)
+		}
+	}
+}
+
 // moved: a claim may have got into a move. A move that is tried again begins anew.
 func (j *judge) moved(r *replica, claim *v1.NodeClaim) {
 	move, before := claim.Annotations[cluster.MoveAnnotation], j.moves[claim.UID]

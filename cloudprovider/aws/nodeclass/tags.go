@@ -16,8 +16,9 @@ const (
 	longestKey, longestValue = 128, 256
 	mostTags                 = 50
 	ownTags                  = 6
-	// launchTags is the least that a launch for several claims needs besides: its own name, and which claims it is for.
-	launchTags = 2
+	// launchTags is the least that a launch for several claims needs besides: its own name, which claims it is for, and the
+	// cluster's identity.
+	launchTags = 3
 )
 
 // ownPrefix begins the keys of tags that Tenon writes beyond those of the contract.

@@ -161,11 +161,11 @@ func TestTagsThatFillUp(t *testing.T) {
 	for _, tc := range []struct {
 		tags  map[string]string
 		doubt bool
-	}{{manyTags(42), false}, {manyTags(43), true}, {manyTags(44), true}, {named, true}} {
+	}{{manyTags(41), false}, {manyTags(42), true}, {manyTags(44), true}, {named, true}} {
 		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tc.tags })
 		c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded)
 		want := fmt.Sprintf("spec.tags has %d tags, which leaves no room to launch nodes together", len(tc.tags))
-		if (c.Message != "") != tc.doubt || tc.doubt && (!strings.Contains(c.Message, want) || !strings.Contains(c.Message, "keep to 42")) {
+		if (c.Message != "") != tc.doubt || tc.doubt && (!strings.Contains(c.Message, want) || !strings.Contains(c.Message, "keep to 41")) {
 			t.Errorf("with %d tags ValidationSucceeded is %+v", len(tc.tags), c)
 		}
 	}

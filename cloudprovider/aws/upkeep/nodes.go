@@ -20,6 +20,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -40,8 +41,8 @@ type Nodes struct {
 	Client client.Client
 	EC2    EC2API
 	Memory Memory
-	// Cluster is the name of the cluster.
-	Cluster string
+	// Cluster is the name of the cluster; Identity tells it from others of the same name. Without one no instance is marked with it.
+	Cluster, Identity string
 }
 
 // clusterTagged on a NodeClaim says that its instance carries the name of the cluster, which those of an old Karpenter lack.
@@ -90,11 +91,53 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	n.learn(node, claim)
+	if err := n.identify(ctx, node, claim); err != nil {
+		return ctrl.Result{}, err
+	}
 	done := claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" && claim.Annotations[clusterTagged] == "true"
 	if done || !claim.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, n.tag(ctx, node, claim)
+}
+
+// identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older version: its claim
+// says that it is this cluster's. Where the policy does not allow the tag, the instance stays without.
+func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
+	id, ok := instanceOf(node)
+	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() ||
+		claim.Status.ProviderID != node.Spec.ProviderID {
+		return nil
+	}
+	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}}})
+	if fault.IsNotFound(err) || fault.IsUnauthorized(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.Explain("marking the instance of node "+node.Name+" as this cluster's", err)
+	}
+	return n.note(ctx, claim, aws.IdentityTaggedAnnotationKey)
+}
+
+// instanceOf is the id of the node's instance.
+func instanceOf(node *corev1.Node) (id string, ok bool) {
+	id = node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
+	return id, strings.HasPrefix(id, "i-")
+}
+
+// note writes on the claim that something is done.
+func (n *Nodes) note(ctx context.Context, claim *v1.NodeClaim, keys ...string) error {
+	before := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	for _, key := range keys {
+		claim.Annotations[key] = "true"
+	}
+	if err := n.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("noting on NodeClaim %s that its instance is named: %w", claim.Name, err)
+	}
+	return nil
 }
 
 func (n *Nodes) learn(node *corev1.Node, claim *v1.NodeClaim) {
@@ -106,8 +149,8 @@ func (n *Nodes) learn(node *corev1.Node, claim *v1.NodeClaim) {
 
 // tag writes the names on the instance and notes on the claim that it is done.
 func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
-	id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
-	if !strings.HasPrefix(id, "i-") {
+	id, ok := instanceOf(node)
+	if !ok {
 		return nil
 	}
 	tags := []ec2types.Tag{{Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name}, {Key: new(awsv1.EKSClusterNameTagKey), Value: &n.Cluster}}
@@ -125,15 +168,7 @@ func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim)
 	if err != nil {
 		return fault.Explain("naming the instance of node "+node.Name, err)
 	}
-	before := claim.DeepCopy()
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
-	claim.Annotations[awsv1.InstanceTaggedAnnotationKey], claim.Annotations[clusterTagged] = "true", "true"
-	if err := n.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("noting on NodeClaim %s that its instance is named: %w", claim.Name, err)
-	}
-	return nil
+	return n.note(ctx, claim, awsv1.InstanceTaggedAnnotationKey, clusterTagged)
 }
 
 func refersToClass(claim *v1.NodeClaim) bool {

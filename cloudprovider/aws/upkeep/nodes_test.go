@@ -48,6 +48,8 @@ type nodeScene struct {
 	t    *testing.T
 	kube client.Client
 	tags tags
+	// identity is the cluster's; empty for none.
+	identity string
 	lessons
 }
 
@@ -73,7 +75,7 @@ func newNodeScene(t *testing.T, change func(*corev1.Node, *v1.NodeClaim)) *nodeS
 }
 
 func (s *nodeScene) look() error {
-	n := &upkeep.Nodes{Client: s.kube, EC2: &s.tags, Memory: s, Cluster: "prod"}
+	n := &upkeep.Nodes{Client: s.kube, EC2: &s.tags, Memory: s, Cluster: "prod", Identity: s.identity}
 	_, err := n.Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "ip-10-0-0-4"}})
 	return err
 }
@@ -161,5 +163,36 @@ func TestTroubleWithTags(t *testing.T) {
 	s.tags.err = &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound", Message: "gone"}
 	if err := s.look(); err != nil || s.noted() != "" {
 		t.Errorf("of an instance that is gone: %v, noted %q", err, s.noted())
+	}
+}
+
+// An instance that a claim of this cluster accounts for, and that was launched without the cluster's identity, gets it once. One of which
+// the claim says something else, and one that has it from its launch, do not.
+func TestInstanceGetsTheIdentity(t *testing.T) {
+	done := func(c *v1.NodeClaim) {
+		c.Annotations = map[string]string{awsv1.InstanceTaggedAnnotationKey: "true", "compatibility.karpenter.k8s.aws/cluster-name-tagged": "true"}
+		c.Status.ProviderID = "aws:///us-west-2a/i-1"
+	}
+	for _, x := range []struct {
+		name   string
+		change func(*v1.NodeClaim)
+		err    error
+		want   string
+	}{
+		{"from Karpenter", func(*v1.NodeClaim) {}, nil, "[i-1 tenon.sh/cluster=uid]"},
+		{"ours", func(c *v1.NodeClaim) { c.Annotations["tenon.sh/cluster-tagged"] = "true" }, nil, "[]"},
+		{"the claim has another instance", func(c *v1.NodeClaim) { c.Status.ProviderID = "aws:///us-west-2a/i-2" }, nil, "[]"},
+		{"the policy does not allow it", func(*v1.NodeClaim) {}, &smithy.GenericAPIError{Code: "UnauthorizedOperation"}, "[]"},
+	} {
+		s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) { done(c); x.change(c) })
+		s.identity, s.tags.err = "uid", x.err
+		for range 2 {
+			if err := s.look(); err != nil {
+				t.Errorf("%s: %v", x.name, err)
+			}
+		}
+		if got := fmt.Sprint(s.tags.written); got != x.want {
+			t.Errorf("%s: written %s, want %s", x.name, got, x.want)
+		}
 	}
 }

@@ -1,0 +1,76 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// terminateOrphan ends an instance that no claim accounts for. The cache may be stale or empty, so whose the instance is, is asked
+// of the cloud, and whether that claim is there of the API server, right before.
+func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (result, error) {
+	i, err := a.Cloud.Get(ctx, c.ProviderID)
+	if cloudprovider.IsNotFound(err) {
+		return result{gone: true}, nil
+	}
+	if err != nil {
+		return result{}, fmt.Errorf("finding out whose instance %s is: %w", c.ProviderID, err)
+	}
+	if c.Node == "" && i.ClaimUID != c.UID {
+		return result{}, &cloudprovider.NotOwnedError{ProviderID: c.ProviderID, Want: cloudprovider.Owner{ClaimUID: c.UID}, Owner: i.Owner()}
+	}
+	if err := a.mustBeNobodys(ctx, c.ProviderID, i.Owner()); err != nil {
+		return result{}, err
+	}
+	ending, err := a.end(ctx, c.ProviderID, i.Owner())
+	if err != nil || !ending {
+		return result{gone: err == nil}, err
+	}
+	return result{again: askAgain}, nil
+}
+
+// account is a claim that may account for an instance, as the API server has it now.
+type account struct{ name, uid, providerID string }
+
+// claimsOf asks the API server for the claims that say they have the instance, or that it was launched for.
+func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Owner) ([]account, error) {
+	// One claim that can't be read as the type that it should be must not hide all others.
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
+	if err := a.Live.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("asking the API server whether a NodeClaim accounts for instance %s: %w", id, err)
+	}
+	var out []account
+	for k := range list.Items {
+		c := &list.Items[k]
+		providerID, _, _ := unstructured.NestedString(c.Object, "status", "providerID")
+		uid := string(c.GetUID())
+		named := owner.ClaimUID == "" && owner.ClaimName != "" && c.GetName() == owner.ClaimName
+		if providerID == id || named || owner.ClaimUID != "" && uid == owner.ClaimUID {
+			out = append(out, account{name: c.GetName(), uid: uid, providerID: providerID})
+		}
+	}
+	return out, nil
+}
+
+// mustBeNobodys is an error if a claim accounts for the instance. A claim that has another instance does not.
+func (a *Actor) mustBeNobodys(ctx context.Context, id string, owner cloudprovider.Owner) error {
+	if id == "" {
+		return nil // a node that never had a machine
+	}
+	claims, err := a.claimsOf(ctx, id, owner)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.providerID == id || c.providerID == "" {
+			return fmt.Errorf("instance %s is left alone: NodeClaim %s (UID %s) accounts for it", id, c.name, c.uid)
+		}
+	}
+	return nil
+}

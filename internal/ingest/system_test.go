@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// kube-system says which cluster it is, and when a person has said that orphans may be ended. Other namespaces say nothing of the kind.
+func TestWhatTheSystemNamespaceSays(t *testing.T) {
+	b, _ := newBook()
+	say := func(name, value string) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "cluster-uid"}}
+		if value != "" {
+			ns.Annotations = map[string]string{cluster.EndOrphansAnnotation: value}
+		}
+		b.SetNamespace(ns)
+	}
+	said := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	for _, x := range []struct {
+		name, value string
+		want        time.Time
+		note        string
+	}{
+		{"default", "2026-11-16T12:00:00Z", time.Time{}, ""},
+		{"kube-system", "", time.Time{}, ""},
+		{"kube-system", "2026-11-16T12:00:00Z", said, ""},
+		{"kube-system", "2026-11-16T13:00:00+01:00", said, ""},
+		{"kube-system", "yes", time.Time{},
+			`Annotation tenon.sh/end-orphans is "yes" and is ignored; it must be the time at which it is written, such as 2030-01-31T12:00:00Z`},
+		{"kube-system", "", time.Time{}, ""},
+	} {
+		say(x.name, x.value)
+		s := b.Snapshot()
+		note := ""
+		for _, n := range s.Notes {
+			note = n.Message
+		}
+		if !s.EndOrphans.Equal(x.want) || note != x.note {
+			t.Errorf("%s with %q: %v and %q, want %v and %q", x.name, x.value, s.EndOrphans, note, x.want, x.note)
+		}
+		if want := map[string]string{"kube-system": "cluster-uid"}[x.name]; s.Cluster != want {
+			t.Errorf("%s: the cluster is %q, want %q", x.name, s.Cluster, want)
+		}
+	}
+}
+
+// What the cloud can't prove to be ours is known as such.
+func TestCensusTellsWhatIsUnproven(t *testing.T) {
+	b, _ := newBook()
+	b.SetCensus(time.Unix(1, 0), []*cloudprovider.Instance{{ProviderID: "b"}, {ProviderID: "a", Unproven: true}})
+	if got := b.Snapshot().Census.Instances; !got[0].Unproven || got[1].Unproven {
+		t.Errorf("%+v", got)
+	}
+}
