@@ -262,7 +262,7 @@ func (f *awsFacts) addUpkeep(on ground) error {
 func (f *awsFacts) addInterruptions(on ground) error {
 	o := &on.o.aws
 	watcher, err := interrupt.New(interrupt.Options{
-		Client: on.mgr.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: o.interruptionQueue, EC2: f.ec2, Events: on.events,
+		Client: on.mgr.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: o.interruptionQueue, EC2: f.ec2, Instances: f.ec2, Region: f.config.Region, Events: on.events,
 		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Now: time.Now,
 	})
 	if err != nil {

@@ -21,9 +21,11 @@ import (
 // claim is what matters of a NodeClaim.
 type claim struct {
 	name, node string
-	uid        types.UID
-	deleting   bool
-	known      cloudprovider.Interruption
+	// bought is its capacity type; empty if it does not say.
+	bought   string
+	uid      types.UID
+	deleting bool
+	known    cloudprovider.Interruption
 }
 
 // record is what was last written on a claim, and whether people were told of advice about it. Its lock makes two notices
@@ -54,6 +56,7 @@ func (w *Watcher) claims(ctx context.Context) (map[string]*claim, error) {
 			continue
 		}
 		c := &claim{name: item.GetName(), uid: item.GetUID(), deleting: item.GetDeletionTimestamp() != nil}
+		c.bought = item.GetLabels()[v1.CapacityTypeLabelKey]
 		c.node, _, _ = unstructured.NestedString(item.Object, "status", "nodeName")
 		// What can't be read says nothing, and is overwritten.
 		c.known, _ = cloudprovider.ParseInterruption(item.GetAnnotations()[cloudprovider.InterruptionAnnotation])

@@ -2,7 +2,8 @@
 //
 // It is an edge and decides nothing: what follows from an interruption is decided by whoever reads the annotation
 // cloudprovider.InterruptionAnnotation. It listens to an SQS queue that EventBridge fills (queue.go) and asks EC2 about the
-// health of instances (status.go). A message is deleted from the queue only once the claim says what was in it, so a crash
+// health of instances (status.go). Whoever may write to the queue may write what he likes, so a message that says an instance is
+// at its end is compared with what EC2 says (trust.go). A message is deleted from the queue only once the claim says what was in it, so a crash
 // loses nothing; and what is heard twice changes nothing.
 package interrupt
 
@@ -31,6 +32,11 @@ type EC2API interface {
 	DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
 }
 
+// InstancesAPI is asked what state instances are really in.
+type InstancesAPI interface {
+	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+}
+
 // Recorder writes events.
 type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
@@ -52,6 +58,10 @@ type Options struct {
 	// SQS and the name of the Queue; without a name no queue is read.
 	SQS   SQSAPI
 	Queue string
+	// Instances confirms what the queue says of an instance's state; Region is where they are. Messages from elsewhere are not
+	// believed. Required with a queue.
+	Instances InstancesAPI
+	Region    string
 	// EC2 is asked about the health of instances; nil for not at all.
 	EC2 EC2API
 	// Events and Metrics are required.
@@ -80,6 +90,7 @@ type Watcher struct {
 func New(o Options) (*Watcher, error) {
 	for name, missing := range map[string]bool{
 		"Client": o.Client == nil, "Events": o.Events == nil, "Metrics": o.Metrics == nil, "SQS": o.Queue != "" && o.SQS == nil,
+		"Instances": o.Queue != "" && o.Instances == nil, "Region": o.Queue != "" && o.Region == "",
 	} {
 		if missing {
 			return nil, fmt.Errorf("making a watcher of interruptions: Options.%s is missing", name)

@@ -29,8 +29,9 @@ type notice struct {
 	// instances are the ids of those that it is about; none if nothing follows from it.
 	instances []string
 	cloudprovider.Interruption
-	// at is when AWS said it.
-	at time.Time
+	// at is when AWS said it; account and region are where.
+	at              time.Time
+	account, region string
 	// reason and text are of the event that tells people.
 	reason, text string
 	// patient notices are kept for a while if nobody claims the instance: its launch may not have been written down yet.
@@ -41,6 +42,8 @@ type notice struct {
 type envelope struct {
 	DetailType string          `json:"detail-type"`
 	Source     string          `json:"source"`
+	Account    string          `json:"account"`
+	Region     string          `json:"region"`
 	Time       time.Time       `json:"time"`
 	Detail     json.RawMessage `json:"detail"`
 }
@@ -64,12 +67,15 @@ type detail struct {
 
 // read reads a message. One that is about something else than the end of an instance names no instances.
 func read(body string, now time.Time) (notice, error) {
+	if len(body) > longestBody {
+		return notice{counted: noOp}, fmt.Errorf("reading a message of the interruption queue: %w: it has %d bytes, want %d at most", errTooLong, len(body), longestBody)
+	}
 	var e envelope
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return notice{counted: noOp}, fmt.Errorf("reading a message of the interruption queue: %w", err)
 	}
-	n := notice{counted: noOp, at: e.Time}
-	if n.at.IsZero() {
+	n := notice{counted: noOp, at: e.Time, account: e.Account, region: e.Region}
+	if n.at.IsZero() || n.at.After(now) { // nothing can have been said yet; clocks differ a little
 		n.at = now
 	}
 	if e.Source != "aws.health" && e.Source != "aws.ec2" {

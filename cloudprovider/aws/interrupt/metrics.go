@@ -14,6 +14,7 @@ type metrics struct {
 	queued    prometheus.Histogram
 	unhealthy *prometheus.CounterVec
 	readable  prometheus.Gauge
+	ignored   *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -28,9 +29,14 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Help: "Instances of which EC2 has said that they are unhealthy or will be changed, by what said so."}, []string{"category"}),
 		readable: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tenon_interruption_queue_readable",
 			Help: "1 while the interruption queue can be read, 0 while it can't."}),
+		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tenon_interruption_ignored_messages_total",
+			Help: "Messages of the interruption queue that were not believed or not understood, by why."}, []string{"why"}),
+	}
+	for _, why := range []string{malformed, tooLong, elsewhere, stale, notSpot, unconfirmed} {
+		m.ignored.WithLabelValues(why)
 	}
 	var all error
-	for _, c := range []prometheus.Collector{m.received, m.deleted, m.queued, m.unhealthy, m.readable} {
+	for _, c := range []prometheus.Collector{m.received, m.deleted, m.queued, m.unhealthy, m.readable, m.ignored} {
 		all = errors.Join(all, registry.Register(c))
 	}
 	if all != nil {

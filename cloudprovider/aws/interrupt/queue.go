@@ -93,6 +93,15 @@ type desk struct {
 	slots chan struct{}
 }
 
+// letter is a message and what it says.
+type letter struct {
+	*sqstypes.Message
+	notice
+	sent time.Time
+	// void says that nothing follows from it.
+	void bool
+}
+
 // handle has messages worked on, each by itself. It does not wait for them: one whose claim can't be written must not keep those that
 // come after it.
 func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages []sqstypes.Message) {
@@ -104,47 +113,125 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 		log.FromContext(ctx).Error(err, "messages of the interruption queue wait")
 		return // they come back
 	}
+	var doubtful []letter
 	for i := range messages {
-		work.slots <- struct{}{}
-		work.Go(func() {
-			defer func() { <-work.slots }()
-			defer func() { // one message that nobody thought of must not keep all others from being heard
-				if r := recover(); r != nil {
-					log.FromContext(ctx).Error(fmt.Errorf("%v", r), "working on a message failed, which is a mistake in Tenon; it comes back later",
-						"message", aws.ToString(messages[i].MessageId), "stack", string(debug.Stack()))
-				}
-			}()
-			if w.take(ctx, &messages[i], claims) {
-				w.delete(ctx, url, &messages[i])
-			}
+		l := letter{Message: &messages[i]}
+		if !w.guarded(ctx, &messages[i], func() { l = w.open(ctx, &messages[i], accountOf(url)) }) {
+			continue // it comes back
+		}
+		if l.counted == stateChange && !l.void {
+			doubtful = append(doubtful, l)
+			continue
+		}
+		work.do(func() { w.finish(ctx, url, &l, claims, nil) })
+	}
+	if len(doubtful) > 0 {
+		work.do(func() {
+			w.guarded(ctx, doubtful[0].Message, func() { w.verify(ctx, url, doubtful, claims) })
 		})
 	}
 }
 
-// take does what one message asks for, and reports whether it is done with.
-func (w *Watcher) take(ctx context.Context, m *sqstypes.Message, claims map[string]*claim) bool {
+// guarded does something about a message. One that nobody thought of must not keep all others from being heard: if it fails, that is told,
+// and the message comes back later.
+func (w *Watcher) guarded(ctx context.Context, m *sqstypes.Message, do func()) (done bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			log.FromContext(ctx).Error(fmt.Errorf("%v", r), "working on a message failed, which is a mistake in Tenon; it comes back later",
+				"message", aws.ToString(m.MessageId), "stack", string(debug.Stack()))
+		}
+	}()
+	do()
+	return true
+}
+
+// do has something done when there is a slot.
+func (d *desk) do(what func()) {
+	d.slots <- struct{}{}
+	d.Go(func() {
+		defer func() { <-d.slots }()
+		what()
+	})
+}
+
+// verify asks EC2 about the instances that messages say are at their end, and does what is left of the messages then.
+func (w *Watcher) verify(ctx context.Context, url string, letters []letter, claims map[string]*claim) {
+	states, err := w.confirm(ctx, letters, claims)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "messages about the state of instances come back later", "messages", len(letters))
+		}
+		return
+	}
+	for i := range letters {
+		w.finish(ctx, url, &letters[i], claims, states)
+	}
+}
+
+// finish does what a message asks for, and deletes it if nothing more is to be done.
+func (w *Watcher) finish(ctx context.Context, url string, l *letter, claims map[string]*claim, states ended) {
+	w.guarded(ctx, l.Message, func() {
+		if w.take(ctx, l, claims, states) {
+			w.delete(ctx, url, l.Message)
+		}
+	})
+}
+
+// open reads a message. One that can't be read, or is not to be believed, is void: it will never be any better.
+func (w *Watcher) open(ctx context.Context, m *sqstypes.Message, account string) letter {
 	now := w.Now()
 	n, err := read(aws.ToString(m.Body), now)
 	w.metrics.received.WithLabelValues(n.counted).Inc()
-	if err != nil { // it will never be any better
-		log.FromContext(ctx).Error(err, "a message is dropped", "message", aws.ToString(m.MessageId), "queue", w.Queue)
+	l := letter{Message: m, notice: n, sent: sentAt(m, n.at)}
+	w.metrics.queued.Observe(max(0, now.Sub(l.sent).Seconds()))
+	why := malformed
+	switch {
+	case errors.Is(err, errTooLong):
+		why = tooLong
+	case err == nil:
+		why, err = w.distrust(&n, account, now)
+	}
+	if err != nil {
+		l.void = true
+		w.metrics.ignored.WithLabelValues(why).Inc()
+		log.FromContext(ctx).Error(err, "a message is dropped", "message", aws.ToString(m.MessageId), "queue", w.Queue, "why", why)
+	}
+	return l
+}
+
+// take does what one message asks for, and reports whether it is done with.
+func (w *Watcher) take(ctx context.Context, l *letter, claims map[string]*claim, states ended) bool {
+	if l.void {
 		return true
 	}
-	sent := sentAt(m, n.at)
-	w.metrics.queued.Observe(max(0, now.Sub(sent).Seconds()))
-	done := true
-	for _, id := range n.instances {
+	now, done := w.Now(), true
+	for _, id := range l.instances {
 		c := claims[id]
-		if c == nil {
-			done = done && !(n.patient && now.Before(sent.Add(patience)))
-			continue
-		}
-		if err := w.note(ctx, c, &n); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "a message comes back later", "message", aws.ToString(m.MessageId))
+		recent := now.Before(l.sent.Add(patience))
+		over, asked := states[id]
+		switch {
+		case c == nil:
+			done = done && !(l.patient && recent)
+		case !l.suits(c):
+			w.ignore(ctx, l, notSpot, c)
+		case asked && !over && recent: // EC2 may not show it yet
 			done = false
+		case asked && !over:
+			w.ignore(ctx, l, unconfirmed, c)
+		default:
+			if err := w.note(ctx, c, &l.notice); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "a message comes back later", "message", aws.ToString(l.MessageId))
+				done = false
+			}
 		}
 	}
 	return done && ctx.Err() == nil
+}
+
+// ignore notes that a message was not believed of a claim's instance.
+func (w *Watcher) ignore(ctx context.Context, l *letter, why string, c *claim) {
+	w.metrics.ignored.WithLabelValues(why).Inc()
+	log.FromContext(ctx).Info("a message is not believed", "message", aws.ToString(l.MessageId), "why", why, "NodeClaim", c.name, "said", l.text)
 }
 
 // sentAt is when the message came into the queue, or was made if that is not known.

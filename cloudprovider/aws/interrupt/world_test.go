@@ -108,7 +108,7 @@ func newWorld(t *testing.T) *world {
 		},
 	})
 	w.options = interrupt.Options{
-		Client: w.kube, SQS: sqs.NewFromConfig(w.config), Queue: w.Cluster, EC2: ec2.NewFromConfig(w.config), Events: w.events, Metrics: w.registry,
+		Client: w.kube, SQS: sqs.NewFromConfig(w.config), Queue: w.Cluster, EC2: ec2.NewFromConfig(w.config), Instances: ec2.NewFromConfig(w.config), Region: w.config.Region, Events: w.events, Metrics: w.registry,
 		Now: clock.Now, After: clock.After,
 	}
 	return w
