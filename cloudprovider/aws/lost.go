@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,7 +51,7 @@ func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (o
 
 // untouched tells whether EC2 has done nothing about a call and remembers nothing of it.
 func untouched(err error) bool {
-	return fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
+	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
 }
 
 // landed waits until the launch that the claim is aboard of has ended, and finds out what became of one whose answer was

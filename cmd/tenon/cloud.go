@@ -50,6 +50,8 @@ type ground struct {
 	planner loop.Planner
 	// lost ends this replica for a reason.
 	lost func(error)
+	// leads says whether this replica may change something now; nil if it always may.
+	leads func() bool
 }
 
 // refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.

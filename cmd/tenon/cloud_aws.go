@@ -96,7 +96,7 @@ func clusterIdentity(ctx context.Context, on ground) (string, error) {
 
 // buildAWS makes the provider and what works behind it: the keeper of EC2NodeClasses, the prices, the names of instances.
 func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
-	conf, err := awsConfig(ctx)
+	conf, err := awsConfig(ctx, on.leads)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func buildAWS(ctx context.Context, on ground) (cloudprovider.Provider, error) {
 
 // awsConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL, …), files,
 // the roles of a pod or of a machine.
-func awsConfig(ctx context.Context) (sdk.Config, error) {
+func awsConfig(ctx context.Context, leads func() bool) (sdk.Config, error) {
 	conf, err := access.Load(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = awsAttempts })
 	}), config.WithHTTPClient(awsClient()))
@@ -142,6 +142,9 @@ func awsConfig(ctx context.Context) (sdk.Config, error) {
 		return sdk.Config{}, err
 	}
 	conf.APIOptions = append(conf.APIOptions, count, renewSession(conf.Credentials))
+	if leads != nil {
+		conf.APIOptions = append(conf.APIOptions, access.Fence(leads))
+	}
 	return conf, nil
 }
 

@@ -87,7 +87,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	reign := &term{now: time.Now}
+	reign := newTerm()
 	mgr, err := newManager(config, sky, o, reign, lost)
 	if err != nil {
 		return err
@@ -100,7 +100,8 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	if err := addController(ctx, ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, planner: o.planner, lost: lost}, sky, reign); err != nil {
+	on := ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
+	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)

@@ -33,18 +33,38 @@ const leaseLasts = 15 * time.Second
 
 // term is how long this replica may take itself for the leader. A process that was frozen wakes up in the middle of what it
 // was doing, before it has looked at the lease: whoever acts asks here first.
+//
+// It is measured by two clocks. One never goes backwards, but stands still while the machine is suspended. The other is the wall
+// clock, which goes on meanwhile, and which somebody may set.
 type term struct {
-	now     func() time.Time
-	led     atomic.Bool
-	renewed atomic.Pointer[time.Time]
+	now, wall func() time.Time
+	led       atomic.Bool
+	renewed   atomic.Pointer[moment]
 	// ended says that this replica is never to act again, whatever the lease says.
 	ended atomic.Bool
 }
 
+// moment is a time by both clocks.
+type moment struct{ steady, wall time.Time }
+
+func newTerm() *term {
+	return &term{now: time.Now, wall: func() time.Time { return time.Now().Round(0) }}
+}
+
+func (t *term) moment() moment { return moment{steady: t.now(), wall: t.wall()} }
+
 // holds reports whether the lease can't have passed to another replica yet.
 func (t *term) holds() bool {
 	at := t.renewed.Load()
-	return t.led.Load() && !t.ended.Load() && at != nil && t.now().Sub(*at) < leaseLasts
+	return t.led.Load() && !t.ended.Load() && at != nil && t.now().Sub(at.steady) < leaseLasts && t.wall().Sub(at.wall) < leaseLasts
+}
+
+// asked is how whoever acts asks; nil if there is no election, and so nobody else.
+func (t *term) asked(o *options) func() bool {
+	if o.disableElection {
+		return nil
+	}
+	return t.holds
 }
 
 func newLease(config *rest.Config, o *options, t *term, lost func(error)) (resourcelock.Interface, error) {
@@ -71,18 +91,18 @@ func (l *fencedLease) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 
 // Create takes a lease that was not there.
 func (l *fencedLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	asked := l.term.now()
+	asked := l.term.moment()
 	return l.note(record, asked, l.Interface.Create(ctx, record))
 }
 
 // Update takes, renews or releases the lease.
 func (l *fencedLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	asked := l.term.now()
+	asked := l.term.moment()
 	return l.note(record, asked, l.Interface.Update(ctx, record))
 }
 
 // note counts the lease from when it was asked for: that is what the others see.
-func (l *fencedLease) note(record resourcelock.LeaderElectionRecord, asked time.Time, err error) error {
+func (l *fencedLease) note(record resourcelock.LeaderElectionRecord, asked moment, err error) error {
 	if err == nil {
 		l.term.renewed.Store(&asked)
 		l.term.led.Store(record.HolderIdentity == l.Identity())

@@ -57,7 +57,7 @@ func TestALeaderThatSeesAnotherHolderEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var lost error
 			paper := &paperLease{}
-			lease := &fencedLease{Interface: paper, term: &term{now: time.Now}, lost: func(err error) { lost = err }}
+			lease := &fencedLease{Interface: paper, term: newTerm(), lost: func(err error) { lost = err }}
 			c.do(paper, lease)
 			if _, _, err := lease.Get(t.Context()); err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestALeaderThatSeesAnotherHolderEnds(t *testing.T) {
 
 func TestATermEndsByItself(t *testing.T) {
 	at := time.Unix(1000, 0)
-	now := &term{now: func() time.Time { return at }}
+	now := &term{now: func() time.Time { return at }, wall: func() time.Time { return at }}
 	lease := &fencedLease{Interface: &paperLease{}, term: now, lost: func(error) {}}
 	if now.holds() {
 		t.Error("it holds before the election")
@@ -92,5 +92,41 @@ func TestATermEndsByItself(t *testing.T) {
 	}
 	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil || now.holds() {
 		t.Errorf("it holds after it was given up: %v", err)
+	}
+}
+
+// A machine that is suspended takes its steady clock with it; the wall clock tells. If that is set back, the steady one tells.
+func TestATermEndsByEitherClock(t *testing.T) {
+	start := time.Unix(1000, 0)
+	for _, x := range []struct {
+		name         string
+		steady, wall time.Duration
+		want         bool
+	}{
+		{"both in time", 14 * time.Second, 14 * time.Second, true},
+		{"suspended for a minute", time.Second, time.Minute, false},
+		{"the wall clock was set back by an hour", 14 * time.Second, -time.Hour, true},
+		{"set back, and time is up", 15 * time.Second, -time.Hour, false},
+	} {
+		steady, wall := start, start
+		now := &term{now: func() time.Time { return steady }, wall: func() time.Time { return wall }}
+		lease := &fencedLease{Interface: &paperLease{}, term: now, lost: func(error) {}}
+		if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}); err != nil {
+			t.Fatal(err)
+		}
+		steady, wall = start.Add(x.steady), start.Add(x.wall)
+		if got := now.holds(); got != x.want {
+			t.Errorf("%s: holds %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
+// Without an election there is nobody to give way to.
+func TestNobodyIsAskedWithoutAnElection(t *testing.T) {
+	if newTerm().asked(&options{disableElection: true}) != nil {
+		t.Error("a replica that is alone asks whether it leads")
+	}
+	if leads := newTerm().asked(&options{}); leads == nil || leads() {
+		t.Error("a replica leads before it is elected")
 	}
 }

@@ -47,14 +47,11 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
 	main := &loop.Loop{
-		World: book, Leads: reign.holds, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
+		World: book, Leads: on.leads, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
 		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now},
 		Actor: &actuate.Actor{
 			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},
-	}
-	if o.disableElection {
-		main.Leads = nil
 	}
 	if err := addWatch(on, reign, main, book); err != nil {
 		return err

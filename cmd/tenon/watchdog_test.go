@@ -99,7 +99,7 @@ func TestAHangingLeaderLetsGo(t *testing.T) {
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	ctx, lost := context.WithCancelCause(t.Context())
 	defer lost(nil)
-	reign := &term{now: time.Now}
+	reign := newTerm()
 	lease := &sharedLease{}
 	elected := make(chan string, 2)
 	over := contest(ctx, t, &fencedLease{Interface: &door{lease, "first"}, term: reign, lost: lost}, func() { elected <- "first" })

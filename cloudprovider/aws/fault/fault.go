@@ -91,11 +91,14 @@ func Code(err error) string {
 	return ""
 }
 
+// ErrFenced says that a request was not sent, because this replica may no longer lead. Whoever leads decides anew.
+var ErrFenced = errors.New("nothing was sent: this replica can't be sure that it still leads")
+
 // Lost reports whether it is not known if AWS did what it was asked: no answer came, or one that says that something
 // broke on the way. A caller has to look, or to ask again with the same token.
 func Lost(err error) bool {
 	// EC2 answers a lack of capacity with a status of 500, and that is an answer.
-	if err == nil || LacksCredentials(err) || IsThrottled(err) || strings.HasPrefix(Code(err), "Insufficient") {
+	if err == nil || errors.Is(err, ErrFenced) || LacksCredentials(err) || IsThrottled(err) || strings.HasPrefix(Code(err), "Insufficient") {
 		return false
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= 500 {
