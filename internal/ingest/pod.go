@@ -137,11 +137,11 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p.StaysThroughDrain = !leaves
 	p.Grace = 30 * time.Second
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		p.Grace = time.Duration(*s) * time.Second
+		p.Grace = cluster.Seconds(*s)
 	}
 	if pod.DeletionTimestamp != nil {
 		if s := pod.DeletionGracePeriodSeconds; s != nil {
-			p.Grace = time.Duration(*s) * time.Second
+			p.Grace = cluster.Seconds(*s)
 		}
 		p.Deleting = pod.DeletionTimestamp.Add(-p.Grace)
 	}
