@@ -88,7 +88,29 @@ func (n Node) settings() (settings, error) {
 		}
 	}
 	out.ClusterDNS = n.dns(out)
+	if err := n.checkWords(); err != nil {
+		return out, err
+	}
 	return out, out.check()
+}
+
+// endsArgument are characters that would end an argument of the kubelet's command line early, or begin another.
+const endsArgument = " \t\r\n,'\"`$\\"
+
+// checkWords refuses labels and taints that would. Kubernetes takes none of them either.
+func (n Node) checkWords() error {
+	labels := n.labels()
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if strings.ContainsAny(key+labels[key], endsArgument) {
+			return fmt.Errorf("label %q has the value %q; a node takes letters, digits, -, _ and . there", key, labels[key])
+		}
+	}
+	for _, t := range n.taints() {
+		if strings.ContainsAny(t.Key+t.Value+string(t.Effect), endsArgument) {
+			return fmt.Errorf("taint %q is %q; a node takes letters, digits, -, _ and . there", t.Key, t.ToString())
+		}
+	}
+	return nil
 }
 
 // tables are the settings that map names to quantities, percentages or durations.
@@ -106,7 +128,7 @@ func (s settings) check() error {
 	for _, field := range slices.Sorted(maps.Keys(tables)) {
 		values := tables[field]
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if strings.ContainsAny(key+values[key], " \t\r\n,'\"`$\\") {
+			if strings.ContainsAny(key+values[key], endsArgument) {
 				return fmt.Errorf("spec.kubelet.%s[%q] is %q, which is no quantity, percentage or duration; write it without spaces, commas and quotes",
 					field, key, values[key])
 			}

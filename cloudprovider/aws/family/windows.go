@@ -17,13 +17,17 @@ func powerShellData(n Node) (string, error) {
 	if isForLinux(n.UserData) {
 		return "", errors.New("spec.userData is written for Linux; Windows takes commands of PowerShell, with or without <powershell> around them")
 	}
+	start := startScript(n, s)
+	if closingTag.MatchString(start) { // EC2 looks for it without reading what is quoted
+		return "", errors.New("the cluster's name, endpoint, certificate or service CIDR has </powershell> in it, which ends the commands; correct the settings")
+	}
 	commands, rest := unwrapped(n.UserData)
 	var b strings.Builder
 	b.WriteString("<powershell>\n")
 	if commands != "" {
 		b.WriteString(commands + "\n")
 	}
-	b.WriteString(startScript(n, s))
+	b.WriteString(start)
 	b.WriteString("</powershell>\n")
 	if rest != "" {
 		b.WriteString(rest + "\n")
@@ -82,7 +86,7 @@ func startScript(n Node, s settings) string {
 	call := []string{`& "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"`}
 	add := func(flag, value string) {
 		if value != "" {
-			call = append(call, fmt.Sprintf("%s '%s'", flag, strings.ReplaceAll(value, "'", "''")))
+			call = append(call, flag+" "+powerShellQuoted(value))
 		}
 	}
 	add("-EKSClusterName", n.ClusterName)
@@ -100,6 +104,19 @@ func startScript(n Node, s settings) string {
 		add("-ServiceCIDR", n.ServiceCIDR)
 	}
 	return strings.Join(call, " ") + "\n"
+}
+
+// powerShellQuoted makes one word of the text for PowerShell. To it typographic quotes are quotes, too; each is written twice.
+func powerShellQuoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, r := range text {
+		if b.WriteRune(r); r == '\'' || r >= '\u2018' && r <= '\u201b' {
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
 }
 
 // windowsQuoted puts lists into quotes, as the script's documentation does, and leaves single words alone.
