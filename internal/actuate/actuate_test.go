@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -118,7 +117,7 @@ func TestCreateClaimWaitsForANamesakeToGo(t *testing.T) {
 	gone.DeletionTimestamp = &now
 	s := newStage(t, interceptor.Funcs{}, gone)
 	out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}})
-	if out.Err == nil || !strings.Contains(out.Err.Error(), "still being deleted") {
+	if out.Err == nil || out.Err.Error() != "creating NodeClaim default-x: a claim of the same name is still being deleted" {
 		t.Errorf("outcome %v", out.Err)
 	}
 }
@@ -257,7 +256,7 @@ func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
 		t.Fatalf("outcome %+v", out)
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || !strings.Contains(c.Message, "no subnets") {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || c.Message != `NodeClass "default" is not ready: no subnets` {
 		t.Errorf("condition %+v", c)
 	}
 }

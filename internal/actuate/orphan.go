@@ -28,6 +28,9 @@ func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (resul
 		return result{}, err
 	}
 	ending, err := a.end(ctx, c.ProviderID, i.Owner())
+	if c.Node != "" && cloudprovider.IsNotOwned(err) {
+		return result{gone: true}, nil // the node named a machine that is not ours at all: only the node is let go
+	}
 	if err != nil || !ending {
 		return result{gone: err == nil}, err
 	}

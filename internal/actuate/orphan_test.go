@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,6 +83,38 @@ func TestOrphanThatIsAnothersByNow(t *testing.T) {
 	want := "instance fake://uid-1 is left alone: it belongs to NodeClaim a (UID uid-1), not to the NodeClaim with UID uid-0"
 	if out.Err == nil || out.Err.Error() != want || s.ending("fake://uid-1") {
 		t.Errorf("%v, want %q", out.Err, want)
+	}
+}
+
+// notOurs is a cloud in which the instances are somebody else's.
+type notOurs struct {
+	cloudprovider.Instances
+	asked int
+}
+
+func (c *notOurs) Delete(_ context.Context, id string, owner cloudprovider.Owner) error {
+	c.asked++
+	return &cloudprovider.NotOwnedError{ProviderID: id, Want: owner, Cluster: "another cluster"}
+}
+
+// A node may name any machine of the account. If the cloud says that it is not ours, the node is let go and the machine stays; an
+// orphan without a node is told of.
+func TestNodeThatNamesAStrangersMachine(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{})
+	if _, err := s.actor.Cloud.Create(t.Context(), ours("a")); err != nil {
+		t.Fatal(err)
+	}
+	cloud := &notOurs{Instances: s.actor.Cloud}
+	s.actor.Cloud = cloud
+	if out := s.do(command.Terminate{Node: "n", ProviderID: "fake://uid-1"}); out.Err != nil || !out.Gone || cloud.asked != 1 {
+		t.Errorf("a node: outcome %+v", out)
+	}
+	want := "terminating instance fake://uid-1: instance fake://uid-1 is left alone: it belongs to another cluster, not to NodeClaim a (UID uid-1) of this cluster"
+	if out := s.do(command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}); out.Gone || out.Err == nil || out.Err.Error() != want {
+		t.Errorf("an orphan: %v, want %q", out.Err, want)
+	}
+	if s.ending("fake://uid-1") {
+		t.Error("the machine is ended")
 	}
 }
 

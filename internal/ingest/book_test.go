@@ -3,7 +3,6 @@ package ingest
 import (
 	"errors"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -273,7 +272,7 @@ func TestPoolConversion(t *testing.T) {
 	if _, found := got.Template.Requirements.Get(cluster.ZoneLabel); !found {
 		t.Errorf("the old zone label was not understood: %s", got.Template.Requirements)
 	}
-	if got.Usable() || got.NodeClass.Reason != "NodeClassNotFound" || !strings.Contains(got.NodeClass.Message, `"default"`) {
+	if got.Usable() || got.NodeClass.Reason != "NodeClassNotFound" || got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
 		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.Usable(), got.NodeClass)
 	}
 	p.Spec.Template.Spec.NodeClassRef.Kind = "EC2NodeClass"
@@ -284,7 +283,7 @@ func TestPoolConversion(t *testing.T) {
 	ref := p.Spec.Template.Spec.NodeClassRef
 	b.TellElsewhere(map[cluster.ClassRef]string{{Group: ref.Group, Kind: ref.Kind}: "do this instead"})
 	b.SetPool(p)
-	if got := b.Snapshot().Pool("default"); !strings.Contains(got.NodeClass.Message, "does not know EC2NodeClass."+ref.Group+": do this instead, or correct") {
+	if got := b.Snapshot().Pool("default"); got.NodeClass.Message != "this provider does not know EC2NodeClass.karpenter.kwok.sh: do this instead, or correct spec.template.spec.nodeClassRef" {
 		t.Errorf("a NodeClass of another provider that is known: %+v", got.NodeClass)
 	}
 }

@@ -63,7 +63,7 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 	// Another reason is news at once.
 	found.Stays[0] = disrupt.Stay{Claim: node(0), Node: node(0), Why: disrupt.NodeDoNotDisrupt}
 	o.Searched(s, found, time.Second)
-	if len(r.lines) != 10 || !strings.Contains(r.lines[9], "node-00000 DisruptionBlocked: The node or its NodeClaim carries") {
+	if len(r.lines) != 10 || r.lines[9] != "Normal NodeClaim/node-00000 DisruptionBlocked: The node or its NodeClaim carries karpenter.sh/do-not-disrupt" {
 		t.Errorf("events %q", r.lines[8:])
 	}
 }
@@ -245,7 +245,7 @@ func TestADryRunIsToldOnce(t *testing.T) {
 		o.Planned(s, &plan.Plan{Would: []disrupt.Move{m}, Notes: []cluster.Note{note}}, 0)
 		now = now.Add(time.Minute)
 	}
-	if len(r.lines) != 1 || !strings.Contains(r.lines[0], "Node/node-00000 DryRun: Dry run: would disrupt the node; $547.50 a month") {
+	if len(r.lines) != 1 || r.lines[0] != "Normal Node/node-00000 DryRun: Dry run: would disrupt the node; $547.50 a month would be saved" {
 		t.Errorf("events %q", r.lines)
 	}
 	if got := lines(t, *logs, "dry run: would disrupt nodes"); len(got) != 1 || !strings.Contains(got[0], `"saving-per-month"=547.5 "dry-run"=true`) || !strings.Contains(got[0], `"pods"=4`) {
