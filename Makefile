@@ -62,7 +62,7 @@ generate: ## regenerate deep copies, CustomResourceDefinitions, the instance cat
 	@for f in charts/karpenter-crd/templates/*.yaml; do \
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
-	go generate ./cloudprovider/kwok/catalog ./cloudprovider/aws/price
+	go generate ./cloudprovider/aws/price ./cloudprovider/kwok/catalog # the second reads what the first writes
 
 # What generate writes to.
 GENERATED := api charts cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog

@@ -18,7 +18,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-//go:generate go run -C gen . -out ../ec2.csv
+//go:generate go run -C gen . -out ../ec2.csv -types ../../../aws/ec2sim/catalog/types.csv -prices ../../../aws/price/prices.txt
 
 //go:embed ec2.csv
 var ec2CSV string

@@ -44,10 +44,12 @@ type network struct {
 }
 
 type regionPrices struct {
-	Linux *struct {
-		OnDemand string   `json:"ondemand"`
-		Spot     []string `json:"spot"`
-	} `json:"linux"`
+	Linux *linuxPrices `json:"linux"`
+}
+
+type linuxPrices struct {
+	OnDemand string   `json:"ondemand"`
+	Spot     []string `json:"spot"`
 }
 
 // columns of the file; package catalog reads it by these names.

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -45,5 +47,34 @@ func TestWrite(t *testing.T) {
 	}
 	if _, err := write(&out, append(instances, instances[0])); err == nil || !strings.Contains(err.Error(), "m5.large appears twice") {
 		t.Errorf("error %v for a type that is there twice", err)
+	}
+}
+
+// TestNewer: a type that has no zones in the newer file is newer than the data, and is sold if it has a price.
+func TestNewer(t *testing.T) {
+	dir := t.TempDir()
+	files := newerFiles{types: filepath.Join(dir, "types.csv"), prices: filepath.Join(dir, "prices.txt")}
+	types := "name,vcpu,memory_mib,arch,previous,gpus,gpu_model,disks,disk_gb,max_enis,ips_per_eni,zones\n" +
+		"m5.large,2,8192,x86_64,,,,,,3,10,usw2=13\nm9gd.large,2,8192,arm64,,,,1,118,3,10,\ng9.large,2,8192,x86_64,,1,NVIDIA X,,,3,10,\n"
+	prices := "# made\n@eu-west-1 2026-07-06\ng9.large,1,\n@us-east-1 2026-07-06\nm5.large,0.096,0.04\nm9gd.large,0.1,\n@us-west-2 2025-05-28\nm5.large,0.096,\n"
+	for path, text := range map[string]string{files.types: types, files.prices: prices} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	instances, err := files.read()
+	if err != nil || len(instances) != 1 {
+		t.Fatalf("%v, %v; want m9gd.large", instances, err)
+	}
+	var out bytes.Buffer
+	if _, err := write(&out, instances); err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(out.String(), "\n")
+	if want := "m9gd.large,2,8192,arm64,,,118,3,10,abcd,0.1,0.04 0.04 0.04 0.04\n"; row != want {
+		t.Errorf("got  %s\nwant %s", row, want)
+	}
+	if _, err := (newerFiles{}).read(); err == nil {
+		t.Error("no files are no error")
 	}
 }

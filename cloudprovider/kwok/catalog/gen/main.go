@@ -19,15 +19,18 @@ const sourceModule = "github.com/LeanerCloud/ec2-instances-info"
 
 func main() {
 	out := flag.String("out", "", "file to write (required)")
+	newer := newerFiles{}
+	flag.StringVar(&newer.types, "types", "", "instance types that are newer than the data, as cloudprovider/aws/price/gen writes them (required)")
+	flag.StringVar(&newer.prices, "prices", "", "their prices, by the same (required)")
 	data := flag.String("data", "", "instances.json to read; by default the one in the pinned module "+sourceModule)
 	flag.Parse()
-	if err := run(*data, *out); err != nil {
+	if err := run(*data, *out, newer); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(data, out string) error {
+func run(data, out string, newer newerFiles) error {
 	if out == "" {
 		return fmt.Errorf("-out is missing: name the CSV file to write")
 	}
@@ -46,6 +49,11 @@ func run(data, out string) error {
 	if err := json.Unmarshal(raw, &instances); err != nil {
 		return fmt.Errorf("parsing %s: %w", data, err)
 	}
+	recent, err := newer.read()
+	if err != nil {
+		return err
+	}
+	instances = append(instances, recent...)
 	var buf bytes.Buffer
 	written, err := write(&buf, instances)
 	if err != nil {
