@@ -33,7 +33,7 @@ func exactly(o cloudprovider.OfferingRef) []v1.NodeSelectorRequirementWithMinVal
 // exhaustCheapest takes away the capacity of the cheapest offering, and returns all.
 func (w *world) exhaustCheapest(ctx context.Context) ([]sold, error) {
 	if w.Exhaust == nil {
-		return nil, &missingHook{"Exhaust"}
+		return nil, noHook("Exhaust")
 	}
 	all, err := w.offerings(ctx, anything)
 	if err != nil {
@@ -68,7 +68,7 @@ func nextCheapest(ctx context.Context, w *world) error {
 		return err
 	}
 	if len(all) == 1 {
-		return nil
+		return &notRun{"the catalog has only one offering"}
 	}
 	got, err := w.create(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func nextCheapest(ctx context.Context, w *world) error {
 
 func shortageAfterLaunch(ctx context.Context, w *world) error {
 	if w.Exhaust == nil {
-		return &missingHook{"Exhaust"}
+		return noHook("Exhaust")
 	}
 	all, err := w.offerings(ctx, anything)
 	if err != nil {
@@ -123,7 +123,7 @@ func impossible(ctx context.Context, w *world) error {
 
 func notReady(ctx context.Context, w *world) error {
 	if w.BlockNodeClass == nil {
-		return &missingHook{"BlockNodeClass"}
+		return noHook("BlockNodeClass")
 	}
 	if err := w.BlockNodeClass(ctx); err != nil {
 		return fmt.Errorf("blocking the NodeClass: %w", err)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,8 +26,7 @@ type Env struct {
 	Patience time.Duration
 }
 
-// Cloud is an empty cloud and what can be done to it from outside. Hooks that are nil leave out the checks that need
-// them.
+// Cloud is an empty cloud and what can be done to it from outside. Checks that need a hook which is nil are skipped.
 type Cloud struct {
 	Provider cloudprovider.Provider
 	// Pool is a pool of the NodeClass that NodeClass names, which claims refer to.
@@ -46,21 +46,66 @@ type Cloud struct {
 	Close func()
 }
 
-// Run runs every check that the environment allows, each on a cloud of its own.
+// Run runs every check that the environment allows, each on a cloud of its own. The others are skipped, each with the reason.
+// A run in which no check was made fails: it says nothing of the provider.
 func Run(t *testing.T, env Env) {
 	t.Helper()
+	var all tally
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.runOn(t.Context(), env)
-			if missing, ok := errors.AsType[*missingHook](err); ok {
-				t.Logf("left out: %v", missing)
-				return
-			}
-			if err != nil {
+			switch all.add(c, err) {
+			case skipped:
+				t.Skip(err)
+			case failed:
 				t.Errorf("%s\n%v", c.sentence, err)
 			}
 		})
 	}
+	t.Log(all.summary())
+	if all.empty() {
+		t.Error("no check was made of this provider; give the environment more hooks, or let -run choose some checks")
+	}
+}
+
+// verdict is what came of a check.
+type verdict int
+
+const (
+	passed verdict = iota
+	failed
+	skipped
+)
+
+// tally counts what came of the checks.
+type tally struct {
+	counts  [skipped + 1]int
+	reasons []string // why checks were skipped
+}
+
+// add counts a check by the error that it returned.
+func (t *tally) add(c check, err error) verdict {
+	out := passed
+	if _, ok := errors.AsType[*notRun](err); ok {
+		out = skipped
+		t.reasons = append(t.reasons, c.name+" ("+err.Error()+")")
+	} else if err != nil {
+		out = failed
+	}
+	t.counts[out]++
+	return out
+}
+
+// empty tells whether no check was made.
+func (t *tally) empty() bool { return t.counts[passed]+t.counts[failed] == 0 }
+
+// summary says how many checks passed, failed and were skipped, and why.
+func (t *tally) summary() string {
+	text := fmt.Sprintf("conformance: %d passed, %d failed, %d skipped", t.counts[passed], t.counts[failed], t.counts[skipped])
+	if len(t.reasons) > 0 {
+		text += ": " + strings.Join(t.reasons, ", ")
+	}
+	return text
 }
 
 // check is one thing that must hold.
@@ -105,7 +150,9 @@ func (c check) runOn(ctx context.Context, env Env) error {
 	return w.clean(ctx)
 }
 
-// missingHook is the error of a check that the environment can't run.
-type missingHook struct{ name string }
+// notRun is the error of a check that can't be made here.
+type notRun struct{ why string }
 
-func (e *missingHook) Error() string { return "the environment has no hook " + e.name }
+func (e *notRun) Error() string { return e.why }
+
+func noHook(name string) error { return &notRun{"the environment has no hook " + name} }

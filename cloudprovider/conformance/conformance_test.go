@@ -138,21 +138,62 @@ func TestSuiteCatches(t *testing.T) {
 	}
 }
 
-func TestMissingHooksLeaveChecksOut(t *testing.T) {
+func TestChecksWithoutTheirHookAreSkipped(t *testing.T) {
 	bare := env(func(_ *broken, c *Cloud) { c.Restart, c.Exhaust, c.Kill, c.BlockNodeClass = nil, nil, nil, nil })
-	var left []string
+	var all tally
 	for _, c := range checks() {
-		err := c.runOn(t.Context(), bare)
-		if missing, ok := errors.AsType[*missingHook](err); ok {
-			left = append(left, c.name+" "+missing.name)
-		} else if err != nil {
+		if err := c.runOn(t.Context(), bare); all.add(c, err) == failed {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	want := []string{"CreateOnceAfterRestart Restart", "NoCapacity Exhaust", "NextCheapest Exhaust", "ShortageAfterLaunch Exhaust",
-		"NotReady BlockNodeClass", "Killed Kill"}
-	if !slices.Equal(left, want) {
-		t.Errorf("left out %v, want %v", left, want)
+	hook := func(check, name string) string { return check + " (the environment has no hook " + name + ")" }
+	want := []string{hook("CreateOnceAfterRestart", "Restart"), hook("NoCapacity", "Exhaust"), hook("NextCheapest", "Exhaust"),
+		hook("ShortageAfterLaunch", "Exhaust"), hook("NotReady", "BlockNodeClass"), hook("Killed", "Kill")}
+	if !slices.Equal(all.reasons, want) || all.counts != [3]int{len(checks()) - 6, 0, 6} || all.empty() {
+		t.Errorf("%s; want the checks of %v skipped", all.summary(), want)
+	}
+}
+
+// TestTinyCatalogSkips: a catalog with one offering can't show what is chosen when there is a choice.
+func TestTinyCatalogSkips(t *testing.T) {
+	tiny := env(func(b *broken, _ *Cloud) {
+		b.types = func(ctx context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+			types, err := b.Provider.InstanceTypes(ctx, pool)
+			if err != nil {
+				return nil, err
+			}
+			var cheapest *cloudprovider.InstanceType
+			for _, t := range types {
+				for _, o := range t.Offerings {
+					if o.Available && (cheapest == nil || o.Price < cheapest.Offerings[0].Price) {
+						only := *t
+						only.Offerings = []cloudprovider.Offering{o}
+						cheapest = &only
+					}
+				}
+			}
+			return []*cloudprovider.InstanceType{cheapest}, nil
+		}
+	})
+	for _, c := range checks() {
+		err := c.runOn(t.Context(), tiny)
+		_, left := errors.AsType[*notRun](err)
+		if want := c.name == "NextCheapest" || c.name == "CreateHoldsRequests"; left != want || !left && err != nil {
+			t.Errorf("%s: %v; skipped %v, want %v", c.name, err, left, want)
+		}
+	}
+}
+
+// TestSummary: what was skipped is not counted as passed, and a run of nothing is none.
+func TestSummary(t *testing.T) {
+	var all tally
+	if all.add(check{name: "A"}, noHook("Kill")); !all.empty() {
+		t.Error("a run of skipped checks counts as one")
+	}
+	all.add(check{name: "B"}, nil)
+	all.add(check{name: "C"}, errors.New("wrong"))
+	if want := "conformance: 1 passed, 1 failed, 1 skipped: A (the environment has no hook Kill)"; all.summary() != want || all.empty() {
+		t.Errorf("got %q, want %q", all.summary(), want)
 	}
 }
 

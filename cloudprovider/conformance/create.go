@@ -156,7 +156,7 @@ func createHoldsRequests(ctx context.Context, w *world) error {
 	claim.Spec.Resources.Requests[corev1.ResourceCPU] = more
 	enough, err := w.offerings(ctx, func(s sold) bool { return holds(s.kind, claim.Spec.Resources.Requests) })
 	if err != nil {
-		return nil // the cheapest type is the biggest: nothing to find out here
+		return &notRun{"no type of the catalog is bigger than the cheapest"}
 	}
 	got, err := w.Provider.Create(ctx, claim)
 	if err != nil {
@@ -185,7 +185,7 @@ func createOnce(ctx context.Context, w *world) error {
 
 func createOnceAfterRestart(ctx context.Context, w *world) error {
 	if w.Restart == nil {
-		return &missingHook{"Restart"}
+		return noHook("Restart")
 	}
 	claim := w.claim()
 	first, err := w.Provider.Create(ctx, claim)

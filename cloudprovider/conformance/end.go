@@ -174,7 +174,7 @@ func endsForItsOwner(ctx context.Context, w *world) error {
 
 func killed(ctx context.Context, w *world) error {
 	if w.Kill == nil {
-		return &missingHook{"Kill"}
+		return noHook("Kill")
 	}
 	created, err := w.create(ctx)
 	if err != nil {
