@@ -143,6 +143,26 @@ func TestPolicyIsNarrow(t *testing.T) {
 	}
 }
 
+// TestPolicyAllowsZonalShiftsOfTheCluster: the resource that a zonal shift is asked about is no resource to IAM but a condition, so
+// a statement about the cluster's ARN allows nothing.
+func TestPolicyAllowsZonalShiftsOfTheCluster(t *testing.T) {
+	const action, key = "arc-zonal-shift:GetManagedResource", "arc-zonal-shift:ResourceIdentifier"
+	found := 0
+	for _, s := range readPolicy(t) {
+		if !slices.Contains(s.Action, action) {
+			continue
+		}
+		found++
+		want := list{"arn:${PARTITION}:eks:${REGION}:${ACCOUNT_ID}:cluster/${CLUSTER_NAME}"}
+		if !slices.Equal(s.Resource, list{"*"}) || len(s.Condition) != 1 || !slices.Equal(s.Condition["StringEquals"][key], want) {
+			t.Errorf("%s allows %s on %v if %v; want on * if %s is %v", s.Sid, action, s.Resource, s.Condition, key, want)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d statements allow %s, want one", found, action)
+	}
+}
+
 // calls collects, from the source of every package of the provider, the calls of the SDK that its interfaces have, methods
 // whose arguments have a type like *ec2.CreateFleetInput, and that are made.
 func calls(t *testing.T) map[string]bool {
