@@ -162,6 +162,15 @@ func TestNothingFound(t *testing.T) {
 	}
 }
 
+// TestLatestDoesNotAdviseItself: whoever asked for the latest and got none is not told to ask for the latest.
+func TestLatestDoesNotAdviseItself(t *testing.T) {
+	w := newWorld()
+	_, err := w.finder().Find(t.Context(), alias("windows2022@latest"))
+	if err == nil || strings.Count(err.Error(), "windows2022@latest") != 1 || !strings.Contains(err.Error(), "select the AMI by id, name or tags") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTrouble(t *testing.T) {
 	w := newWorld()
 	w.eks("v1", 3)

@@ -166,6 +166,8 @@ func fixFor(term awsv1.AMISelectorTerm, kubernetes string) string {
 	switch {
 	case alias.Family == awsv1.AMIFamilyAL2:
 		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region, and none at all from 1.33 on; use al2023@latest or bottlerocket@latest", kubernetes)
+	case term.Alias != "" && alias.Version == awsv1.AliasVersionLatest:
+		return fmt.Sprintf("AWS publishes no AMI of this family for Kubernetes %s in this region (yet); use another family, or select the AMI by id, name or tags", kubernetes)
 	case term.Alias != "":
 		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region; check the version, or use %s@latest", kubernetes, strings.ToLower(alias.Family))
 	case term.ID != "" || term.SSMParameter != "":
