@@ -57,6 +57,8 @@ type verdict struct {
 	trouble error
 	// passing means that the trouble says nothing about the class: a True condition stays.
 	passing bool
+	// waits means that all is in order and AWS needs some seconds: the class is looked at again soon, and nobody is alarmed.
+	waits bool
 }
 
 func yes() verdict { return verdict{status: metav1.ConditionTrue} }
@@ -100,7 +102,8 @@ func codeReason(code string) string {
 }
 
 // look takes all steps and writes what they find into the class's status. It returns what should be tried again soon.
-func (r *Reconciler) look(ctx context.Context, class *awsv1.EC2NodeClass) error {
+// waits tells that AWS only needs some seconds.
+func (r *Reconciler) look(ctx context.Context, class *awsv1.EC2NodeClass) (waits bool, err error) {
 	steps := []struct {
 		condition string
 		take      func(context.Context, *awsv1.EC2NodeClass) verdict
@@ -122,10 +125,11 @@ func (r *Reconciler) look(ctx context.Context, class *awsv1.EC2NodeClass) error 
 		}
 		v := step.take(ctx, class)
 		trouble = append(trouble, v.trouble)
+		waits = waits || v.waits
 		r.set(class, step.condition, v)
 	}
 	r.sumUp(class)
-	return errors.Join(trouble...)
+	return waits, errors.Join(trouble...)
 }
 
 // set writes a condition.

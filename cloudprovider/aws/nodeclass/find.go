@@ -3,6 +3,9 @@ package nodeclass
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
@@ -88,6 +91,9 @@ func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass)
 		}
 	}
 	name, err := r.Profiles.Ensure(ctx, class)
+	if early, ok := errors.AsType[*profile.EarlyError](err); ok {
+		return verdict{status: metav1.ConditionUnknown, reason: ReasonInstanceProfileNotFound, message: fmt.Sprintf("the instance profile %s %s", early.Name, justMade), waits: true}
+	}
 	if missing, ok := errors.AsType[*profile.NoRoleError](err); ok {
 		return verdict{status: no("", "").status, reason: ReasonRoleNotFound, message: missing.Error(), trouble: err}
 	}

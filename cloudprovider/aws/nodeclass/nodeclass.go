@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -31,10 +32,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 )
@@ -43,6 +46,8 @@ const (
 	// soon and later are when a class is looked at again that is not Ready, or is, unless Options.Every asks for more.
 	soon  = 15 * time.Second
 	later = time.Minute
+	// verySoon is when a class is looked at again for which AWS only needs some seconds.
+	verySoon = 2 * time.Second
 	// A class that gives trouble is tried again after firstTry, then after ever longer, at most lastTry.
 	firstTry, lastTry = time.Second, time.Minute
 	// atOnce is how many classes are looked at at a time.
@@ -153,15 +158,21 @@ func (r *Reconciler) keep(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.
 	// The hash comes first: launches wait for a look at the class as it is, and must not be older than its annotation.
 	unstamped := r.stamp(ctx, class)
 	before := class.DeepCopy()
-	trouble := r.look(ctx, class)
+	waits, trouble := r.look(ctx, class)
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
 		if err := r.Client.Status().Patch(ctx, class, client.MergeFrom(before)); err != nil {
 			return ctrl.Result{}, errors.Join(trouble, unstamped, fmt.Errorf("writing the status of EC2NodeClass %s: %w", class.Name, err))
 		}
 		r.tell(before, class)
+		if c := meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady); waits && c != nil {
+			log.FromContext(ctx).Info("an EC2NodeClass waits for AWS", "why", c.Message)
+		}
 	}
 	if err := errors.Join(trouble, unstamped); err != nil {
 		return ctrl.Result{}, err
+	}
+	if waits {
+		return ctrl.Result{RequeueAfter: verySoon}, nil
 	}
 	if !ready(class) {
 		return ctrl.Result{RequeueAfter: soon}, nil

@@ -16,6 +16,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
 )
 
 // Call is one call of a launch, rehearsed: EC2 checks it and does nothing.
@@ -36,7 +37,7 @@ const (
 	// applause is how long a rehearsal that went well counts, unless something about the class changes.
 	applause = 30 * time.Minute
 	// spreading is how long EC2 may take to hear of a new instance profile.
-	spreading = 2 * time.Minute
+	spreading = profile.Spreading
 )
 
 // rehearsals remembers which classes rehearsed well.
@@ -221,9 +222,10 @@ func (r *Reconciler) profileUnknown(class *awsv1.EC2NodeClass, err error) verdic
 		if since, early := r.rehearsed.waits(class.UID, name); early {
 			v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (yet); if somebody deleted it, it is made again", name))
 			if since.Sub(r.Profiles.MadeAt(name)) < spreading {
-				v.message = fmt.Sprintf("the instance profile %s %s", name, justMade)
+				v.message, v.waits = fmt.Sprintf("the instance profile %s %s", name, justMade), true
+			} else {
+				v.trouble = err
 			}
-			v.trouble = err
 			return v
 		}
 	}

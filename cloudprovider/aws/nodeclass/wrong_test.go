@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -218,7 +220,10 @@ func TestTagsThatOnlyIAMRefuses(t *testing.T) {
 func TestNewProfileIsNoTrouble(t *testing.T) {
 	w := newWorld(t, account.Options{Propagation: 10 * time.Minute}, newClass())
 	for range 3 {
-		class, _, _ := w.look()
+		class, result, err := w.look()
+		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
+			t.Errorf("the controller would log %v as an error; it looks again after %s", err, result.RequeueAfter)
+		}
 		if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "was just made; EC2 will know it in some seconds") {
 			t.Errorf("Ready is %+v", c)
 		}
@@ -228,12 +233,64 @@ func TestNewProfileIsNoTrouble(t *testing.T) {
 		w.clock.pass(30 * time.Second)
 	}
 	w.clock.pass(time.Minute)
-	class, _, _ := w.look()
+	class, _, err := w.look()
+	if err == nil {
+		t.Error("a delay that lasts is no error")
+	}
 	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "InstanceProfileNotFound" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	if lines := w.events.take(); !has(lines, "Warning InstanceProfileNotFound", "check that nothing deletes it") {
 		t.Errorf("events are %q", lines)
+	}
+}
+
+// slowIAM does not know for a while the profiles that it has made.
+type slowIAM struct {
+	profile.API
+	until time.Time
+	now   func() time.Time
+}
+
+func (s slowIAM) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+	if s.now().Before(s.until) {
+		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName + " cannot be found.")}
+	}
+	return s.API.GetInstanceProfile(ctx, in, opts...)
+}
+
+func (s slowIAM) AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput, opts ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error) {
+	if s.now().Before(s.until) {
+		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName + " cannot be found.")}
+	}
+	return s.API.AddRoleToInstanceProfile(ctx, in, opts...)
+}
+
+// IAM itself may take seconds until it knows the profile that it has just made. That is no error either, unless it lasts.
+func TestIAMMayTakeAMoment(t *testing.T) {
+	for _, tc := range []struct {
+		slow, wait time.Duration
+		want       metav1.ConditionStatus
+	}{{20 * time.Second, 30 * time.Second, metav1.ConditionTrue}, {10 * time.Minute, 3 * time.Minute, metav1.ConditionFalse}} {
+		w := newWorld(t, account.Options{}, newClass())
+		slow := slowIAM{API: w.iam, until: w.clock.Now().Add(tc.slow), now: w.clock.Now}
+		w.options.Profiles = profile.New(profile.Options{API: slow, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now})
+		w.keeper = nodeclass.New(w.options)
+		for range 2 {
+			class, result, err := w.look()
+			c := condition(class, awsv1.ConditionTypeInstanceProfileReady)
+			if err != nil || result.RequeueAfter <= 0 || c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "was just made") {
+				t.Errorf("%v, InstanceProfileReady is %+v", err, c)
+			}
+			if lines := w.events.take(); has(lines, "Warning") {
+				t.Errorf("events are %q", lines)
+			}
+		}
+		w.clock.pass(tc.wait)
+		class, _, err := w.look()
+		if c := condition(class, awsv1.ConditionTypeInstanceProfileReady); c.Status != tc.want || (err != nil) != (tc.want == metav1.ConditionFalse) {
+			t.Errorf("after %s: %v, InstanceProfileReady is %+v", tc.wait, err, c)
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func (k *Keeper) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role
 		if err != nil && fault.Code(err) != "EntityAlreadyExists" {
 			return fault.Explain("creating the instance profile "+name+" of spec.role", err)
 		}
+		if err == nil {
+			k.noteMade(name, k.now())
+		}
 	}
 	if found != nil && holds(found, role) {
 		return nil
@@ -139,11 +142,29 @@ func (k *Keeper) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role
 	if fault.Code(err) == "NoSuchEntity" && strings.Contains(err.Error(), "role with name") {
 		return &NoRoleError{Role: role, Cause: err}
 	}
+	if fault.Code(err) == "NoSuchEntity" && k.now().Sub(k.MadeAt(name)) < Spreading {
+		return &EarlyError{Name: name, Cause: err}
+	}
 	if err == nil {
 		k.noteMade(name, k.now())
 	}
 	return err
 }
+
+// Spreading is how long a new instance profile may take until all of AWS knows it; some seconds are the rule.
+const Spreading = 2 * time.Minute
+
+// EarlyError says that IAM does not know yet a profile that it has just made.
+type EarlyError struct {
+	Name  string
+	Cause error
+}
+
+func (e *EarlyError) Error() string {
+	return fmt.Sprintf("the instance profile %s was just made and IAM does not know it yet; wait some seconds", e.Name)
+}
+
+func (e *EarlyError) Unwrap() error { return e.Cause }
 
 // NoRoleError says that the role of a class does not exist.
 type NoRoleError struct {
