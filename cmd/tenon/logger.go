@@ -26,7 +26,7 @@ func newLogger(o *options) (log logr.Logger, flush func(), err error) {
 		Sampling:         &zap.SamplingConfig{Initial: 100, Thereafter: 100},
 		OutputPaths:      strings.Split(o.logOutputPaths, ","),
 		ErrorOutputPaths: strings.Split(o.logErrorPaths, ","),
-	}.Build(zap.Fields(zap.String("commit", commit())))
+	}.Build(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return &uniqueKeys{Core: core, encoding: &encoding} }), zap.Fields(zap.String("commit", commit())))
 	if err != nil {
 		return logr.Logger{}, nil, fmt.Errorf("opening the log (--log-output-paths, --log-error-output-paths): %w", err)
 	}

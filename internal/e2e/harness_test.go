@@ -125,6 +125,7 @@ func (w *world) started(cmd *exec.Cmd) *controller {
 	go func() { _ = c.cmd.Wait(); close(c.done) }()
 	w.Cleanup(func() {
 		c.kill()
+		c.checkLog()
 		if w.Failed() && !c.quiet {
 			w.Logf("the end of the controller's log:\n%s", tail(c.log.String(), 40))
 		}
@@ -140,6 +141,19 @@ func (c *controller) logged(words string) func() string {
 			return fmt.Sprintf("the controller's log does not say %q", words)
 		}
 		return ""
+	}
+}
+
+// checkLog looks whether each line that the controller wrote has its keys once. The last may have been cut by the kill.
+func (c *controller) checkLog() {
+	lines := strings.Split(c.log.String(), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		if !strings.HasPrefix(line, "{") {
+			continue // of the client libraries
+		}
+		if key, err := labtest.KeyTwice(line); key != "" || err != nil {
+			c.w.Errorf("a line of the log has %q twice (%v): %s", key, err, line)
+		}
 	}
 }
 
