@@ -64,7 +64,7 @@ func TestPrintColumns(t *testing.T) {
 		narrow, wide []string
 	}{
 		{"/apis/karpenter.sh/v1/nodepools",
-			[]string{"Name", "NodeClass", "Nodes", "Ready", "Age"}, []string{"Weight", "CPU", "Memory"}},
+			[]string{"Name", "NodeClass", "Nodes", "Ready", "Age", "CanLaunch"}, []string{"Weight", "CPU", "Memory"}},
 		{"/apis/karpenter.sh/v1/nodeclaims",
 			[]string{"Name", "Type", "Capacity", "Zone", "Node", "Ready", "Age"},
 			[]string{"ImageID", "ID", "NodePool", "NodeClass", "Drifted"}},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenon-sh/tenon/internal/validate"
 )
 
 // The feature gates that do something here.
@@ -41,6 +43,24 @@ func parseGates(text string) (map[string]bool, error) {
 		}
 	}
 	return gates, nil
+}
+
+// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant.
+func unknownGates(setting, text string, gates map[string]bool) []string {
+	known := slices.Collect(maps.Keys(gates))
+	var out []string
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if slices.Contains(known, name) {
+			continue
+		}
+		told := fmt.Sprintf("%s %s, which is not a gate of this version", setting, part)
+		if meant := validate.Nearest(name, known); meant != "" {
+			told += "; did you mean " + meant + "?"
+		}
+		out = append(out, told)
+	}
+	return out
 }
 
 // idleGates lists the gates that were turned away from their default and that nothing reads yet.

@@ -228,6 +228,7 @@ func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	}
 	out = append(out, o.aws.withoutEffect(f, o.cloudProvider)...)
 	out = append(out, idleGates(o.gates, o.cloudProvider)...)
+	out = append(out, unknownGates("--feature-gates", o.featureGates, o.gates)...)
 	if !o.ignoreDRA {
 		out = append(out, "--ignore-dra-requests=false")
 	}

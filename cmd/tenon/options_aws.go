@@ -137,10 +137,11 @@ func parseAWSGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// withoutEffect lists the settings that were changed although another cloud is used, which reads none of them.
+// withoutEffect lists the settings that were changed although another cloud is used, which reads none of them, and gates that
+// do not exist.
 func (a *awsOptions) withoutEffect(f *pflag.FlagSet, cloud string) []string {
 	if cloud == cloudAWS {
-		return nil
+		return unknownGates("--aws-feature-gates", a.featureGates, a.gates)
 	}
 	mine := pflag.NewFlagSet("aws", pflag.ContinueOnError)
 	(&awsOptions{}).register(mine)

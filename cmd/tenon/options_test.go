@@ -98,7 +98,7 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.register(f)
 	if err := f.Parse([]string{
-		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true", "--scheduler-config", "{}",
+		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true", "--scheduler-config", "{}",
 		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7",
 	}); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,9 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
+	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false, " +
+		"--feature-gates OfTheFuture=true, which is not a gate of this version, " +
+		"--feature-gates StaticCapcity=true, which is not a gate of this version; did you mean StaticCapacity?"
 	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}

@@ -34,6 +34,8 @@ type Pool struct {
 	// Problems are what is wrong with the pool's own text; NodeClass is the state of the class it refers to.
 	Problems  []Problem
 	NodeClass NodeClassState
+	// Doubts are what is allowed in the pool's text and probably not meant. They change no decision.
+	Doubts []Problem
 	// Catalog is what the pool can buy; CatalogError says why that could not be learned.
 	Catalog      *Catalog
 	CatalogError string

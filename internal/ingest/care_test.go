@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,5 +114,17 @@ func TestNotesOfAPoolGoWithIt(t *testing.T) {
 	b.DeletePool("p")
 	if notes() != 0 {
 		t.Errorf("notes of a pool that is gone: %v", b.Snapshot().Notes)
+	}
+}
+
+// TestMistypedLabelIsADoubt: it is told and changes nothing else.
+func TestMistypedLabelIsADoubt(t *testing.T) {
+	b, _ := newBook()
+	b.SetPool(with(pool("default"), func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: "topology.kubernetes.io/zoen", Operator: "Exists"}}
+	}))
+	p := b.Snapshot().Pool("default")
+	if len(p.Problems) != 0 || len(p.Doubts) != 1 || !strings.Contains(p.Doubts[0].Text, "topology.kubernetes.io/zone,") {
+		t.Errorf("problems %v, doubts %v", p.Problems, p.Doubts)
 	}
 }

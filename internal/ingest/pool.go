@@ -57,6 +57,9 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 	for _, problem := range validate.NodePool(pool, b.labels) {
 		p.Problems = append(p.Problems, problemOf(problem))
 	}
+	for _, doubt := range validate.Doubts(pool, b.labels) {
+		p.Doubts = append(p.Doubts, problemOf(doubt))
+	}
 	for _, timeout := range timeouts(p) {
 		if problem, bad := timeout.read(pool.Annotations); bad {
 			p.Problems = append(p.Problems, problem)

@@ -149,14 +149,16 @@ func TestPoolIsToldWhatIsWrongWithIt(t *testing.T) {
 		before, after []cluster.Condition
 		want          []string
 	}{
-		"new and good":        {nil, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
-		"new and bad":         {nil, lost, []string{notFound}},
-		"as before, good":     {good, good, nil},
-		"as before, bad":      {lost, lost, nil},
-		"goes bad":            {good, lost, []string{notFound}},
-		"gets worse":          {lost, typo, []string{"Warning NodePool/default ValidationFailed: spec.x is wrong"}},
-		"is right again":      {typo, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
-		"not ready by itself": {good, []cluster.Condition{cond(cluster.Ready, cluster.False, "Deleting", "")}, []string{"Warning NodePool/default Deleting: Ready is False"}},
+		"new and good":         {nil, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
+		"new and bad":          {nil, lost, []string{notFound}},
+		"as before, good":      {good, good, nil},
+		"as before, bad":       {lost, lost, nil},
+		"goes bad":             {good, lost, []string{notFound}},
+		"gets worse":           {lost, typo, []string{"Warning NodePool/default ValidationFailed: spec.x is wrong"}},
+		"is right again":       {typo, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
+		"has a doubtful label": {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch", "spec.x is doubtful")), []string{"Warning NodePool/default DoubtfulLabel: spec.x is doubtful"}},
+		"can launch":           {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch", "")), nil},
+		"not ready by itself":  {good, []cluster.Condition{cond(cluster.Ready, cluster.False, "Deleting", "")}, []string{"Warning NodePool/default Deleting: Ready is False"}},
 	} {
 		now := time.Now()
 		o, r, _, _ := newObserver(&now)

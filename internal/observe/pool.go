@@ -10,6 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
+// doubtfulLabel is the reason of an event about a label that is allowed and probably mistyped.
+const doubtfulLabel = "DoubtfulLabel"
+
 // pool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums up
 // the others, so it is a cause of its own only if none of them is False.
 func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
@@ -29,6 +32,9 @@ func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
 			e.budgets(p, cond)
 		case cond.Status == cluster.False && (cond.Type != cluster.Ready || !explained):
 			e.condition(p, cond, warning, cond.Type+" is False")
+		case cond.Status == cluster.True && cond.Type == cluster.CanLaunch && cond.Message != "":
+			cond.Reason = doubtfulLabel
+			e.condition(p, cond, warning, "")
 		case cond.Status == cluster.True && cond.Type == cluster.Ready:
 			e.condition(p, cond, corev1.EventTypeNormal, "NodePool is ready")
 		}

@@ -127,9 +127,11 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "InstanceTypesUnknown", Message: "the cloud has not said yet what it sells"}
 	}
 	if why := schedule.NothingFor(p); why != "" {
-		return no("NoCompatibleInstanceTypes", why)
+		return no("NoCompatibleInstanceTypes", strings.Join(append([]string{why}, doubts(p)...), "; "))
 	}
-	return condition(cluster.CanLaunch, true, "", "")
+	can := condition(cluster.CanLaunch, true, "", "")
+	can.Message = problems(p.Doubts)
+	return can
 }
 
 // held says what the cloud has said last. When the next try comes is not told: it would be written anew with each.
@@ -145,6 +147,14 @@ func condition(kind string, ok bool, reason, message string) cluster.Condition {
 		return cluster.Condition{Type: kind, Status: cluster.True, Reason: strings.TrimPrefix(kind, "tenon.sh/")}
 	}
 	return cluster.Condition{Type: kind, Status: cluster.False, Reason: reason, Message: message}
+}
+
+// doubts is what is probably not meant in the pool; none if all is clear.
+func doubts(p *cluster.Pool) []string {
+	if len(p.Doubts) == 0 {
+		return nil
+	}
+	return []string{problems(p.Doubts)}
 }
 
 func problems(list []cluster.Problem) string {

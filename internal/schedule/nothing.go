@@ -39,5 +39,20 @@ func NothingFor(p *cluster.Pool) string {
 	case fewest < 0:
 		return "the cloud sells no instance type"
 	}
+	if a, b, ok := exclusive(index, wants); ok {
+		return fmt.Sprintf("no instance type has both %s %s and %s %s", a.Key, a.Values, b.Key, b.Values)
+	}
 	return fmt.Sprintf("the requirements together leave no instance type; %s %s leaves the fewest by itself", worst.Key, worst.Values)
+}
+
+// exclusive finds the first two requirements that no offering meets both of.
+func exclusive(index *require.Index, wants require.Set) (a, b require.Entry, ok bool) {
+	for i, a := range wants {
+		for _, b := range wants[i+1:] {
+			if index.Knows(a.Key) && index.Knows(b.Key) && !index.Match(a.Key, a.Values).And(index.Match(b.Key, b.Values)).Any() {
+				return a, b, true
+			}
+		}
+	}
+	return a, b, false
 }

@@ -150,11 +150,15 @@ func labelKey(field, key string, labels Labels) []Problem {
 		})
 	}
 	domain, _ := labels.restrictedDomain(key)
+	fix := "use a label of another domain, or one of " + strings.Join(labels.wellKnownIn(domain), ", ")
+	if meant := Nearest(key, labels.wellKnown()); meant != "" {
+		fix = "write " + meant + ", if that is meant; or " + fix
+	}
 	return append(problems, Problem{
 		Field: field,
 		Value: key,
 		Why:   "is in the domain " + domain + ", whose labels are set by the controller",
-		Fix:   "use a label of another domain, or one of " + strings.Join(labels.wellKnownIn(domain), ", "),
+		Fix:   fix,
 	})
 }
 

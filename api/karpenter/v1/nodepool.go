@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`
 // +kubebuilder:printcolumn:name="CPU",type=string,priority=1,JSONPath=`.status.resources.cpu`
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=`.status.resources.memory`
+// +kubebuilder:printcolumn:name="CanLaunch",type=string,JSONPath=`.status.conditions[?(@.type=="tenon.sh/CanLaunch")].status`
 type NodePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

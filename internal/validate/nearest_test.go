@@ -1,0 +1,57 @@
+package validate
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"NodeRepair", "NodeOverlay", "StaticCapacity", "ReservedCapacity", "zone"}
+	for word, want := range map[string]string{
+		"NodeRepiar": "NodeRepair", "nodeRepair": "NodeRepair", "NodeRepairs": "NodeRepair", "StaticCapcity": "StaticCapacity", "Capacity": "",
+		"NodeRepair": "", "": "", "zon": "", "zune": "zone", "OfTheFuture": "", "RevervedCapacities": "",
+	} {
+		if got := Nearest(word, names); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestMistypedLabelsAreDoubted(t *testing.T) {
+	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
+	for key, want := range map[string]string{
+		"topology.kubernetes.io/zoen":      "topology.kubernetes.io/zone",
+		"kubernetes.io/archs":              "kubernetes.io/arch",
+		"node.kubernetes.io/instancetype":  "node.kubernetes.io/instance-type",
+		"karpanter.sh/capacity-type":       "karpenter.sh/capacity-type",
+		"karpenter.k8s.aw/instance-family": "karpenter.k8s.aws/instance-family",
+		"kubernetes.io/arch":               "",
+		"beta.kubernetes.io/arch":          "",
+		"example.com/zone":                 "",
+		"team":                             "",
+	} {
+		pool := &v1.NodePool{}
+		pool.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: key, Operator: "Exists"}}
+		doubts := Doubts(pool, labels)
+		switch {
+		case want == "" && len(doubts) > 0:
+			t.Errorf("%s: %v", key, doubts)
+		case want != "" && (len(doubts) != 1 || doubts[0].Field != "spec.template.spec.requirements[0].key" || !strings.Contains(doubts[0].Fix, "mean "+want+",")):
+			t.Errorf("%s: %v, want %s", key, doubts, want)
+		}
+	}
+}
+
+// TestMistypedLabelOfARestrictedDomain: what is refused is refused with the name that was probably meant.
+func TestMistypedLabelOfARestrictedDomain(t *testing.T) {
+	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true, "karpenter.k8s.aws/instance-size": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
+	problems := labelKey("key", "karpenter.k8s.aws/instance-famly", labels)
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "write karpenter.k8s.aws/instance-family, if that is meant; ") {
+		t.Errorf("%v", problems)
+	}
+	if problems := labelKey("key", "karpenter.k8s.aws/color", labels); len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "use a label of another domain") {
+		t.Errorf("%v", problems)
+	}
+}
