@@ -3,6 +3,7 @@ SHELL := /bin/bash -o pipefail
 BIN := bin/tenon
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK_VERSION := v0.8.2
+GOVULNCHECK_VERSION := v1.8.0
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
 MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./...
@@ -49,6 +50,11 @@ lint: ## gofmt, go vet and staticcheck, in every module
 	go vet ./...
 	$(STATICCHECK) ./...
 	$(call each_module,lint,go vet $$pkgs && $(STATICCHECK) $$pkgs)
+
+# The database of weaknesses is at vuln.go.dev; where that can't be reached, GOVULNDB names a copy (docs: CONTRIBUTING.md).
+.PHONY: vulncheck
+vulncheck: ## look for known weaknesses in what the executable calls (asks vuln.go.dev; GOVULNDB names another database)
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) $(if $(GOVULNDB),-db $(GOVULNDB)) ./cmd/...
 
 .PHONY: lab
 lab: build ## build the lab's control plane, if it is not there yet (some minutes, once)
