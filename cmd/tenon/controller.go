@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/observe"
@@ -147,7 +146,7 @@ func newManager(config *rest.Config, sky cloud, o *options, reign *term, lost fu
 		Scheme:                  scheme,
 		Cache:                   cache.Options{DefaultTransform: ingest.Strip},
 		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see tolerantReader
-		Metrics:                 metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)},
+		Metrics:                 metricsOptions(o),
 		HealthProbeBindAddress:  address(o.bindAddress, o.healthProbePort),
 		LeaderElection:          !o.disableElection,
 		LeaderElectionID:        o.electionName,

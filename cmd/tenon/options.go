@@ -28,6 +28,8 @@ type options struct {
 	healthProbePort     int
 	kubeClientQPS       int
 	kubeClientBurst     int
+	secureMetrics       bool
+	metricsCertDir      string
 	enableProfiling     bool
 	disableWarmup       bool
 	disableElection     bool
@@ -80,6 +82,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
 	f.IntVar(&o.kubeClientBurst, "kube-client-burst", 300, "requests to the API server that may come at once")
+	f.BoolVar(&o.secureMetrics, "secure-metrics", false, "serve the metrics port over HTTPS, and only to who may get the path by the cluster's RBAC")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for --secure-metrics; empty for a certificate signed by itself")
 	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, what is known about disruption at /debug/tenon/disruption, and a snapshot file at /debug/tenon/snapshot, on the metrics port")
 	f.StringVar(&o.snapshotDir, "snapshot-dir", defaultSnapshotDir(), "folder for snapshot files, written when the planner fails; empty for none")
 	f.BoolVar(&o.disableWarmup, "disable-controller-warmup", true, "fill caches only once elected")
@@ -159,6 +163,9 @@ func (o *options) validate() error {
 	}
 	if o.metricsPort != 0 && o.metricsPort == o.healthProbePort {
 		return fmt.Errorf("--metrics-port and --health-probe-port are both %d; give one of them another port", o.metricsPort)
+	}
+	if o.metricsCertDir != "" && !o.secureMetrics {
+		return fmt.Errorf("--metrics-cert-dir is for --secure-metrics, which is off; turn it on or leave the folder out")
 	}
 	if o.bindAddress != "" && net.ParseIP(o.bindAddress) == nil {
 		return fmt.Errorf("--bind-address: %q is not an IP address; use for instance 127.0.0.1", o.bindAddress)

@@ -54,6 +54,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--metrics-port", "70000"}, "--metrics-port: 70000 is not a port"},
 		{[]string{"--metrics-port", "8081"}, "--metrics-port and --health-probe-port are both 8081"},
 		{[]string{"--bind-address", "300.1.1.1"}, "--bind-address"},
+		{[]string{"--metrics-cert-dir", "/certs"}, "--metrics-cert-dir is for --secure-metrics"},
 		{[]string{"--kube-client-qps", "0"}, "--kube-client-qps"},
 		{[]string{"--feature-gates", "NodeRepair"}, "--feature-gates"},
 		{[]string{"--feature-gates", "NodeRepair=maybe"}, "--feature-gates"},

@@ -19,7 +19,8 @@ import (
 func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
 	port := freePort(t)
-	c := w.run("--kubeconfig", w.asServiceAccount(), "--capacity-backoff-first=1s", "--metrics-port", port)
+	asked := w.noteRequests()
+	c := w.run("--kubeconfig", w.asServiceAccount(asked.URL), "--capacity-backoff-first=1s", "--metrics-port", port)
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
 	w.eventually(w.initialized(len(w.claims())))
@@ -55,6 +56,7 @@ func TestEC2WalkThrough(t *testing.T) {
 	if log := c.log.String(); strings.Contains(log, "is forbidden") {
 		t.Errorf("the roles of charts/karpenter/rbac are not enough:\n%s", tail(log, 40))
 	}
+	w.compareRoles(asked, roleFiles()...)
 }
 
 // endPods deletes all pods at once.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +37,20 @@ func (w *world) apply(names ...string) {
 	}
 }
 
-// asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else.
-func (w *world) asServiceAccount() string {
+// roleFiles are the files in charts/karpenter/rbac with the roles of the controller, and optional ones of these names. The one that has the account
+// comes first.
+func roleFiles(optional ...string) []string {
+	var out []string
+	for _, name := range append([]string{"core.yaml", "aws.yaml"}, optional...) {
+		out = append(out, filepath.Join("..", "..", "charts", "karpenter", "rbac", name))
+	}
+	return out
+}
+
+// asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else, at an address of the API server.
+func (w *world) asServiceAccount(address string, optional ...string) string {
 	w.Helper()
-	files, err := filepath.Glob("../../charts/karpenter/rbac/*.yaml")
-	w.must(err)
-	slices.SortFunc(files, func(a, b string) int { return strings.Compare(b, a) }) // core comes first: it has the account
-	for _, file := range files {
+	for _, file := range roleFiles(optional...) {
 		text, err := os.ReadFile(file)
 		w.must(err)
 		for _, document := range strings.Split(string(text), "\n---\n") {
@@ -58,7 +64,7 @@ func (w *world) asServiceAccount() string {
 	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
 	lab := w.lab.Config()
 	own := clientcmdapi.NewConfig()
-	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: lab.Host, CertificateAuthorityData: lab.CAData, CertificateAuthority: lab.CAFile}
+	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: lab.CAData, CertificateAuthority: lab.CAFile}
 	own.AuthInfos["karpenter"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
 	own.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "karpenter"}
 	own.CurrentContext = "lab"

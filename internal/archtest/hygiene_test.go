@@ -1,0 +1,98 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// roles are those of charts/karpenter/rbac, by file.
+func roles(t *testing.T) map[string][]rbacv1.ClusterRole {
+	t.Helper()
+	root := filepath.Join("..", "..", "charts", "karpenter", "rbac")
+	out := map[string][]rbacv1.ClusterRole{}
+	for _, pattern := range []string{"*.yaml", "optional/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, document := range strings.Split(string(text), "\n---\n") {
+				var role rbacv1.ClusterRole
+				if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				if len(role.Rules) > 0 {
+					name, _ := filepath.Rel(root, file)
+					out[name] = append(out[name], role)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestRolesAreNarrow: what the controller and people get is named, and what means power over nodes or pods stands apart. That the controller asks
+// for all of it and for no more is tested on the lab (internal/e2e).
+func TestRolesAreNarrow(t *testing.T) {
+	reads := []string{"get", "list", "watch"}
+	for file, list := range roles(t) {
+		for _, role := range list {
+			aggregated := false
+			for label := range role.Labels {
+				aggregated = aggregated || strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
+			}
+			for _, rule := range role.Rules {
+				if all := slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups); slices.Contains(all, "*") {
+					t.Errorf("%s: role %s allows everything of something: %v", file, role.Name, rule)
+				}
+				if slices.Contains(rule.Resources, "pods/binding") && file != filepath.Join("optional", "placement-bind.yaml") {
+					t.Errorf("%s: role %s may bind pods; only --placement=bind needs it", file, role.Name)
+				}
+				changes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
+				if aggregated && (changes || slices.Contains(rule.APIGroups, "karpenter.k8s.aws")) {
+					t.Errorf("%s: role %s is part of other roles and allows %v of %v: who may write user data is root on nodes, who may read it sees its secrets", file, role.Name, rule.Verbs, rule.Resources)
+				}
+				if slices.Contains(rule.Verbs, "update") && !slices.Equal(rule.Resources, []string{"leases"}) {
+					t.Errorf("%s: role %s may update %v; the controller patches everything but its lease", file, role.Name, rule.Resources)
+				}
+			}
+		}
+	}
+}
+
+// TestActionsArePinned: a tag of an action can be moved to other code, a commit can't.
+func TestActionsArePinned(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", ".github", "workflows", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	uses := regexp.MustCompile(`uses:\s*(\S+)(.*)`)
+	pinned := regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
+	version := regexp.MustCompile(`^ # v\d+(\.\d+)*$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := uses.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s uses no action", file)
+		}
+		for _, m := range found {
+			if !pinned.MatchString(m[1]) || !version.MatchString(m[2]) {
+				t.Errorf("%s: %q is not an action at a commit with its version in a remark", file, m[0])
+			}
+		}
+	}
+}
