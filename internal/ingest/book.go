@@ -42,6 +42,8 @@ type Book struct {
 	unmeasured bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number
 	crowded    bool                     // somebody found no dimension left
 	idle       [resource.Size]time.Time // since when nobody counts by a dimension, while it is crowded
+	offers     offers
+	kept       int // about how many bytes shapes, classes, rules and labels take
 
 	scribe   scribe
 	shapes   map[string]*recipe // by the bytes of the shape
@@ -52,9 +54,11 @@ type Book struct {
 	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes or default constraints.
 	mounts         map[string]*mount
 	users          map[string]map[string]bool
+	open           map[string]bool // pods with a claim that is not bound
+	stale          map[string]bool // pods whose volumes the next snapshot looks at again
 	mountedRecipes map[mountKey]*recipe
 	defaults       *defaultSpread // nil without default constraints
-	sweepAt        int            // how much may be remembered before what is unused is dropped
+	sweepAt        sweepPoint     // how much may be remembered before what is unused is dropped
 
 	pods        *roster[*cluster.Pod] // by UID
 	endings     endings
@@ -83,10 +87,12 @@ type Book struct {
 	claimOf        map[string]string                        // the claim that is bound to a volume
 	volumes        map[string]*corev1.PersistentVolume
 	volumesOf      map[string]map[string]*corev1.PersistentVolume // by storage class and name
+	sortedVolumes  map[string][]string                            // names of volumesOf, as they are asked for
 	storageClasses map[string]*storagev1.StorageClass
-	csiLimits      map[string]map[string]int32 // by node and driver
-	typeLimits     map[string]map[string]int32 // by instance type and driver
-	limited        map[string]bool             // drivers of which some limit has been heard
+	madeBy         map[*storagev1.StorageClass]choiceList // where they make volumes, as it is asked for
+	csiLimits      map[string]map[string]int32            // by node and driver
+	typeLimits     map[string]map[string]int32            // by instance type and driver
+	limited        map[string]bool                        // drivers of which some limit has been heard
 	attachments    map[string]attachedVolume
 	attached       map[string][]string // by node; nil if it is to be made anew
 
@@ -123,11 +129,12 @@ type Book struct {
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
 		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), followed: signal{done: make(chan struct{})}, fetch: make(chan struct{}, 1),
-		names: &resource.Names{}, shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
+		names: &resource.Names{}, offers: newOffers(), shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
 		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), ceilings: make(map[resource.Vector]*resource.Vector), pods: newRoster[*cluster.Pod](),
-		mounts: make(map[string]*mount), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),
+		mounts: make(map[string]*mount), open: make(map[string]bool), stale: make(map[string]bool), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),
 		namespaces: newLedger[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
 		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume), volumesOf: make(map[string]map[string]*corev1.PersistentVolume),
+		sortedVolumes: make(map[string][]string), madeBy: make(map[*storagev1.StorageClass]choiceList),
 		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
 		typeLimits: make(map[string]map[string]int32), limited: make(map[string]bool),
 		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
@@ -173,13 +180,15 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	defer b.mu.Unlock()
 	now := b.now()
 	b.expire(now)
+	b.remountStale()
+	b.offerAgain()
 	b.reclaim(now)
 	b.measureAgain()
 	b.sweep()
 	left := b.quarantineNow(now)
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound, Stir: b.stirred,
-		Pods: b.podsNow(), Daemons: inOrder(b.daemons), Owners: b.owners.share(),
+		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
 		Cluster: b.identity, EndOrphans: b.endOrphans,

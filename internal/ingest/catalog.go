@@ -212,6 +212,7 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 		e.stock, e.catalog, e.base = b.share(types, e.stock.latest()), nil, nil
 		b.dropUnusedStock()
 		b.readTypeLimits()
+		b.readSold()
 		b.touch(room)
 	case e.err != before:
 		b.touch(room)

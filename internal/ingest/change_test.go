@@ -304,6 +304,11 @@ func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 		"example.com/late": apiresource.MustParse("3"), "example.com/r5": apiresource.MustParse("5")}}})
 	extra := resource.Size - resource.Pods - 1
+	others := corev1.ResourceList{}
+	for i := range extra {
+		others[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = apiresource.MustParse("1")
+	}
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "others"}, Status: corev1.NodeStatus{Allocatable: others}})
 	for i := range extra {
 		b.SetPod(odd(fmt.Sprint(i), fmt.Sprint("example.com/r", i)))
 	}

@@ -23,6 +23,15 @@ import (
 type claimEntry struct {
 	claim                 *cluster.Claim
 	capacity, allocatable corev1.ResourceList
+	requests              corev1.ResourceList
+}
+
+// lists are the resource lists of a claim: what its node has, and what it was made to have. There may be no claim.
+func (e *claimEntry) lists() []corev1.ResourceList {
+	if e == nil {
+		return nil
+	}
+	return []corev1.ResourceList{e.capacity, e.allocatable, e.requests}
 }
 
 // SetClaim takes in a NodeClaim as the API server shows it.
@@ -36,7 +45,9 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		delete(b.drift.of, old.claim.UID)
 		b.forgetNote("NodeClaim", old.claim.UID)
 	}
-	b.claims[c.Name] = &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable}
+	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable, requests: claim.Spec.Resources.Requests}
+	b.offer(old.lists(), entry.lists())
+	b.claims[c.Name] = entry
 	settled := b.settle(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
 	if changed {
@@ -79,7 +90,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	if ref := claim.Spec.NodeClassRef; ref != nil {
 		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
 	}
-	c.Requests, _ = b.demand(claim.Spec.Resources.Requests, nil)
+	c.Requests, _ = b.vector(claim.Spec.Resources.Requests, all)
 	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
 		if c.Requests[dim] > 0 && !b.names.Attaches(dim) {
@@ -139,6 +150,7 @@ func (b *Book) DeleteClaim(name string) {
 	defer b.mu.Unlock()
 	what := room
 	if e := b.claims[name]; e != nil {
+		b.offer(e.lists(), nil)
 		delete(b.claims, name)
 		b.dropProvider(e.claim)
 		delete(b.refused, e.claim.UID)

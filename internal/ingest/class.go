@@ -29,29 +29,46 @@ type recipe struct {
 	wishes      []cluster.Wish
 	ports       []cluster.Port
 	unsupported []string
+	over        []string // those of unsupported that say what there is too much of
 
-	class *cluster.PodClass
+	class   *cluster.PodClass
+	missing []string // the resources that the class does not count by: nobody offered them, or there were too many kinds
 }
 
 // shapeOf finds or makes the recipe of a pod, its volumes left aside. The lock is held.
 func (b *Book) shapeOf(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *recipe {
+	over := excessOf(spec)
+	if over.any() {
+		spec = over.without(spec)
+	}
 	shape := b.scribe.shape(meta, spec, status)
+	if over.any() {
+		b.scribe.texts(over.texts)
+		shape = b.scribe.bytes
+	}
 	if r := b.shapes[string(shape)]; r != nil {
 		return r
 	}
 	key := string(shape)
 	r := b.read(meta, spec, status)
+	r.over = over.texts
+	r.unsupported = append(r.unsupported, over.texts...)
 	b.shapes[key] = r
+	b.kept += len(key) + recipeCost(r)
 	return r
 }
 
 // read makes the recipe of a pod. The lock is held.
 func (b *Book) read(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *recipe {
 	r := &recipe{requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations), ports: portsOf(spec)}
-	r.terms, r.unsupported = termsOf(spec)
+	if n := len(r.requests); n > mostResources {
+		r.requests = b.knownRequests(r.requests)
+		r.unsupported = []string{fmt.Sprintf("kinds of resource in the requests of all containers: %d found, at most %d are read; ask for fewer", n, mostResources)}
+	}
+	terms, bad := termsOf(spec)
 	ties := b.readRules(meta, spec)
-	r.rules, r.wishes = ties.rules, ties.wishes
-	r.unsupported = append(r.unsupported, ties.bad...)
+	r.terms, r.rules, r.wishes = terms, ties.rules, ties.wishes
+	r.unsupported = append(append(r.unsupported, firstFew(bad)...), firstFew(ties.bad)...)
 	if len(spec.ResourceClaims) > 0 {
 		r.unsupported = append(r.unsupported, "dynamic resource claims")
 	}
@@ -73,6 +90,7 @@ func (b *Book) classOf(r *recipe) *cluster.PodClass {
 	}
 	r.class = b.makeClass(key, r)
 	b.classes[key] = r
+	b.kept += entryCost
 	return r.class
 }
 
@@ -80,7 +98,7 @@ func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
 	c := &cluster.PodClass{
 		Key: key, Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations, Priority: r.priority, Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
 	}
-	c.Requests, c.Unsupported = b.demand(r.requests, slices.Clone(r.unsupported))
+	c.Requests, c.Unsupported = b.demand(r, slices.Clone(r.unsupported))
 	return c
 }
 
@@ -117,8 +135,11 @@ func (r *recipe) key() string {
 
 // podRequests sums up what a pod takes, by Kubernetes' own rules, its slot included.
 func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) corev1.ResourceList {
-	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec, Status: *status}, resourcehelper.PodResourcesOptions{
-		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
+	// Finding each container's status takes time in proportion to their number, so only those with something to say are asked.
+	resized := *status
+	resized.ContainerStatuses, resized.InitContainerStatuses = resizedOf(status.ContainerStatuses), resizedOf(status.InitContainerStatuses)
+	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec, Status: resized}, resourcehelper.PodResourcesOptions{
+		UseStatusResources: len(spec.Containers)+len(spec.InitContainers) <= mostContainers, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	})
 	out := make(corev1.ResourceList, len(requests)+1)
 	for name, q := range requests {
@@ -130,23 +151,75 @@ func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) corev1.Resource
 	return out
 }
 
-// demand turns requests into a vector, numbering resources that are new. A pod that asks for more kinds of resource
-// than can be told apart is not planned for.
-func (b *Book) demand(list corev1.ResourceList, unsupported []string) (resource.Vector, []string) {
-	var v resource.Vector
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		if !b.counts(name) {
-			continue
+// knownRequests are those that somebody has a number for already. The lock is held.
+func (b *Book) knownRequests(list corev1.ResourceList) corev1.ResourceList {
+	out := make(corev1.ResourceList)
+	for name, q := range list {
+		if _, known := b.names.Lookup(string(name)); known {
+			out[name] = q
 		}
-		dim, ok := b.number(name)
-		if !ok {
-			unsupported = append(unsupported, fmt.Sprintf("resource %s (more than %d kinds of resource are in use)", name, resource.Size))
-			continue
-		}
-		v[dim] = amount(dim, list[name])
 	}
+	return out
+}
+
+// resizedOf are the statuses that say what a container was given.
+func resizedOf(list []corev1.ContainerStatus) []corev1.ContainerStatus {
+	says := func(c *corev1.ContainerStatus) bool { return c.Resources != nil || c.AllocatedResources != nil }
+	if !slices.ContainsFunc(list, func(c corev1.ContainerStatus) bool { return says(&c) }) {
+		return nil
+	}
+	var out []corev1.ContainerStatus
+	for i := range list {
+		if says(&list[i]) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// demand turns the requests of a pod into a vector. A pod that asks for what nobody offers, or for more kinds of resource than
+// can be told apart, is not planned for.
+func (b *Book) demand(r *recipe, unsupported []string) (resource.Vector, []string) {
+	r.missing = nil
+	for name := range r.requests {
+		if b.counts(name) && !b.offered(string(name)) {
+			r.missing = append(r.missing, string(name))
+		}
+	}
+	if len(r.missing) > 0 {
+		unsupported = append(unsupported, nobodyOffers(r.missing))
+	}
+	v, crowded := b.vector(r.requests, func(name string) bool { return b.offered(name) && !b.offers.gaveWay[name] })
+	for name := range r.requests {
+		if b.offers.gaveWay[string(name)] && b.offered(string(name)) {
+			crowded, b.crowded = append(crowded, string(name)), true
+		}
+	}
+	slices.Sort(crowded)
+	for _, name := range crowded {
+		unsupported = append(unsupported, fmt.Sprintf("resource %s (more than %d kinds of resource are in use)", name, resource.Size))
+	}
+	r.missing = append(r.missing, crowded...)
 	return v, unsupported
 }
+
+// vector turns some of the requests into a vector, numbering resources that are new. crowded are those for which there was no
+// number left.
+func (b *Book) vector(list corev1.ResourceList, which func(name string) bool) (v resource.Vector, crowded []string) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if !b.counts(name) || !which(string(name)) {
+			continue
+		}
+		if dim, ok := b.number(name); ok {
+			v[dim] = amount(dim, list[name])
+		} else {
+			crowded = append(crowded, string(name))
+		}
+	}
+	return v, crowded
+}
+
+func all(string) bool { return true }
 
 // measure turns a capacity into a vector over the resources that somebody has asked for.
 func (b *Book) measure(list corev1.ResourceList) resource.Vector {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,6 +34,32 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.expectDaemon(ds)
 }
 
+// daemonsNow lists the DaemonSets by UID that count: one whose pods can run nowhere, or that asks for more than is read, would
+// only take room from others. What is left out is told. The lock is held.
+func (b *Book) daemonsNow() []*cluster.Daemon {
+	out := inOrder(b.daemons)
+	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {
+		r := b.classes[d.Class.Key]
+		if r == nil {
+			return false
+		}
+		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
+		missing := slices.DeleteFunc(slices.Clone(r.missing), b.offered)
+		switch {
+		case len(r.over) > 0:
+			note.Reason, note.Message = tooLong, strings.Join(r.over, "; ")
+		case len(missing) > 0:
+			note.Reason, note.Message = "NotOffered", "its pods ask for "+nobodyOffers(missing)
+		default:
+			b.forgetNote("DaemonSet", d.UID)
+			return false
+		}
+		note.Message += "; new nodes are planned as if the DaemonSet were not there"
+		b.notes["DaemonSet"+d.UID] = note
+		return true
+	})
+}
+
 // DeleteDaemon takes in that a DaemonSet is gone.
 func (b *Book) DeleteDaemon(uid types.UID) {
 	b.mu.Lock()
@@ -42,6 +69,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	}
 	delete(b.daemons, string(uid))
 	delete(b.daemonSets, string(uid))
+	b.forgetNote("DaemonSet", string(uid))
 	b.touch(room)
 }
 

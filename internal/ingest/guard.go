@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"reflect"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,7 +15,7 @@ func (b *Book) SetGuard(pdb *policyv1.PodDisruptionBudget) {
 	defer b.mu.Unlock()
 	g := &cluster.Guard{
 		Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID),
-		Selector: (&ruleReader{book: b}).labelSelector(pdb.Spec.Selector),
+		Selector: b.guardSelector(pdb),
 		Allowed:  int(pdb.Status.DisruptionsAllowed), Healthy: int(pdb.Status.CurrentHealthy),
 		Wanted: int(pdb.Status.DesiredHealthy), Expected: int(pdb.Status.ExpectedPods),
 	}
@@ -28,10 +29,28 @@ func (b *Book) SetGuard(pdb *policyv1.PodDisruptionBudget) {
 	b.putGuard(g.ID(), g)
 }
 
+// guardSelector reads which pods a budget counts. One that is too long is taken to count every pod of its namespace: then none
+// leaves that the budget may hold. The lock is held.
+func (b *Book) guardSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
+	const kind = "PodDisruptionBudget"
+	b.forgetNote(kind, string(pdb.UID))
+	if n := selectorParts(pdb.Spec.Selector); n > mostSelectorParts {
+		b.notes[kind+string(pdb.UID)] = cluster.Note{
+			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
+			Message: fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read; the budget is taken to count every pod of its namespace; select pods by a label that they share", n, mostSelectorParts),
+		}
+		return cluster.Selector{}
+	}
+	return (&ruleReader{book: b}).labelSelector(pdb.Spec.Selector)
+}
+
 // DeleteGuard takes in that a PodDisruptionBudget is gone.
 func (b *Book) DeleteGuard(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if g := b.guards[namespace+"/"+name]; g != nil {
+		b.forgetNote("PodDisruptionBudget", g.UID)
+	}
 	b.putGuard(namespace+"/"+name, nil)
 }
 

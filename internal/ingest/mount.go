@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,6 @@ type mount struct {
 	namespace, uid string
 	base           *recipe // without the volumes
 	sources        []source
-	open           bool // a claim is not bound
 	disks          []attachment
 }
 
@@ -37,7 +37,8 @@ type mountKey struct {
 func (b *Book) mountPod(p *cluster.Pod, pod *corev1.Pod) {
 	base := b.baseOf(p, pod)
 	sources := sourcesOf(pod)
-	if len(sources) == 0 {
+	if len(sources) == 0 || len(sources) > mostVolumes { // the base says that there are too many
+
 		b.unmount(p.UID)
 		p.Class = b.classOf(base)
 		return
@@ -62,6 +63,7 @@ func (b *Book) unmount(uid string) {
 		return
 	}
 	delete(b.mounts, uid)
+	b.opened(uid, false)
 	for _, s := range m.sources {
 		key := m.namespace + "/" + s.claim
 		if users := b.users[key]; users != nil {
@@ -83,7 +85,8 @@ func (b *Book) use(claim, uid string) {
 // fill sets what follows from a pod's volumes as they are now. The lock is held.
 func (b *Book) fill(p *cluster.Pod, m *mount) {
 	n := b.needsOf(m)
-	m.open, m.disks = n.open, n.attached
+	m.disks = n.attached
+	b.opened(m.uid, n.open)
 	p.Class = b.classOf(b.mounted(m.base, n))
 	p.Exclusive, p.Unbound, p.Volumes = n.exclusive, n.unbound, nil
 	for _, a := range n.attached {
@@ -93,9 +96,38 @@ func (b *Book) fill(p *cluster.Pod, m *mount) {
 	}
 }
 
+// atOnce is how many volumes are looked at again at once when something changes that they depend on. If there are more, the
+// next snapshot does it, for all that has changed until then.
+const atOnce = 256
+
 // remount gives pods their class anew after something has changed that their volumes depend on. The lock is held.
 func (b *Book) remount(uids []string) {
-	b.renew(uids, func(p *cluster.Pod) { b.fill(p, b.mounts[p.UID]) })
+	work := 0
+	for _, uid := range uids {
+		work += len(b.mounts[uid].sources)
+	}
+	if work <= atOnce {
+		b.renew(uids, func(p *cluster.Pod) { b.fill(p, b.mounts[p.UID]) })
+		return
+	}
+	for _, uid := range uids {
+		b.stale[uid] = true
+	}
+	b.touch(nothing)
+}
+
+// remountStale looks again at the volumes that events have left for later. The lock is held.
+func (b *Book) remountStale() {
+	if len(b.stale) == 0 {
+		return
+	}
+	uids := sortedKeys(b.stale)
+	clear(b.stale)
+	b.renew(uids, func(p *cluster.Pod) {
+		if m := b.mounts[p.UID]; m != nil {
+			b.fill(p, m)
+		}
+	})
 }
 
 // renew gives pods anew what follows from other objects, and notes what that changes. The lock is held.
@@ -122,7 +154,7 @@ func (b *Book) renew(uids []string, anew func(*cluster.Pod)) {
 
 // mounted finds or makes the recipe of pods that have volumes with these needs. The lock is held.
 func (b *Book) mounted(base *recipe, n *needs) *recipe {
-	key := mountKey{base: base, text: n.text()}
+	key := mountKey{base: base, text: shortened(n.text())}
 	if r := b.mountedRecipes[key]; r != nil {
 		return r
 	}
@@ -132,16 +164,21 @@ func (b *Book) mounted(base *recipe, n *needs) *recipe {
 	for driver, count := range n.counts() {
 		r.requests[corev1.ResourceName(resource.AttachPrefix+driver)] = *apiresource.NewQuantity(count, apiresource.DecimalSI)
 	}
-	r.unsupported = append(slices.Clone(base.unsupported), n.bad...)
-	if terms := n.terms(base.terms); len(terms) > 0 {
+	r.unsupported = append(slices.Clone(base.unsupported), firstFew(n.bad)...)
+	terms, read := n.terms(base.terms)
+	switch {
+	case len(terms) > 0 && read:
 		r.own, r.terms = base.terms, terms
-	} else if len(n.bad) == 0 {
+	case !read:
+		r.unsupported = append(r.unsupported, "volumes whose places can be combined in too many ways to be read; use fewer volumes, or volumes with fewer places")
+	case len(n.bad) == 0:
 		r.unsupported = append(r.unsupported, "volumes that can't be had together where the pod may run")
 	}
 	if slices.EqualFunc(r.own, r.terms, func(x, y require.Set) bool { return x.String() == y.String() }) {
 		r.own = nil
 	}
 	b.mountedRecipes[key] = &r
+	b.kept += len(key.text) + recipeCost(&r)
 	return &r
 }
 
@@ -154,8 +191,13 @@ func (n *needs) counts() map[string]int64 {
 	return out
 }
 
-// terms combines a pod's alternatives with those of its volumes; none if nothing is left.
-func (n *needs) terms(base []require.Set) []require.Set {
+// mostSteps bounds how many demands are looked at while the alternatives of volumes are combined.
+const mostSteps = 200_000
+
+// terms combines a pod's alternatives with those of its volumes; none if nothing is left. It is not done if that would be too
+// much work.
+func (n *needs) terms(base []require.Set) (terms []require.Set, done bool) {
+	steps := 0
 	type combination struct {
 		set  require.Set
 		used []string
@@ -164,19 +206,22 @@ func (n *needs) terms(base []require.Set) []require.Set {
 	for _, term := range base {
 		now = append(now, combination{set: term})
 	}
-	lists := n.choices
+	lists := n.different()
 	if len(n.zones) > 0 {
 		// A node without any such label is in a cluster of one zone: nothing is asked of it.
 		absent, _ := require.Make(require.DoesNotExist, nil)
 		anywhere := require.Set{}.With(corev1.LabelTopologyZone, absent).With(corev1.LabelTopologyRegion, absent)
-		lists = append(slices.Clone(lists), []choice{{set: n.zones}, {set: anywhere}})
+		lists = append(slices.Clone(lists), choiceList{ways: []choice{{set: n.zones}, {set: anywhere}}})
 	}
 	for _, list := range lists {
 		var next []combination
 		for _, c := range now {
-			for _, with := range list {
+			for _, with := range list.ways {
 				if with.volume != "" && slices.Contains(c.used, with.volume) {
 					continue // another claim of the pod has it
+				}
+				if steps += 1 + len(c.set) + len(with.set); steps > mostSteps {
+					return nil, false
 				}
 				set := c.set.And(with.set)
 				if _, ok := set.Conflict(); !ok || len(next) == mostChoices {
@@ -195,7 +240,26 @@ func (n *needs) terms(base []require.Set) []require.Set {
 	for _, c := range now {
 		out = append(out, c.set)
 	}
-	return merge(out)
+	return merge(out), true
+}
+
+// different are the lists of choices without those that say again what another says: claims of one storage class mostly do.
+func (n *needs) different() []choiceList {
+	if len(n.choices) < 2 {
+		return n.choices
+	}
+	var out []choiceList
+	seen := make(map[string]bool)
+	for _, list := range n.choices {
+		if !slices.ContainsFunc(list.ways, func(c choice) bool { return c.volume != "" }) { // each volume can be had once
+			if seen[list.text] {
+				continue
+			}
+			seen[list.text] = true
+		}
+		out = append(out, list)
+	}
+	return out
 }
 
 // merge joins alternatives that differ in the listed values of one key only, and drops repeated ones: a claim that any of
@@ -248,9 +312,7 @@ func pattern(set require.Set) (text, key string) {
 func (n *needs) text() string {
 	out := new(strings.Builder)
 	for _, list := range n.choices {
-		for _, c := range list {
-			fmt.Fprintf(out, "(%s)%s", c.set, c.volume)
-		}
+		out.WriteString(list.text)
 		out.WriteByte('\n')
 	}
 	fmt.Fprintf(out, "%s\n%q\n", n.zones, n.bad)
@@ -259,6 +321,14 @@ func (n *needs) text() string {
 		fmt.Fprintf(out, "%s=%d\n", driver, counts[driver])
 	}
 	return out.String()
+}
+
+// shortened is the text, or a hash of it if it is long.
+func shortened(text string) string {
+	if len(text) < longText {
+		return text
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -20,6 +20,14 @@ type nodeEntry struct {
 	capacity, allocatable corev1.ResourceList
 }
 
+// lists are the resource lists that a node shows; there may be no node.
+func (e *nodeEntry) lists() []corev1.ResourceList {
+	if e == nil {
+		return nil
+	}
+	return []corev1.ResourceList{e.capacity, e.allocatable}
+}
+
 // SetNode takes in a node as the API server shows it.
 func (b *Book) SetNode(node *corev1.Node) {
 	b.mu.Lock()
@@ -59,6 +67,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 	if opens(old, n) {
 		b.stir(true)
 	}
+	b.offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
 	settled := b.settle(command.KindNode, n.Name)
 	what, changed := nodeChange(old, n)
@@ -120,6 +129,7 @@ func (b *Book) DeleteNode(name string) {
 			b.countSoon() // did its machine go, too?
 		}
 	}
+	b.offer(b.nodes[name].lists(), nil)
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
 	b.settle(command.KindNode, name)

@@ -184,6 +184,10 @@ func randomNode(r *rand.Rand) *corev1.Node {
 	for range r.Intn(3) {
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: pick(r, keys()), Value: pick(r, values()), Effect: pick(r, effects())})
 	}
+	node.Status.Allocatable = corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{"nvidia.com/gpu", "hugepages-2Mi", "ephemeral-storage"} {
+		node.Status.Allocatable[name] = apiresource.MustParse("1Gi")
+	}
 	return node
 }
 

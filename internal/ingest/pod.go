@@ -32,6 +32,9 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		if p.Daemon {
 			b.learnDaemon(p, pod)
 		}
+		if b.kept > max(b.sweepAt.bytes, sweepFromBytes) {
+			b.sweep() // the next snapshot may be far: many large pods come, or one comes again and again
+		}
 	}
 	b.stirredBy(old, p)
 	b.showNomination(p)

@@ -128,6 +128,7 @@ func (b *Book) DeletePool(name string) {
 	}
 	delete(b.pools, name)
 	delete(b.shelf, name)
+	b.readSold()
 	delete(b.holds, name)
 	delete(b.joining, name)
 	b.settle(command.KindPool, name)

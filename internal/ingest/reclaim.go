@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ func (b *Book) reclaim(now time.Time) {
 	if !b.crowded {
 		return
 	}
+	b.giveWay()
 	used := b.dimensionsInUse()
 	var freed [resource.Size]bool
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
@@ -48,6 +51,8 @@ func (b *Book) reclaim(now time.Time) {
 	}
 	b.dropUnused() // classes that count by the old numbers among them
 	b.crowded, b.unmeasured = false, true
+	b.numberWanted()
+	b.crowded = b.crowded || len(b.offers.gaveWay) > 0
 	b.remake(b.lacksNumber)
 	for _, e := range b.pools {
 		if e.pool.Limits.Broken != "" {
@@ -59,14 +64,82 @@ func (b *Book) reclaim(now time.Time) {
 	}
 }
 
-// lacksNumber reports whether the recipe asks for a resource that has no dimension.
+// lacksNumber reports whether the recipe asks for a resource that its class does not count by, though it could.
 func (b *Book) lacksNumber(r *recipe) bool {
-	for name := range r.requests {
-		if _, ok := b.names.Lookup(string(name)); !ok && b.counts(name) {
-			return true
+	return slices.ContainsFunc(r.missing, func(name string) bool {
+		_, numbered := b.names.Lookup(name)
+		return numbered && b.offered(name) && !b.offers.gaveWay[name]
+	})
+}
+
+// numberWanted numbers the resources that classes ask for and that can be had: first what can be bought. The lock is held.
+func (b *Book) numberWanted() {
+	sold, others := b.wanted()
+	for _, name := range append(sold, others...) {
+		if _, numbered := b.names.Lookup(name); numbered {
+			continue
+		}
+		if _, ok := b.number(corev1.ResourceName(name)); ok {
+			delete(b.offers.gaveWay, name)
 		}
 	}
-	return false
+}
+
+// wanted are the resources that classes ask for and that can be had: those that can be bought, and the others. The lock is held.
+func (b *Book) wanted() (sold, others []string) {
+	names := make(map[string]bool)
+	for _, r := range b.classes {
+		for name := range r.requests {
+			if b.counts(name) && b.offered(string(name)) {
+				names[string(name)] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if b.offers.sold[name] {
+			sold = append(sold, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return sold, others
+}
+
+// giveWay has classes no longer count by what nobody offers any more, nor, for each resource that could be bought and has no
+// number, by one that only nodes offer. The numbers are free for others once no plan is left that counts by them. The lock is
+// held.
+func (b *Book) giveWay() {
+	sold, others := b.wanted()
+	waiting := 0
+	for _, name := range sold {
+		if _, numbered := b.names.Lookup(name); !numbered {
+			waiting++
+		}
+	}
+	held := b.dimensionsHeld()
+	for _, name := range others {
+		dim, numbered := b.names.Lookup(name)
+		if !numbered || held[dim] {
+			continue
+		}
+		if delete(b.offers.gaveWay, name); waiting > 0 {
+			b.offers.gaveWay[name] = true
+			waiting--
+		}
+	}
+	b.remake(func(r *recipe) bool {
+		if b.lacksNumber(r) {
+			return true
+		}
+		for name := range r.requests {
+			_, numbered := b.names.Lookup(string(name))
+			gone := !b.offered(string(name)) || b.offers.gaveWay[string(name)]
+			if numbered && gone && b.counts(name) && !slices.Contains(r.missing, string(name)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // counts reports whether a resource is worth a dimension: volumes are counted once a limit is known.
@@ -77,24 +150,31 @@ func (b *Book) counts(name corev1.ResourceName) bool {
 
 // dimensionsInUse are those that a pod, a daemon, a claim or a pool's limit counts by. The lock is held.
 func (b *Book) dimensionsInUse() [resource.Size]bool {
-	var used [resource.Size]bool
-	add := func(v *resource.Vector) {
-		for dim := range v {
-			used[dim] = used[dim] || v[dim] != 0
-		}
-	}
+	used := b.dimensionsHeld()
 	for _, p := range b.pods.all() {
-		add(&p.Class.Requests)
+		mark(&used, &p.Class.Requests)
 	}
 	for _, d := range b.daemons {
-		add(&d.Class.Requests)
+		mark(&used, &d.Class.Requests)
 	}
+	return used
+}
+
+func mark(used *[resource.Size]bool, v *resource.Vector) {
+	for dim := range v {
+		used[dim] = used[dim] || v[dim] != 0
+	}
+}
+
+// dimensionsHeld are those that a claim or a pool's limit counts by: they are nobody else's to have. The lock is held.
+func (b *Book) dimensionsHeld() [resource.Size]bool {
+	var used [resource.Size]bool
 	for _, e := range b.claims {
-		add(&e.claim.Requests)
+		mark(&used, &e.claim.Requests)
 	}
 	for _, f := range b.flights {
 		if create, ok := f.command.(command.CreateClaim); ok {
-			add(&create.Requests)
+			mark(&used, &create.Requests)
 		}
 	}
 	for _, e := range b.pools {

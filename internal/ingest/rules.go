@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,12 +72,14 @@ func (r *ruleReader) nodeWishes(a *corev1.NodeAffinity) {
 
 // affinity adds the required terms. Kubernetes counts for each term the pods that match all of them.
 func (r *ruleReader) affinity(terms []corev1.PodAffinityTerm) {
-	var all []cluster.Selector
+	all := make([]cluster.Selector, len(terms)) // the rules share it
 	for i := range terms {
-		all = append(all, r.termSelector(&terms[i]))
+		all[i] = r.termSelector(&terms[i])
 	}
+	text := selectorsText(all)
 	for i := range terms {
-		r.require(r.termRule(cluster.Affinity, &terms[i], all...))
+		rule := cluster.Rule{Kind: cluster.Affinity, Topology: validate.NormalizeKey(terms[i].TopologyKey), Selectors: all}
+		r.require(r.book.keyedRule(rule, text))
 	}
 }
 
@@ -97,12 +100,8 @@ func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTer
 // termSelector says which pods an affinity term is about.
 func (r *ruleReader) termSelector(term *corev1.PodAffinityTerm) cluster.Selector {
 	s := r.labelSelector(term.LabelSelector)
-	for _, key := range term.MatchLabelKeys {
-		r.same(&s, key, require.In)
-	}
-	for _, key := range term.MismatchLabelKeys {
-		r.same(&s, key, require.NotIn)
-	}
+	r.same(&s, term.MatchLabelKeys, require.In)
+	r.same(&s, term.MismatchLabelKeys, require.NotIn)
 	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
 		s.Namespaces = []string{r.meta.Namespace}
 		return s
@@ -115,22 +114,25 @@ func (r *ruleReader) termSelector(term *corev1.PodAffinityTerm) cluster.Selector
 	return s
 }
 
-// same adds that the label is the pod's own, or that it is not; a key that the pod lacks says nothing.
-func (r *ruleReader) same(s *cluster.Selector, key string, op require.Operator) {
-	value, has := r.meta.Labels[key]
-	if !has || s.Nothing {
+// same adds that the labels are the pod's own, or that they are not; a key that the pod lacks says nothing.
+func (r *ruleReader) same(s *cluster.Selector, keys []string, op require.Operator) {
+	if len(keys) == 0 || s.Nothing {
 		return
 	}
-	values, _ := require.Make(op, []string{value})
-	s.Labels = s.Labels.With(key, values)
+	entries := make([]require.Entry, 0, len(keys))
+	for _, key := range keys {
+		if value, has := r.meta.Labels[key]; has {
+			values, _ := require.Make(op, []string{value})
+			entries = append(entries, require.Entry{Key: key, Values: values})
+		}
+	}
+	s.Labels = s.Labels.And(require.Of(entries))
 }
 
 // spread adds a topology spread constraint. It is about pods of the same namespace.
 func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
 	s := r.labelSelector(c.LabelSelector)
-	for _, key := range c.MatchLabelKeys {
-		r.same(&s, key, require.In)
-	}
+	r.same(&s, c.MatchLabelKeys, require.In)
 	if len(s.Labels) == 0 {
 		s.Nothing = true // kube-scheduler counts no pod for a selector that says nothing
 	}
@@ -162,32 +164,36 @@ func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
 	if in == nil {
 		return cluster.Selector{Nothing: true}
 	}
-	var s cluster.Selector
+	entries := make([]require.Entry, 0, len(in.MatchLabels)+len(in.MatchExpressions))
 	for key, value := range in.MatchLabels {
-		s.Labels = s.Labels.With(key, require.Only(value))
+		entries = append(entries, require.Entry{Key: key, Values: require.Only(value)})
 	}
 	for _, e := range in.MatchExpressions {
 		values, ok := require.Make(require.Operator(e.Operator), e.Values)
 		if !ok {
-			r.bad = append(r.bad, fmt.Sprintf("label selector with %s %s %v", e.Key, e.Operator, e.Values))
+			r.bad = append(r.bad, fmt.Sprintf("label selector with %s %s %s", e.Key, e.Operator, someOf(e.Values)))
 			return cluster.Selector{Nothing: true}
 		}
-		s.Labels = s.Labels.With(e.Key, values)
+		entries = append(entries, require.Entry{Key: e.Key, Values: values})
 	}
-	return s
+	return cluster.Selector{Labels: require.Of(entries)}
 }
 
 // rule finds or makes the one value of a rule. The lock is held.
-func (b *Book) rule(r cluster.Rule) *cluster.Rule {
-	r.Key = ruleText(&r)
+func (b *Book) rule(r cluster.Rule) *cluster.Rule { return b.keyedRule(r, selectorsText(r.Selectors)) }
+
+// keyedRule is rule for one whose selectors have been written down. The lock is held.
+func (b *Book) keyedRule(r cluster.Rule, selectors string) *cluster.Rule {
+	r.Key = ruleText(&r) + selectors
 	if have := b.rules[r.Key]; have != nil {
 		return have
 	}
 	b.rules[r.Key] = &r
+	b.kept += ruleCost(&r)
 	return &r
 }
 
-// ruleText is a text that two rules share exactly if they ask the same.
+// ruleText and selectorsText together are a text that two rules share exactly if they ask the same.
 func ruleText(r *cluster.Rule) string {
 	text := new(strings.Builder)
 	switch r.Kind {
@@ -207,11 +213,22 @@ func ruleText(r *cluster.Rule) string {
 	case cluster.AntiAffinity:
 		fmt.Fprintf(text, "apart in %s", r.Topology)
 	}
-	for i := range r.Selectors {
-		text.WriteString(" | ")
-		selectorText(text, &r.Selectors[i])
-	}
 	return text.String()
+}
+
+// longText is the length from which selectors are told apart by a hash of their text: each rule keeps its own key.
+const longText = 4096
+
+func selectorsText(selectors []cluster.Selector) string {
+	text := new(strings.Builder)
+	for i := range selectors {
+		text.WriteString(" | ")
+		selectorText(text, &selectors[i])
+	}
+	if text.Len() < longText {
+		return text.String()
+	}
+	return fmt.Sprintf(" | %d selectors %x", len(selectors), sha256.Sum256([]byte(text.String())))
 }
 
 func selectorText(text *strings.Builder, s *cluster.Selector) {

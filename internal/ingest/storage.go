@@ -60,6 +60,7 @@ func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
 	b.attached = nil
 	if old != nil {
 		class := volume.GetPersistentVolumeClass(old)
+		delete(b.sortedVolumes, class)
 		delete(b.volumes, old.Name)
 		delete(b.volumesOf[class], old.Name)
 		if len(b.volumesOf[class]) == 0 {
@@ -68,6 +69,7 @@ func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
 	}
 	if now != nil {
 		class := volume.GetPersistentVolumeClass(now)
+		delete(b.sortedVolumes, class)
 		if b.volumesOf[class] == nil {
 			b.volumesOf[class] = make(map[string]*corev1.PersistentVolume)
 		}
@@ -85,20 +87,22 @@ func (b *Book) dependents(pv string) []string {
 	return sortedKeys(uids)
 }
 
-func (b *Book) openMounts() map[string]bool {
-	uids := make(map[string]bool)
-	for uid, m := range b.mounts {
-		if m.open {
-			uids[uid] = true
-		}
+func (b *Book) openMounts() map[string]bool { return maps.Clone(b.open) }
+
+// opened notes whether some claim of a pod is not bound. The lock is held.
+func (b *Book) opened(uid string, open bool) {
+	if open {
+		b.open[uid] = true
+	} else {
+		delete(b.open, uid)
 	}
-	return uids
 }
 
 // SetStorageClass takes in a StorageClass.
 func (b *Book) SetStorageClass(class *storagev1.StorageClass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	clear(b.madeBy)
 	b.storageClasses[class.Name] = class
 	b.remount(sortedKeys(b.openMounts()))
 }
@@ -107,6 +111,7 @@ func (b *Book) SetStorageClass(class *storagev1.StorageClass) {
 func (b *Book) DeleteStorageClass(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	clear(b.madeBy)
 	delete(b.storageClasses, name)
 	b.remount(sortedKeys(b.openMounts()))
 }

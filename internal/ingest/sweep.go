@@ -6,11 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// sweepFrom is how much may be remembered before it is looked through at all.
-const sweepFrom = 4096
+// sweepFrom is how many entries, and sweepFromBytes about how many bytes, may be remembered before they are looked through at
+// all. At most twice what the pods and daemons that are there need is remembered beyond that.
+const (
+	sweepFrom      = 4096
+	sweepFromBytes = 32 << 20
+)
+
+// sweepPoint is how much may be remembered before it is looked through.
+type sweepPoint struct{ entries, bytes int }
 
 // wornLabels are a pod's labels; pods with equal labels share one value. The lock is held.
 func (b *Book) wornLabels(labels map[string]string) cluster.Labels {
@@ -21,6 +29,7 @@ func (b *Book) wornLabels(labels map[string]string) cluster.Labels {
 	}
 	out := cluster.LabelsOf(labels)
 	b.worn[string(b.scribe.bytes)] = out
+	b.kept += wornCost(string(b.scribe.bytes), out)
 	return out
 }
 
@@ -59,10 +68,63 @@ func (b *Book) ceilingOf(spec *corev1.PodSpec) *resource.Vector {
 
 // sweep forgets what only pods had that are long gone, once that may be half of what is remembered. The lock is held.
 func (b *Book) sweep() {
-	if b.remembered() > max(b.sweepAt, sweepFrom) {
+	if b.remembered() > max(b.sweepAt.entries, sweepFrom) || b.kept > max(b.sweepAt.bytes, sweepFromBytes) {
 		b.dropUnused()
-		b.sweepAt = 2 * b.remembered()
+		b.sweepAt = sweepPoint{2 * b.remembered(), 2 * b.kept}
 	}
+}
+
+// What an entry costs beside its text: about as much as its values take in memory.
+const (
+	entryCost = 300
+	valueCost = 64
+)
+
+func wornCost(key string, labels cluster.Labels) int {
+	return entryCost + len(key) + valueCost*len(labels)
+}
+
+func ruleCost(r *cluster.Rule) int {
+	cost := entryCost + 2*len(r.Key)
+	if len(r.Selectors) == 1 { // several are shared by the rules of a pod
+		cost += valueCost * (r.Selectors[0].Labels.Size() + r.Selectors[0].Among.Size())
+	}
+	return cost
+}
+
+func recipeCost(r *recipe) int {
+	n := len(r.requests) + len(r.tolerations) + len(r.ports) + len(r.rules) + len(r.wishes)
+	for _, list := range [][]require.Set{r.terms, r.own} {
+		for _, set := range list {
+			n += set.Size()
+		}
+	}
+	for i := range r.wishes {
+		n += r.wishes[i].Term.Size()
+	}
+	cost := entryCost + valueCost*n
+	for _, text := range r.unsupported {
+		cost += len(text)
+	}
+	return cost
+}
+
+// weigh sums up about how many bytes are remembered. The lock is held.
+func (b *Book) weigh() int {
+	sum := 0
+	for key, r := range b.shapes {
+		sum += len(key) + recipeCost(r)
+	}
+	for key, r := range b.mountedRecipes {
+		sum += len(key.text) + recipeCost(r)
+	}
+	for _, r := range b.rules {
+		sum += ruleCost(r)
+	}
+	for key, labels := range b.worn {
+		sum += wornCost(key, labels)
+	}
+	return sum + entryCost*(len(b.classes)+len(b.ceilings))
 }
 
 // dropUnused forgets shapes, classes, rules and labels that no pod and no daemon has. The lock is held.
@@ -110,6 +172,7 @@ func (b *Book) dropUnused() {
 			r.class = nil
 		}
 	}
+	b.kept = b.weigh()
 }
 
 func (b *Book) remembered() int {

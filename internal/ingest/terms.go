@@ -16,10 +16,11 @@ const nameField = "metadata.name"
 
 // termsOf writes node selector and required node affinity as alternatives.
 func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
-	var base require.Set
+	entries := make([]require.Entry, 0, len(spec.NodeSelector))
 	for key, value := range spec.NodeSelector {
-		base = base.With(validate.NormalizeKey(key), require.Only(value))
+		entries = append(entries, require.Entry{Key: validate.NormalizeKey(key), Values: require.Only(value)})
 	}
+	base := require.Of(entries)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
 		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return []require.Set{base}, nil
@@ -49,7 +50,7 @@ func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, 
 	for _, f := range term.MatchFields {
 		in := f.Operator == corev1.NodeSelectorOpIn || f.Operator == corev1.NodeSelectorOpNotIn
 		if f.Key != nameField || !in || len(f.Values) != 1 {
-			return set, fmt.Sprintf("nodeAffinity matchFields with %s %s %v", f.Key, f.Operator, f.Values)
+			return set, fmt.Sprintf("nodeAffinity matchFields with %s %s %s", f.Key, f.Operator, someOf(f.Values))
 		}
 		values, _ := require.Make(require.Operator(f.Operator), f.Values)
 		set = set.With(nameField, values)
@@ -58,14 +59,15 @@ func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, 
 }
 
 func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out require.Set, bad string) {
+	entries := make([]require.Entry, 0, len(list))
 	for _, e := range list {
 		values, ok := require.Make(require.Operator(e.Operator), e.Values)
 		if !ok {
-			return set, fmt.Sprintf("nodeAffinity with %s %s %v", e.Key, e.Operator, e.Values)
+			return set, fmt.Sprintf("nodeAffinity with %s %s %s", e.Key, e.Operator, someOf(e.Values))
 		}
-		set = set.With(validate.NormalizeKey(e.Key), values)
+		entries = append(entries, require.Entry{Key: validate.NormalizeKey(e.Key), Values: values})
 	}
-	return set, ""
+	return set.And(require.Of(entries)), ""
 }
 
 func tolerationsOf(list []corev1.Toleration) []cluster.Toleration {

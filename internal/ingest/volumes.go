@@ -50,18 +50,35 @@ type choice struct {
 	volume string
 }
 
+// choiceList is the ways in which a volume can be had; lists with the same text are the same.
+type choiceList struct {
+	ways []choice
+	text string
+}
+
+func listOf(ways []choice) choiceList {
+	text := new(strings.Builder)
+	for _, c := range ways {
+		text.WriteString("(" + c.set.String() + ")" + c.volume)
+	}
+	return choiceList{ways, shortened(text.String())}
+}
+
 // needs is what a pod's volumes ask for, taken together.
 type needs struct {
-	choices [][]choice  // one of each list must hold
-	zones   require.Set // what the zone labels of volumes ask of nodes that have such labels
+	choices []choiceList // one of each list must hold
+	zones   require.Set  // what the zone labels of volumes ask of nodes that have such labels
 	// attached are the volumes by driver and handle; exclusive the claims that one pod alone may use.
 	attached  []attachment
+	known     map[attachment]bool
 	exclusive []string
 	bad       []string
 	// unbound are claims whose volume will be made where their first pod goes.
 	unbound []string
 	// open says that a claim is not bound: other objects than the claim decide.
 	open bool
+	// steps counts the volumes that were looked at for unbound claims.
+	steps int
 }
 
 type attachment struct{ driver, handle string }
@@ -106,9 +123,14 @@ func (n *needs) reject(format string, args ...any) {
 
 func (n *needs) attach(driver, handle string) {
 	a := attachment{driver, handle}
-	if driver != "" && handle != "" && !slices.Contains(n.attached, a) {
-		n.attached = append(n.attached, a)
+	if driver == "" || handle == "" || n.known[a] {
+		return
 	}
+	if n.known == nil {
+		n.known = make(map[attachment]bool)
+	}
+	n.known[a] = true
+	n.attached = append(n.attached, a)
 }
 
 // claimNeeds adds what one claim asks for. The lock is held.
@@ -137,6 +159,11 @@ func (b *Book) boundNeeds(n *needs, s *source, claim *corev1.PersistentVolumeCla
 		n.reject("volume %s of persistent volume claim %s does not exist", claim.Spec.VolumeName, claim.Name)
 		return
 	}
+	if places := placesOf(pv); places > mostPlaces {
+		n.reject("volume %s of persistent volume claim %s: %d terms in spec.nodeAffinity found, at most %d are read; name several values in one term",
+			pv.Name, claim.Name, places, mostPlaces)
+		return
+	}
 	if sets, bound := reach(pv); bound {
 		n.choose(sets, "")
 	}
@@ -151,7 +178,7 @@ func (n *needs) choose(sets []require.Set, volume string) {
 	for _, set := range sets {
 		list = append(list, choice{set: set, volume: volume})
 	}
-	n.choices = append(n.choices, list)
+	n.choices = append(n.choices, listOf(list))
 }
 
 // unboundNeeds adds what a claim asks for that is bound once its pod has a node.
@@ -170,27 +197,13 @@ func (b *Book) unboundNeeds(n *needs, claim *corev1.PersistentVolumeClaim) {
 		n.reject("persistent volume claim %s is not bound, and its storage class %s does not wait for the pod to have a node", claim.Name, name)
 		return
 	}
-	made, any := provisioned(class)
-	list := make([]choice, 0, len(made))
-	for _, set := range made {
-		list = append(list, choice{set: set})
+	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > mostPlaces || n.steps > mostSteps {
+		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and %d volumes to choose from for all claims of the pod (at most %d); "+
+			"use fewer", name, claim.Name, len(class.AllowedTopologies), mostPlaces, n.steps, mostSteps)
+		return
 	}
-	selected, taken := claim.Annotations[volume.AnnSelectedNode]
-	switch {
-	case taken:
-		if any {
-			list = []choice{{}}
-		}
-		for i := range list {
-			list[i].set = list[i].set.With(nameField, require.Only(selected))
-		}
-	case !any:
-		list = append(b.candidates(claim, name), list...)
-	}
-	if taken || !any {
-		n.choices = append(n.choices, list)
-	}
-	if len(list) == 0 && !any {
+	list, any := b.waysOf(n, claim, class)
+	if len(list.ways) == 0 && !any {
 		n.bad = append(n.bad, fmt.Sprintf("no volume of storage class %s is free for persistent volume claim %s", name, claim.Name))
 	}
 	if class.Provisioner == volume.NotSupportedProvisioner {
@@ -203,33 +216,65 @@ func (b *Book) unboundNeeds(n *needs, claim *corev1.PersistentVolumeClaim) {
 	n.unbound = append(n.unbound, claim.Namespace+"/"+claim.Name)
 }
 
+// waysOf adds the ways in which an unbound claim's volume can be had. any says that one can be made everywhere.
+func (b *Book) waysOf(n *needs, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (list choiceList, any bool) {
+	list, any = b.provisioned(class)
+	selected, taken := claim.Annotations[volume.AnnSelectedNode]
+	switch {
+	case taken:
+		made := list.ways
+		if any {
+			made = []choice{{}}
+		}
+		var ways []choice
+		for _, c := range made {
+			ways = append(ways, choice{set: c.set.With(nameField, require.Only(selected))})
+		}
+		list = listOf(ways)
+	case !any:
+		if ready := b.candidates(claim, class.Name); len(ready) > 0 {
+			list = listOf(append(ready, list.ways...))
+		}
+	default:
+		return list, any
+	}
+	n.choices = append(n.choices, list)
+	return list, any
+}
+
 // provisioned says where a class can make new volumes: everywhere if any is set.
-func provisioned(class *storagev1.StorageClass) (sets []require.Set, any bool) {
+func (b *Book) provisioned(class *storagev1.StorageClass) (list choiceList, any bool) {
 	if class.Provisioner == "" || class.Provisioner == volume.NotSupportedProvisioner {
-		return nil, false
+		return choiceList{}, false
 	}
 	if len(class.AllowedTopologies) == 0 {
-		return nil, true
+		return choiceList{}, true
 	}
+	if list, known := b.madeBy[class]; known {
+		return list, false
+	}
+	var ways []choice
 	for _, term := range class.AllowedTopologies {
 		if len(term.MatchLabelExpressions) == 0 {
 			continue // such a term matches no node
 		}
-		var set require.Set
+		var entries []require.Entry
 		for _, e := range term.MatchLabelExpressions {
-			set = set.With(topologyKey(e.Key), require.Only(e.Values...))
+			entries = append(entries, require.Entry{Key: topologyKey(e.Key), Values: require.Only(e.Values...)})
 		}
-		sets = append(sets, set)
+		ways = append(ways, choice{set: require.Of(entries)})
 	}
-	return sets, false
+	list = listOf(ways)
+	b.madeBy[class] = list
+	return list, false
 }
 
 // candidates are the volumes that are there and that the claim could be bound to, by name.
 func (b *Book) candidates(claim *corev1.PersistentVolumeClaim, class string) []choice {
 	var out []choice
-	for _, name := range sortedKeys(b.volumesOf[class]) {
+	for _, name := range b.volumeNames(class) {
 		pv := b.volumesOf[class][name]
-		if !suits(pv, claim) {
+		if !suits(pv, claim) || placesOf(pv) > mostPlaces {
 			continue
 		}
 		sets, bound := reach(pv)
@@ -248,6 +293,16 @@ func (b *Book) candidates(claim *corev1.PersistentVolumeClaim, class string) []c
 		}
 	}
 	return out
+}
+
+// volumeNames are the volumes of a storage class, sorted. The lock is held.
+func (b *Book) volumeNames(class string) []string {
+	names, known := b.sortedVolumes[class]
+	if !known {
+		names = sortedKeys(b.volumesOf[class])
+		b.sortedVolumes[class] = names
+	}
+	return names
 }
 
 // suits reports whether the volume is neither kept for another claim nor too small nor of another kind.
@@ -281,6 +336,14 @@ func selects(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) b
 	return ok && !s.Nothing
 }
 
+// placesOf counts the terms of a volume's node affinity.
+func placesOf(pv *corev1.PersistentVolume) int {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return 0
+	}
+	return len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
+}
+
 // reach says from which nodes a volume can be used; from all if bound is false.
 func reach(pv *corev1.PersistentVolume) (sets []require.Set, bound bool) {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
@@ -290,14 +353,14 @@ func reach(pv *corev1.PersistentVolume) (sets []require.Set, bound bool) {
 		if len(term.MatchExpressions) == 0 || len(term.MatchFields) > 0 {
 			continue // Kubernetes matches volumes by labels alone
 		}
-		var set require.Set
+		var entries []require.Entry
 		ok := true
 		for _, e := range term.MatchExpressions {
 			values, readable := require.Make(require.Operator(e.Operator), e.Values)
-			set, ok = set.With(topologyKey(e.Key), values), ok && readable
+			entries, ok = append(entries, require.Entry{Key: topologyKey(e.Key), Values: values}), ok && readable
 		}
 		if ok {
-			sets = append(sets, set)
+			sets = append(sets, require.Of(entries))
 		}
 	}
 	return sets, true

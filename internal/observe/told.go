@@ -168,8 +168,13 @@ func withoutFigures(text string) string {
 
 func noteRef(n cluster.Note) *corev1.ObjectReference {
 	version := "v1"
-	if n.Kind == "NodeClaim" || n.Kind == "NodePool" {
+	switch n.Kind {
+	case "NodeClaim", "NodePool":
 		version = v1.GroupVersion().String()
+	case "DaemonSet":
+		version = "apps/v1"
+	case "PodDisruptionBudget":
+		version = "policy/v1"
 	}
 	return &corev1.ObjectReference{APIVersion: version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: types.UID(n.UID)}
 }

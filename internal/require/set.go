@@ -20,12 +20,61 @@ type Set []Entry
 // With returns the set with one more demand.
 func (s Set) With(key string, values Values) Set { return s.and(Entry{Key: key, Values: values}) }
 
+// Of makes a set of demands in any order; several may be about one key. It takes time in proportion to what is written, so
+// it is the way to read a list that somebody else wrote.
+func Of(entries []Entry) Set {
+	if len(entries) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	out := make(Set, 0, len(sorted))
+	for i := 0; i < len(sorted); {
+		end := i + 1
+		for end < len(sorted) && sorted[end].Key == sorted[i].Key {
+			end++
+		}
+		out = append(out, allOf(sorted[i:end]))
+		i = end
+	}
+	return out
+}
+
+// allOf joins demands on one key, half by half: one after the other would copy a growing list each time.
+func allOf(entries []Entry) Entry {
+	if len(entries) == 1 {
+		return entries[0]
+	}
+	half := len(entries) / 2
+	return allOf(entries[:half]).and(allOf(entries[half:]))
+}
+
+func (e Entry) and(other Entry) Entry {
+	return Entry{Key: e.Key, Values: e.Values.And(other.Values), MinValues: max(e.MinValues, other.MinValues)}
+}
+
 // And returns what both sets ask for.
 func (s Set) And(t Set) Set {
-	for _, e := range t {
-		s = s.and(e)
+	switch {
+	case len(t) == 0:
+		return s
+	case len(s) == 0:
+		return t
+	case len(t) == 1:
+		return s.and(t[0])
 	}
-	return s
+	out := make(Set, 0, len(s)+len(t))
+	for len(s) > 0 && len(t) > 0 {
+		switch c := strings.Compare(s[0].Key, t[0].Key); {
+		case c < 0:
+			out, s = append(out, s[0]), s[1:]
+		case c > 0:
+			out, t = append(out, t[0]), t[1:]
+		default:
+			out, s, t = append(out, s[0].and(t[0])), s[1:], t[1:]
+		}
+	}
+	return append(append(out, s...), t...)
 }
 
 func (s Set) and(e Entry) Set {
@@ -35,9 +84,7 @@ func (s Set) and(e Entry) Set {
 	if !found {
 		return append(append(out, e), s[i:]...)
 	}
-	e.Values = s[i].Values.And(e.Values)
-	e.MinValues = max(e.MinValues, s[i].MinValues)
-	return append(append(out, e), s[i+1:]...)
+	return append(append(out, s[i].and(e)), s[i+1:]...)
 }
 
 // Replace returns the set with the key's values exchanged, whatever they were.
@@ -104,4 +151,13 @@ func (s Set) String() string {
 		parts[i] = e.Key + " " + e.Values.String()
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Size is how many keys and listed values the set has: what it takes to keep it.
+func (s Set) Size() int {
+	n := len(s)
+	for i := range s {
+		n += len(s[i].Values.list)
+	}
+	return n
 }
