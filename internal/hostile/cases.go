@@ -46,11 +46,44 @@ func Cases() []Case {
 		one("selector-expressions", SelectorExpressions(20_000)),
 		one("term-namespaces", ManyNamespaces(40_000)),
 		one("label-keys", LabelKeys(8000)),
-		{"repelling-classes", objects(Repelling(2000))},
-		{"distinct-classes", objects(Distinct(5000))},
+		RepellingCase(2000),
+		DistinctCase(5000),
 		{"namespaces", Namespaces(2000)},
 		{"daemonset", []client.Object{DaemonSet(NodeSelector(20_000))}},
 		{"budget-selector", []client.Object{Budget(20_000)}},
+	}
+}
+
+// RepellingCase is n pods of a class each that repel each other.
+func RepellingCase(n int) Case {
+	return Case{fmt.Sprint("repelling-classes-", n), objects(Repelling(n))}
+}
+
+// DistinctCase is n pods of a class each.
+func DistinctCase(n int) Case { return Case{fmt.Sprint("distinct-classes-", n), objects(Distinct(n))} }
+
+// AtTheBounds are pods that are just small enough to be read in full. The bounds are in docs/concepts/bounds.md.
+func AtTheBounds() []Case {
+	one := func(name string, objects ...client.Object) Case { return Case{name, objects} }
+	return []Case{
+		one("affinity-terms", Together(200)),
+		one("affinity-topologies", TogetherEverywhere(200)),
+		one("anti-affinity-terms", Apart(200)),
+		one("preferred-pod-terms", PreferredTerms(200)),
+		one("soft-spread", Spread(64, corev1.ScheduleAnyway)),
+		one("hard-spread", Spread(64, corev1.DoNotSchedule)),
+		one("node-selector", NodeSelector(256)),
+		one("node-affinity-terms", NodeAffinity(256, 8, 8)),
+		one("node-affinity-expressions", NodeAffinity(1, 2048, 8)),
+		one("node-affinity-values", NodeAffinity(1, 1, 20_000)),
+		one("preferred-nodes", PreferredNodes(256)),
+		one("tolerations", Tolerant(512)),
+		one("host-ports", HostPorts(2048)),
+		one("selector-expressions", SelectorExpressions(4096)),
+		one("term-namespaces", ManyNamespaces(4000)),
+		one("containers", Containers(512)),
+		{"volumes", Volumes(512, 512)},
+		{"volume-choices", Choices(512, 1000)},
 	}
 }
 

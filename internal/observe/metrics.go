@@ -36,7 +36,8 @@ type metrics struct {
 	searching                                                         prometheus.Observer
 	scheduling, planning                                              prometheus.Observer
 	unschedulable, ignored                                            prometheus.Gauge
-	placedPrice, boundPrice                                           prometheus.Gauge
+	placedPrice, boundPrice, deferred                                 prometheus.Gauge
+	cut                                                               prometheus.Counter
 	commands                                                          *prometheus.CounterVec
 	breakdowns                                                        breakdowns
 }
@@ -98,6 +99,8 @@ func newMetrics(mk maker) *metrics {
 		boundPrice:  mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour.").WithLabelValues(),
 		orphans:     mk.gauge("tenon_orphan_instances", "Instances that no NodeClaim accounts for.").WithLabelValues(),
 		heldOrphans: mk.gauge("tenon_orphan_instances_held", "Those of them that are left alone until a person confirms that they may be ended.").WithLabelValues(),
+		deferred:    mk.gauge("tenon_placement_deferred_pods", "Pods that the last placement left to the next one, because there were more rules between pods than one takes on.").WithLabelValues(),
+		cut:         mk.counter("tenon_placement_cut_total", "Placements whose search for cheap nodes was brought to an end by its budget of steps.").WithLabelValues(),
 		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
 	}
 	m.breakdowns = newBreakdowns(mk)
@@ -183,10 +186,15 @@ func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration)
 				ignored++
 			}
 		}
+		m.deferred.Set(float64(p.Placement.Deferred))
+		if p.Placement.Cut {
+			m.cut.Inc()
+		}
 		m.ignored.Set(float64(ignored))
 		m.unschedulable.Set(float64(len(p.Placement.Unplaced) - ignored))
 	} else if len(s.Pending()) == 0 {
 		m.ignored.Set(0)
+		m.deferred.Set(0)
 		m.unschedulable.Set(0)
 	}
 }

@@ -33,6 +33,7 @@ type filling struct {
 	used  []int // by stack: pods on the node; all zero between fills
 	parts []Part
 	value float64 // worth of the parts
+	last  int     // the stack that was taken last, −1 for none yet
 	work  int     // pods looked at, a measure of time
 
 	wishes float64 // how much more a pod counts on an offer that it likes completely
@@ -186,7 +187,7 @@ func (f *filling) fill(kind int, left []int) {
 		f.room[j] = float64(x)
 	}
 	f.marks.clear()
-	f.parts, f.value = f.parts[:0], 0
+	f.parts, f.value, f.last = f.parts[:0], 0, -1
 	list := &f.lists[kind]
 	f.todo = append(f.todo[:0], list.lines...)
 	f.work += len(list.lines)/4 + 20
@@ -231,7 +232,7 @@ func (f *filling) pick(pods []wanted, least float64, left []int) int {
 		if best >= 0 && f.tier == nil && l.top <= bestScore*least {
 			break
 		}
-		for l.at < l.end && left[pods[l.at].stack] <= f.used[pods[l.at].stack] {
+		for l.at < l.end && (left[pods[l.at].stack] <= f.used[pods[l.at].stack] || f.kept(int(pods[l.at].stack))) {
 			l.at++
 		}
 		if l.at == l.end {
@@ -257,6 +258,12 @@ func (f *filling) pick(pods []wanted, least float64, left []int) int {
 		f.todo = slices.Delete(f.todo, kept, i)
 	}
 	return best
+}
+
+// kept reports whether the pods that were taken last keep those of the stack away. Whoever earlier ones keep away is found out
+// when it is picked.
+func (f *filling) kept(s int) bool {
+	return f.last >= 0 && f.m.marked[s] && f.m.marked[f.last] && f.m.clash(s, f.last)
 }
 
 func (f *filling) allows(s, limit int) int {
@@ -287,6 +294,7 @@ func (f *filling) take(s, n int) {
 	}
 	f.value += f.worth[s] * float64(n)
 	f.used[s] += n
+	f.last = s
 	for i := range f.parts {
 		if f.parts[i].Stack == s {
 			f.parts[i].Count += n

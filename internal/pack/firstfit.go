@@ -38,6 +38,10 @@ func (r *run) firstFit() {
 			}
 			r.put(b, s, site, marks)
 		}
+		if r.work += len(bins); r.work > m.p.steps() {
+			r.cut = true
+			return
+		}
 		for r.left[s] > 0 {
 			b := &open{alive: require.AllBits(len(m.kinds)), load: make([]int64, m.d), free: make([]int64, m.d), most: make([]int64, m.d)}
 			b.measure(m)
@@ -85,6 +89,13 @@ func (r *run) put(b *open, s int, site require.Bits, marks *register) bool {
 	}
 	limit := r.left[s]
 	if m.marked[s] {
+		for _, p := range b.parts {
+			r.work++
+			if m.marked[p.Stack] && m.clash(s, p.Stack) {
+				return false
+			}
+		}
+		r.work += (len(m.p.Stacks[s].Shunned) + len(m.p.Stacks[s].Shuns)) * (1 + len(b.parts)) / 16
 		marks.clear()
 		for _, p := range b.parts {
 			if m.marked[p.Stack] {

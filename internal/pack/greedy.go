@@ -13,6 +13,8 @@ type run struct {
 	ledger ledger
 	bins   []Bin
 	spare  []int // by stack, all zero between uses
+	work   int   // steps of the plain way
+	cut    bool  // there was more to look at than a run may
 }
 
 func newRun(m *model) *run {
@@ -54,7 +56,12 @@ func (r *run) greedy(f *filling, kinds []int, cost []float64) {
 	for _, k := range kinds {
 		queue = append(queue, bid{kind: k})
 	}
+	most := f.work + r.m.p.steps()
 	for len(queue) > 0 {
+		if f.work > most {
+			r.hurry()
+			return
+		}
 		head := &queue[0]
 		offer := r.m.kinds[head.kind]
 		if r.ledger.allows(offer, 1) == 0 {
@@ -73,6 +80,30 @@ func (r *run) greedy(f *filling, kinds []int, cost []float64) {
 			r.buy(f, offer)
 		} else {
 			heap.Fix(&queue, 0)
+		}
+	}
+}
+
+// steps is how many pods a run may look at.
+func (p *Problem) steps() int {
+	if p.Steps > 0 {
+		return p.Steps
+	}
+	return mostWork
+}
+
+// hurry ends a run that has taken too long: each stack that is left gets the cheapest nodes that hold its pods, by themselves. The
+// answer is dearer, and as valid as any.
+func (r *run) hurry() {
+	r.cut = true
+	for s := range r.left {
+		for k := range r.m.kinds {
+			if r.left[s] == 0 {
+				break
+			}
+			if r.m.in(k, r.m.site[s]) && fits(r.m.needOf(s), r.m.roomOf(k)) {
+				r.buyAlone(s, r.m.kinds[k])
+			}
 		}
 	}
 }

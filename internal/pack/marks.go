@@ -1,5 +1,7 @@
 package pack
 
+import "slices"
+
 // register keeps who is on a node, as far as marks are concerned. It is emptied by moving to the next round, so that
 // thousands of nodes can be tried with one register.
 type register struct {
@@ -85,6 +87,30 @@ func (r *register) add(s *Stack, n int) {
 	for _, id := range s.Counts {
 		r.at(id).counts += int32(n)
 	}
+}
+
+// clash reports whether no pod of the one stack shares a node with a pod of the other, counts aside. It takes about as long as
+// the shorter of their lists.
+func (m *model) clash(a, b int) bool {
+	x, y := &m.p.Stacks[a], &m.p.Stacks[b]
+	return overlap(x.Shuns, y.Shunned) || overlap(y.Shuns, x.Shunned)
+}
+
+// overlap reports whether two sorted lists have an id in common.
+func overlap(a, b []int32) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	const steps = 16 // of a search in a list of ids
+	if steps*len(a) >= len(b) {
+		return meets(a, b)
+	}
+	for _, id := range a {
+		if _, found := slices.BinarySearch(b, id); found {
+			return true
+		}
+	}
+	return false
 }
 
 // holds reports whether a sorted list has the id.

@@ -28,6 +28,8 @@ type Problem struct {
 	// alone is left over; one that suits some other offer goes there. It must be pure, and what suits must still suit with
 	// less in it.
 	Suits func(offer int, content []Part) bool
+	// Steps bounds how many pods one run of the search may look at; 0 for a bound that only absurd problems reach.
+	Steps int
 	// Brief asks for a good answer soon rather than for the best: it is for finding out whether something might pay.
 	Brief bool
 }
@@ -102,4 +104,6 @@ type Solution struct {
 	Left []int
 	// Price of all bins.
 	Price float64
+	// Cut says that the search was brought to an end by its budget of steps: the answer is valid and may be dearer than need be.
+	Cut bool
 }

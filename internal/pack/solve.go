@@ -28,6 +28,7 @@ func Solve(p *Problem) Solution {
 	if s.scarce() {
 		s.settle()
 	}
+	s.best.Cut = s.cut
 	return s.best
 }
 
@@ -39,6 +40,7 @@ const (
 	workBase   = 100_000
 	workPerPod = 1000
 	workMost   = 4_000_000
+	mostWork   = 8_000_000 // of one run; then it is brought to an end in haste
 	goodAbove  = 1.025
 	goodPart   = 24
 	learnPower = 0.5
@@ -57,6 +59,7 @@ type search struct {
 	ranks   []int32   // from high to low
 	best    Solution
 	found   bool
+	cut     bool // a run was brought to an end in haste
 	budget  int
 }
 
@@ -107,6 +110,7 @@ func (s *search) learn(runs int) {
 		s.fill.prepare(s.kinds, worth, s.relaxed.rate, nil)
 		r := newRun(s.m)
 		r.greedy(s.fill, s.kinds, s.price)
+		s.cut = s.cut || r.cut
 		r.finish()
 		if s.offer(r) {
 			s.worth = slices.Clone(worth)
@@ -144,7 +148,10 @@ func (m *model) raise(worth []float64, bins []Bin) {
 // plain tries the plain way.
 func (s *search) plain() {
 	r := newRun(s.m)
-	r.firstFit()
+	if r.firstFit(); r.cut {
+		s.cut = true // it would have been a yardstick, no more
+		return
+	}
 	r.finish()
 	s.offer(r)
 }

@@ -105,6 +105,9 @@ type memory struct {
 	interrupted    *disrupt.Memo
 }
 
+// nextTurn is when pods are planned for that had to wait for others to be planned for.
+const nextTurn = time.Second
+
 // Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
 // again. It never changes the answer. found is what a search for cheaper nodes has found since the last
 // plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
@@ -162,6 +165,9 @@ func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
 	}
 	p.Provisioned = true
 	p.place(overlay, policy.Schedule)
+	if p.Placement.Deferred > 0 {
+		p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(nextTurn))
+	}
 	p.createClaims(s, policy)
 }
 
@@ -218,7 +224,7 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 	m := &p.memory
 	demand, supply := o.Base.Demand, o.Base.Supply
 	if m.known {
-		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply {
+		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply && m.placement.Deferred == 0 {
 			p.Placement = m.placement
 			return
 		}

@@ -178,7 +178,9 @@ func (b *buyer) purchase(offer int, content []pack.Part) *purchase {
 // buy solves the problem and adds the nodes to the placement. It is the last thing that a buyer does.
 func (b *buyer) buy() []*crate {
 	defer func() { b.shop.rows, b.shop.offers = b.rows, b.problem.Offers }()
-	bins := pack.Solve(&b.problem).Bins
+	solution := pack.Solve(&b.problem)
+	bins := solution.Bins
+	b.shop.cut = b.shop.cut || solution.Cut
 	slices.SortStableFunc(bins, func(x, y pack.Bin) int { // by content, so that the order says something to a reader
 		return cmp.Or(slices.CompareFunc(x.Parts, y.Parts, func(x, y pack.Part) int {
 			return cmp.Or(x.Stack-y.Stack, y.Count-x.Count)

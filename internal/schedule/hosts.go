@@ -33,7 +33,7 @@ func moveIn(l *ledger, hosts []cluster.Host) []*house {
 				continue
 			}
 			hard, _ := l.carried(p.Class)
-			l.addRules(h.at, h.counts, hard, l.census.counted(p), 1, !p.Deleting.IsZero())
+			l.addRules(h.at, h.counts, hard, l.census.countedByPending(p), 1, !p.Deleting.IsZero())
 		}
 	}
 	return houses

@@ -61,10 +61,13 @@ type census struct {
 	byLabel map[cluster.Label][]int32
 	rest    []int32
 	tribes  map[tribe][]int32
+	// asked is how many rules pods have that look for a place: the first ones. tenants are tribes of pods that have one.
+	asked   int32
+	tenants map[tribe][]int32
 }
 
-func newCensus(s *cluster.Snapshot, rules []*cluster.Rule) *census {
-	c := &census{s: s, rules: rules, byLabel: make(map[cluster.Label][]int32), tribes: make(map[tribe][]int32)}
+func newCensus(s *cluster.Snapshot, rules []*cluster.Rule, asked int32) *census {
+	c := &census{s: s, rules: rules, byLabel: make(map[cluster.Label][]int32), tribes: make(map[tribe][]int32), asked: asked, tenants: make(map[tribe][]int32)}
 	for i, r := range rules {
 		c.index(int32(i), r)
 	}
@@ -74,43 +77,65 @@ func newCensus(s *cluster.Snapshot, rules []*cluster.Rule) *census {
 // index files a rule under one label that the pods it counts must have, if there is such a label.
 func (c *census) index(id int32, r *cluster.Rule) {
 	for i := range r.Selectors {
-		for _, e := range r.Selectors[i].Labels {
-			values, finite := e.Values.Listed()
-			if !finite || e.Values.AllowsAbsent() {
-				continue
-			}
-			for _, value := range values {
-				at := cluster.Label{Key: e.Key, Value: value}
-				c.byLabel[at] = append(c.byLabel[at], id)
-			}
+		if r.Selectors[i].Nothing {
 			return
 		}
+	}
+	for i := range r.Selectors {
+		at := anchor(&r.Selectors[i])
+		if at < 0 {
+			continue
+		}
+		e := &r.Selectors[i].Labels[at]
+		values, _ := e.Values.Listed()
+		for _, value := range values {
+			at := cluster.Label{Key: e.Key, Value: value}
+			c.byLabel[at] = append(c.byLabel[at], id)
+		}
+		return
 	}
 	c.rest = append(c.rest, id)
 }
 
 // counted lists the rules that count the pod, sorted.
-func (c *census) counted(p *cluster.Pod) []int32 {
-	if len(c.rules) == 0 {
+func (c *census) counted(p *cluster.Pod) []int32 { return c.find(c.tribes, p, int32(len(c.rules))) }
+
+// countedByPending lists the rules of pods that look for a place which count the pod, sorted: nothing depends on whom other
+// rules count of those that have a place.
+func (c *census) countedByPending(p *cluster.Pod) []int32 { return c.find(c.tenants, p, c.asked) }
+
+func (c *census) find(known map[tribe][]int32, p *cluster.Pod, end int32) []int32 {
+	if end == 0 {
 		return nil
 	}
 	of := tribe{namespace: p.Namespace, count: len(p.Labels)}
 	if len(p.Labels) > 0 {
 		of.labels = &p.Labels[0]
 	}
-	ids, known := c.tribes[of]
-	if !known {
-		ids = c.count(p)
-		c.tribes[of] = ids
+	ids, found := known[of]
+	if !found {
+		ids = c.count(p, end)
+		known[of] = ids
 	}
 	return ids
 }
 
-func (c *census) count(p *cluster.Pod) []int32 {
+// count finds the rules before the end that count the pod.
+func (c *census) count(p *cluster.Pod, end int32) []int32 {
 	var out []int32
+	var last *cluster.Selector // the rules of a pod's affinity terms share their selectors: they are asked once
+	selected := false
 	try := func(ids []int32) {
 		for _, id := range ids {
-			if c.selects(c.rules[id], p) {
+			if id >= end {
+				break
+			}
+			if r := c.rules[id]; len(r.Selectors) < 2 || &r.Selectors[0] != last {
+				if selected, last = c.selects(r, p), nil; len(r.Selectors) > 1 {
+					last = &r.Selectors[0]
+				}
+			}
+			if selected {
 				out = append(out, id)
 			}
 		}

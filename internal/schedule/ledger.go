@@ -24,6 +24,7 @@ type ledger struct {
 	spreads []spread
 	bySeat  map[spreadKey]int32
 	byRule  map[string]int32
+	byKey   map[string]int32 // the places of keys
 	// daemons are the pods that DaemonSets will put on new nodes; draft says that the ledger is used to choose domains
 	// for nodes to come.
 	daemons []*cluster.Pod
@@ -66,7 +67,7 @@ type spot struct {
 
 // newLedger collects the rules of the pods that look for a place, and the anti-affinity of those that have one.
 func newLedger(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool) *ledger {
-	l := &ledger{s: s, bySeat: make(map[spreadKey]int32), byRule: make(map[string]int32), volumes: newVolumes(s.Pods)}
+	l := &ledger{s: s, bySeat: make(map[spreadKey]int32), byRule: make(map[string]int32), byKey: make(map[string]int32), volumes: newVolumes(s.Pods)}
 	seen := make(map[*cluster.PodClass]bool)
 	var rules []*cluster.Rule
 	add := func(r *cluster.Rule, pending, hard bool) {
@@ -94,6 +95,7 @@ func newLedger(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool) *ledger
 			}
 		}
 	}
+	asked := int32(len(rules))
 	for _, p := range s.Pods {
 		if !p.Holds() || len(p.Class.Rules) == 0 {
 			continue
@@ -112,7 +114,7 @@ func newLedger(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool) *ledger
 			}
 		}
 	}
-	l.census = newCensus(s, rules)
+	l.census = newCensus(s, rules, asked)
 	l.expectDaemons()
 	return l
 }
@@ -145,13 +147,13 @@ func (l *ledger) ties(p *cluster.Pod) []int32 {
 }
 
 func (l *ledger) key(name string) int32 {
-	for i := range l.keys {
-		if l.keys[i].key == name {
-			return int32(i)
-		}
+	if n, known := l.byKey[name]; known {
+		return n
 	}
+	n := int32(len(l.keys))
+	l.byKey[name] = n
 	l.keys = append(l.keys, topology{key: name, host: name == cluster.HostnameLabel, numbers: make(map[string]int32)})
-	return int32(len(l.keys) - 1)
+	return n
 }
 
 // domain numbers a value of a key.
@@ -253,6 +255,9 @@ func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n
 	}
 	for _, id := range counted {
 		t := &l.rules[id]
+		if !t.pending { // where pods are that have the rule matters to others, not where those are that it looks at
+			continue
+		}
 		if at[t.key] == unknown && t.hard && !l.draft {
 			t.adrift += n
 		}

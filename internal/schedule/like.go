@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,19 +74,33 @@ type taste struct {
 
 func newTaste(list []*like, avoid bool) *taste {
 	t := &taste{list: list, avoid: avoid, sorts: make(map[string]int32), of: make(map[*market][]int32)}
+	keys := make(map[string]bool)
 	for _, l := range list {
 		for i := range l.wishes {
 			if w := &l.wishes[i]; w.Rule != nil {
-				t.keys = include(t.keys, w.Rule.Topology)
+				keys[w.Rule.Topology] = true
 			} else {
 				for _, e := range w.Term {
-					t.keys = include(t.keys, e.Key)
+					keys[e.Key] = true
 				}
 			}
 		}
 	}
+	t.keys = slices.Sorted(maps.Keys(keys))
 	t.met = make([][]float32, len(list))
 	return t
+}
+
+// keysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog does not know.
+func (t *taste) keysOf(m *market) []string {
+	var out []string
+	index := m.pool.Catalog.Index()
+	for _, key := range t.keys {
+		if index.Knows(key) {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // sortsOf says which sort each offering of the market is.
@@ -92,17 +108,18 @@ func (t *taste) sortsOf(m *market) []int32 {
 	if of, known := t.of[m]; known {
 		return of
 	}
-	of := make([]int32, len(m.room))
+	of, keys := make([]int32, len(m.room)), t.keysOf(m)
+	var text []byte
 	for i := range m.pool.Catalog.Offerings {
-		text := strconv.Itoa(m.number)
-		for _, key := range t.keys {
+		text = strconv.AppendInt(text[:0], int64(m.number), 10)
+		for _, key := range keys {
 			value, present := m.pool.Catalog.Offerings[i].Label(key)
-			text += "\x00" + value + strconv.FormatBool(present)
+			text = strconv.AppendBool(append(append(text, 0), value...), present)
 		}
-		sort, known := t.sorts[text]
+		sort, known := t.sorts[string(text)]
 		if !known {
 			sort = int32(len(t.first))
-			t.sorts[text] = sort
+			t.sorts[string(text)] = sort
 			t.first = append(t.first, row{m, i})
 		}
 		of[i] = sort

@@ -18,7 +18,8 @@ type Settings struct {
 	// RelaxMinValues lets a pool's minValues give way where they can't be met.
 	RelaxMinValues bool
 	// Before is an earlier placement with the same settings, if there is one. It saves work and changes nothing: pods
-	// for which there was nothing then, had they been alone, are not tried again until something happens that may help.
+	// for which there was nothing then, had they been alone, are not tried again until something happens that may help. If
+	// not all pods can be looked at, those come first that have waited since then.
 	Before *Placement
 }
 
@@ -32,6 +33,11 @@ type Placement struct {
 	Unplaced []Unplaced
 	// Price per hour of the new nodes, and a price that no choice of new nodes for their pods can undercut.
 	Price, Bound float64
+	// Deferred is how many pods wait for the next placement: there were more rules between pods than one takes on. Unplaced
+	// names them.
+	Deferred int
+	// Cut says that a search was brought to an end by its budget of steps: the nodes may be dearer than need be.
+	Cut bool
 
 	// Faults are invariants that were found violated, and none if this package makes no mistake.
 	Faults []Fault
@@ -39,6 +45,8 @@ type Placement struct {
 	// help is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it changes.
 	help     uint64
 	hopeless map[string]Unplaced
+	// last is the class that was taken on last among those that have to take turns.
+	last string
 }
 
 // Assignment gives a pod a place on a host.
@@ -59,7 +67,8 @@ const rounds = 3
 func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 1. Sort the pods into kinds, and take in what is there.
 	var out Placement
-	pending := o.Pending()
+	pending, later, last := triage(o.Base, o.Pending(), !settings.IgnoreWishes, settings.Before)
+	out.Deferred, out.last = len(later), last
 	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
 	kinds := kindsOf(pending, book)
 	shop := newShop(o.Base, settings.RelaxMinValues)
@@ -107,6 +116,10 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: k.class.Unsupported})
 		}
 	}
+	for _, pod := range later {
+		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Deferred: true})
+	}
+	out.Cut = shop.cut
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
 }

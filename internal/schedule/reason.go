@@ -16,6 +16,8 @@ type Unplaced struct {
 	Unsupported []string
 	// Failed says that the planner has failed on pods like this one, and what there is to know about it.
 	Failed *cluster.Failure
+	// Deferred says that the pod waits for the next placement.
+	Deferred bool
 	// Taken is a volume that only one pod may use and another does.
 	Taken string
 	Pools []PoolMiss
@@ -109,6 +111,11 @@ func (u *Unplaced) String() string {
 	}
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
+	}
+	if u.Deferred {
+		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other pods than one plan takes on "+
+			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name a label with its values in each selector",
+			mostWide, mostRules, mostKeys)
 	}
 	if u.Taken != "" {
 		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.Taken)

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type shop struct {
 	// stocks are how many instances each reservation has left; relax lets minValues give way.
 	stocks map[string]int
 	relax  bool
+	// cut says that a search was brought to an end by its budget.
+	cut bool
 	// brief asks for a good answer soon rather than for the best.
 	brief bool
 	// attached are the classes that can only go where a DaemonSet's pods come.
@@ -200,8 +203,23 @@ func agreed(wants []want) []want {
 	})
 }
 
-func clash(a, b []cluster.Port) bool {
-	return slices.ContainsFunc(a, func(p cluster.Port) bool { return slices.ContainsFunc(b, p.Conflicts) })
+// fewPorts are compared faster one by one.
+const fewPorts = 8
+
+// clash reports whether two lists of ports can't be on one host. A class has its ports sorted by number; a host need not.
+func clash(class, others []cluster.Port) bool {
+	if len(class) <= fewPorts {
+		return slices.ContainsFunc(class, func(p cluster.Port) bool { return slices.ContainsFunc(others, p.Conflicts) })
+	}
+	for _, q := range others {
+		i, _ := slices.BinarySearchFunc(class, q.Number, func(p cluster.Port, number int32) int { return cmp.Compare(p.Number, number) })
+		for ; i < len(class) && class[i].Number == q.Number; i++ {
+			if class[i].Conflicts(q) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // joint are the alternatives under which the pods of all classes can share a node.

@@ -22,11 +22,14 @@ type stacker struct {
 	l      *ledger
 	wishes bool
 	ports  []cluster.Port
-	opens  []openKey
-	values map[openKey][]string
-	likes  map[string]*like
-	order  []*like
-	avoid  bool // some pool has taints that pods should rather avoid
+	// portOf are the places in ports, byNumber those of a number.
+	portOf   map[cluster.Port]int32
+	byNumber map[int32][]cluster.Port
+	opens    []openKey
+	values   map[openKey][]string
+	likes    map[string]*like
+	order    []*like
+	avoid    bool // some pool has taints that pods should rather avoid
 }
 
 // openKey is a label that a pool leaves open and some pod asks for.
@@ -49,6 +52,7 @@ type stackKey struct {
 
 func (s *stacker) stacks(portions []*portion) []*stack {
 	s.likes, s.values = make(map[string]*like), make(map[openKey][]string)
+	s.portOf, s.byNumber = make(map[cluster.Port]int32), make(map[int32][]cluster.Port)
 	for _, p := range portions {
 		s.collect(p)
 	}
@@ -85,8 +89,10 @@ func rank(p *party) int32 {
 func (s *stacker) collect(p *portion) {
 	for _, part := range p.party.parts {
 		for _, port := range part.kind.class.Ports {
-			if !slices.Contains(s.ports, port) {
+			if _, known := s.portOf[port]; !known {
+				s.portOf[port] = int32(len(s.ports))
 				s.ports = append(s.ports, port)
+				s.byNumber[port.Number] = append(s.byNumber[port.Number], port)
 			}
 		}
 	}
@@ -135,13 +141,12 @@ func (s *stacker) marks(p *portion) pack.Marks {
 				m.Counts = append(m.Counts, id)
 			}
 		}
-		for i, port := range s.ports {
-			id := rules + int32(i)
-			if slices.Contains(part.kind.class.Ports, port) {
-				m.Shuns = append(m.Shuns, id)
-			}
-			if slices.ContainsFunc(part.kind.class.Ports, port.Conflicts) {
-				m.Shunned = append(m.Shunned, id)
+		for _, port := range part.kind.class.Ports {
+			m.Shuns = append(m.Shuns, rules+s.portOf[port])
+			for _, other := range s.byNumber[port.Number] {
+				if port.Conflicts(other) {
+					m.Shunned = append(m.Shunned, rules+s.portOf[other])
+				}
 			}
 		}
 	}

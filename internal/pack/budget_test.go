@@ -1,0 +1,95 @@
+package pack_test
+
+import (
+	"fmt"
+	"math/rand"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/pack"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// TestBudgetOfSteps: a search that has used up its steps still gives an answer that every rule holds for, the same each time, that
+// says so; nobody who would have found a place is left over for want of steps.
+func TestBudgetOfSteps(t *testing.T) {
+	cut := 0
+	for seed := range int64(400) {
+		r := rand.New(rand.NewSource(seed))
+		p := generate(r, everything(r))
+		full := pack.Solve(p)
+		p.Steps = 1 + r.Intn(200)
+		short := pack.Solve(p)
+		if err := check(p, &short); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if again := pack.Solve(p); !reflect.DeepEqual(again, short) {
+			t.Fatalf("seed %d: another answer the second time", seed)
+		}
+		if short.Cut {
+			cut++
+		}
+		if len(p.Stocks) == 0 && p.Suits == nil && unbounded(p) && !slices.Equal(full.Left, short.Left) {
+			t.Fatalf("seed %d: %v are left, with more steps %v", seed, short.Left, full.Left)
+		}
+	}
+	if cut < 100 {
+		t.Errorf("only %d of 400 searches were cut short", cut)
+	}
+}
+
+func unbounded(p *pack.Problem) bool {
+	return !slices.ContainsFunc(p.Shelves, func(s pack.Shelf) bool { return s.Nodes >= 0 || s.Bound != [resource.Size]bool{} })
+}
+
+// repelling is a problem of n stacks of one pod each that all repel each other.
+func repelling(n int) *pack.Problem {
+	p := &pack.Problem{Shelves: []pack.Shelf{{Nodes: -1}}}
+	for i := range 40 {
+		o := pack.Offer{Price: 0.1 + 0.09*float64(i), Stock: -1}
+		o.Room[resource.CPU], o.Room[resource.Memory], o.Room[resource.Pods] = int64(1000*(i+1)), int64(i+1)<<30, 100
+		p.Offers = append(p.Offers, o)
+	}
+	p.Sites = []require.Bits{require.AllBits(len(p.Offers))}
+	for i := range n {
+		s := pack.Stack{Count: 1, Like: -1}
+		s.Need[resource.CPU], s.Need[resource.Memory], s.Need[resource.Pods] = int64(100+i%700), 1<<20, 1
+		s.Shuns = []int32{int32(i)}
+		for j := range n {
+			if j != i {
+				s.Shunned = append(s.Shunned, int32(j))
+			}
+		}
+		p.Stacks = append(p.Stacks, s)
+	}
+	return p
+}
+
+// TestRepellingStacks: each gets a node of its own, however many there are.
+func TestRepellingStacks(t *testing.T) {
+	p := repelling(600)
+	s := pack.Solve(p)
+	if err := check(p, &s); err != nil {
+		t.Fatal(err)
+	}
+	nodes := 0
+	for _, b := range s.Bins {
+		nodes += b.Times
+	}
+	if nodes != 600 || s.Cut {
+		t.Errorf("%d nodes, cut short: %v", nodes, s.Cut)
+	}
+}
+
+func BenchmarkRepelling(b *testing.B) {
+	for _, n := range []int{250, 500, 1000, 2000} {
+		p := repelling(n)
+		b.Run(fmt.Sprint(n, "-stacks"), func(b *testing.B) {
+			for b.Loop() {
+				pack.Solve(p)
+			}
+		})
+	}
+}
