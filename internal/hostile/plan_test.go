@@ -73,6 +73,25 @@ func TestOthersGetTheirNodes(t *testing.T) {
 	}
 }
 
+// TestManyClassesArePlannedAtOnce: each pod may be a class of its own, and ask for nodes in its own words.
+func TestManyClassesArePlannedAtOnce(t *testing.T) {
+	for _, c := range hostile.Crowds(1600) {
+		switch strings.TrimRight(c.Name, "-0123456789") {
+		case "selectors", "tolerations", "ports", "wishes", "spread", "distinct-classes":
+		default:
+			continue // they wait for each other
+		}
+		book := newBook(t, ordinary)
+		for _, o := range c.Objects {
+			feed(book, o)
+		}
+		p := plan.Make(book.Snapshot(), policy(), nil, nil)
+		if n := len(placedPods(&p.Placement)); n != ordinary+len(c.Objects) {
+			t.Errorf("%s: %d of %d pods have a place", c.Name, n, ordinary+len(c.Objects))
+		}
+	}
+}
+
 // planned is how many bytes a plan takes, and the plan.
 func planned(book *ingest.Book) (uint64, plan.Plan) {
 	s := book.Snapshot()

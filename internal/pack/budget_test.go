@@ -83,6 +83,32 @@ func TestRepellingStacks(t *testing.T) {
 	}
 }
 
+// TestManySites: more sites than the linear program tells apart come to an end, with an answer and a bound that hold.
+func TestManySites(t *testing.T) {
+	const n = 2000
+	p := repelling(0)
+	p.Sites = nil
+	for i := range n {
+		bits := require.AllBits(len(p.Offers))
+		for j := range 11 { // the first offers are ruled out in a way of its own
+			if i>>j&1 == 1 {
+				bits[0] &^= 1 << j
+			}
+		}
+		p.Sites = append(p.Sites, bits)
+		s := pack.Stack{Count: 1, Like: -1, Site: i, Loose: i}
+		s.Need[resource.CPU], s.Need[resource.Memory], s.Need[resource.Pods] = int64(100+i%700), int64(1+i%9)<<20, 1
+		p.Stacks = append(p.Stacks, s)
+	}
+	s := pack.Solve(p)
+	if err := check(p, &s); err != nil {
+		t.Fatal(err)
+	}
+	if bound := pack.Bound(p); !s.Cut || slices.Max(s.Left) > 0 || bound <= 0 || bound > s.Price+1e-9 {
+		t.Errorf("cut short: %v, %d left of one, price %g, bound %g", s.Cut, slices.Max(s.Left), s.Price, bound)
+	}
+}
+
 func BenchmarkRepelling(b *testing.B) {
 	for _, n := range []int{250, 500, 1000, 2000} {
 		p := repelling(n)

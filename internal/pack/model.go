@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -113,18 +114,27 @@ func meets(a, b []int32) bool {
 	return false
 }
 
-// readSites numbers the sites that stacks refer to.
+// readSites numbers the sites that stacks refer to; those with the same offers are one.
 func (m *model) readSites() (sites []require.Bits, of []int32) {
 	dense := make([]int32, len(m.p.Sites))
 	of = make([]int32, len(m.p.Stacks))
+	known := make(map[string]int32)
+	var text []byte
 	for i := range m.p.Stacks {
 		at := m.p.Stacks[i].Site
 		if m.loose {
 			at = m.p.Stacks[i].Loose
 		}
 		if dense[at] == 0 {
-			sites = append(sites, m.p.Sites[at])
-			dense[at] = int32(len(sites))
+			text = text[:0]
+			for _, word := range m.p.Sites[at] {
+				text = binary.LittleEndian.AppendUint64(text, word)
+			}
+			if dense[at] = known[string(text)]; dense[at] == 0 {
+				sites = append(sites, m.p.Sites[at])
+				dense[at] = int32(len(sites))
+				known[string(text)] = dense[at]
+			}
 		}
 		of[i] = dense[at] - 1
 	}

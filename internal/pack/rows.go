@@ -16,6 +16,8 @@ const (
 	fineStep  = 0.25
 	roughStep = 0.3
 	maxGroups = 16
+	// anything is a step with which all needs round to the same: only sites and shared marks tell rows apart then.
+	anything = 50
 )
 
 // row is stacks that the linear program does not tell apart.
@@ -55,7 +57,7 @@ func newProgram(m *model, most int, widest float64, groups int) *program {
 	}
 	for step := 0.0; ; step = max(1.5*step, 0.02) {
 		pr.join(held, shared, step)
-		if len(pr.rows) <= most || step > widest {
+		if len(pr.rows) <= most || step > min(widest, anything) {
 			return pr
 		}
 	}

@@ -28,7 +28,7 @@ func Solve(p *Problem) Solution {
 	if s.scarce() {
 		s.settle()
 	}
-	s.best.Cut = s.cut
+	s.best.Cut = s.cut || relaxed.plain
 	return s.best
 }
 

@@ -19,6 +19,7 @@ type buyer struct {
 	problem  pack.Problem
 	rows     []row // by offer
 	siteOf   map[*site]int
+	same     map[string]int // by the offerings that a site has
 	sites    []*site
 	reserved map[string]int
 }
@@ -32,7 +33,7 @@ type row struct {
 // newBuyer writes the stacks and the tier down as a problem of packing.
 func newBuyer(sh *shop, tier []*market, stacks []*stack, likes *taste) *buyer {
 	b := &buyer{tier: tier, stacks: stacks, taste: likes, shop: sh,
-		siteOf: make(map[*site]int), reserved: make(map[string]int)}
+		siteOf: make(map[*site]int), same: make(map[string]int), reserved: make(map[string]int)}
 	b.rows, b.problem.Offers = sh.rows[:0], sh.offers[:0]
 	sh.rows, sh.offers = nil, nil // until they are given back
 	for _, st := range stacks {
@@ -67,12 +68,26 @@ func newBuyer(sh *shop, tier []*market, stacks []*stack, likes *taste) *buyer {
 
 func (b *buyer) number(st *site) int {
 	n, known := b.siteOf[st]
-	if !known {
+	if known {
+		return n
+	}
+	text := b.textOf(st)
+	if n, known = b.same[text]; !known {
 		n = len(b.sites)
-		b.siteOf[st] = n
+		b.same[text] = n
 		b.sites = append(b.sites, st)
 	}
+	b.siteOf[st] = n
 	return n
+}
+
+// textOf is the same for sites that have the same offerings of the tier. Pods that ask for different labels often get the same.
+func (b *buyer) textOf(st *site) string {
+	rows := make([]require.Bits, len(b.tier))
+	for i, m := range b.tier {
+		rows[i] = st.rows[m.number]
+	}
+	return rowsText(rows)
 }
 
 // shelf is what the pool's limits leave, as packing counts it.

@@ -47,14 +47,18 @@ type settler struct {
 	kinds  []*kind
 	wishes bool
 	out    *Placement
+	// steps counts hosts that were looked at, rounds how often all were; exhausted says that there were too many.
+	steps, rounds int
+	exhausted     bool
 }
 
 // run sends pods to the nodes that were made for their kind first, which is what makes planning again after a restart
 // come to the same nodes, and then uses the room that is left.
 func (s *settler) run() {
 	seats := s.seats()
-	for again := true; again; {
+	for again := true; again && s.goOn(); {
 		again = false
+		s.steps += len(seats)
 		for i := range seats {
 			again = s.seat(&seats[i], false) || again
 		}
@@ -62,7 +66,7 @@ func (s *settler) run() {
 	for i := range seats {
 		s.seat(&seats[i], true)
 	}
-	for again := true; again; {
+	for again := true; again && s.goOn(); {
 		again = false
 		for _, k := range s.kinds {
 			if len(k.class.Unsupported) == 0 {
@@ -70,6 +74,33 @@ func (s *settler) run() {
 			}
 		}
 	}
+}
+
+// mostVisits bounds how often it is looked whether a host takes pods of a kind, once all hosts were looked at a few times: pods
+// that wait for each other in a long row would go round and round.
+const (
+	mostVisits  = 20_000_000
+	fewestTurns = 4
+)
+
+// goOn reports whether there is to be another round.
+func (s *settler) goOn() bool {
+	s.rounds++
+	s.exhausted = s.exhausted || s.rounds > fewestTurns && s.steps > mostVisits
+	return !s.exhausted
+}
+
+// leave takes out the pods that other pods' places decide about, if the rounds have come to an end too soon.
+func (s *settler) leave() (later []*cluster.Pod) {
+	if !s.exhausted {
+		return nil
+	}
+	for _, k := range s.kinds {
+		if len(k.carries) > 0 {
+			later = append(later, k.take(len(k.pods))...)
+		}
+	}
+	return later
 }
 
 // quiet says that no pod's place depends on another's: one round is enough.
@@ -152,6 +183,7 @@ func (s *settler) settle(k *kind) (progress bool) {
 		if len(k.pods) == 0 {
 			break
 		}
+		s.steps++
 		for len(k.pods) > 0 && s.fits(h, k) && s.suits(h, k) {
 			n := 1
 			if k.bulk() {

@@ -45,8 +45,8 @@ type Placement struct {
 	// help is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it changes.
 	help     uint64
 	hopeless map[string]Unplaced
-	// last is the class that was taken on last among those that have to take turns.
-	last string
+	// turns say whose turn it is if not all pods can be looked at.
+	turns turns
 }
 
 // Assignment gives a pod a place on a host.
@@ -67,8 +67,8 @@ const rounds = 3
 func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 1. Sort the pods into kinds, and take in what is there.
 	var out Placement
-	pending, later, last := triage(o.Base, o.Pending(), !settings.IgnoreWishes, settings.Before)
-	out.Deferred, out.last = len(later), last
+	pending, later, next := triage(o.Base, o.Pending(), !settings.IgnoreWishes, settings.Before)
+	out.turns = next
 	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
 	kinds := kindsOf(pending, book)
 	shop := newShop(o.Base, settings.RelaxMinValues)
@@ -82,6 +82,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	settler := &settler{l: book, shop: shop, houses: houses, kinds: kinds, wishes: !settings.IgnoreWishes, out: &out}
 	settler.doom()
 	settler.run()
+	later = append(later, settler.leave()...)
 
 	// 3. Buy nodes for the rest.
 	refused := setAside(kinds)
@@ -119,7 +120,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	for _, pod := range later {
 		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Deferred: true})
 	}
-	out.Cut = shop.cut
+	out.Deferred, out.Cut = len(later), shop.cut || settler.exhausted
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
 }

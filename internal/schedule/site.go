@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,8 +20,10 @@ type shop struct {
 	markets []*market
 	sites   map[string]*site
 	list    []*site
-	texts   map[*cluster.PodClass]demand
-	numbers map[string]int
+	// appraised are sites by the offerings that they have: pods that ask for different labels often get the same.
+	appraised map[string]*site
+	texts     map[*cluster.PodClass]demand
+	numbers   map[string]int
 	// stocks are how many instances each reservation has left; relax lets minValues give way.
 	stocks map[string]int
 	relax  bool
@@ -64,7 +67,7 @@ type bargain struct {
 }
 
 func newShop(s *cluster.Snapshot, relax bool) *shop {
-	sh := &shop{s: s, tiers: marketTiers(s), sites: make(map[string]*site), texts: make(map[*cluster.PodClass]demand),
+	sh := &shop{s: s, tiers: marketTiers(s), sites: make(map[string]*site), appraised: make(map[string]*site), texts: make(map[*cluster.PodClass]demand),
 		numbers: make(map[string]int), stocks: make(map[string]int), relax: relax,
 		attached: make(map[*cluster.PodClass]bool)}
 	sh.markets = slices.Concat(sh.tiers...)
@@ -95,6 +98,7 @@ func (sh *shop) restock() {
 // forget drops the sites, and what was kept for them.
 func (sh *shop) forget() {
 	clear(sh.sites)
+	clear(sh.appraised)
 	sh.list = nil
 	for _, m := range sh.markets {
 		m.rankings = nil
@@ -184,8 +188,25 @@ func (sh *shop) newSite(classes []*cluster.PodClass, pins require.Set) *site {
 			st.rows[i] = st.rows[i].Or(w.bits)
 		}
 	}
+	text := rowsText(st.rows)
+	if like := sh.appraised[text]; like != nil {
+		st.tops, st.best = like.tops, like.best
+		return st
+	}
 	sh.appraise(st)
+	sh.appraised[text] = st
 	return st
+}
+
+// rowsText is the same for sites with the same offerings.
+func rowsText(rows []require.Bits) string {
+	var text []byte
+	for _, bits := range rows {
+		for _, word := range bits {
+			text = binary.LittleEndian.AppendUint64(text, word)
+		}
+	}
+	return string(text)
 }
 
 // agreed keeps the alternatives that want the same values of open labels as the first that asks for them: pods that are

@@ -30,37 +30,61 @@ type asks struct {
 	seated bool // a node is on its way for its pods
 }
 
-// triage tells the pods that are looked at now from those that wait for the next placement. last is the class that was taken
-// on last among those that have to take turns.
-func triage(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool, before *Placement) (now, later []*cluster.Pod, last string) {
+// turns are the classes that were taken on last, of those that come first and of those that come last. Whoever has to wait comes
+// next.
+type turns struct{ modest, others string }
+
+// triage tells the pods that are looked at now from those that wait for the next placement.
+func triage(s *cluster.Snapshot, pending []*cluster.Pod, wishes bool, before *Placement) (now, later []*cluster.Pod, next turns) {
 	if fewRules(pending, wishes) {
-		return pending, nil, ""
+		return pending, nil, turns{}
 	}
-	classes := asksOf(pending, wishes)
+	var last turns
 	if before != nil {
-		last = before.last
+		last = before.turns
 	}
-	seats := seatsOf(s)
+	classes, seats := asksOf(pending, wishes), seatsOf(s)
 	for _, a := range classes {
 		a.seated = seats[a.class.Key]
 	}
 	slices.SortStableFunc(classes, func(x, y *asks) int {
 		return cmp.Or(cmp.Compare(x.turn(last), y.turn(last)), cmp.Compare(x.class.Key, y.class.Key))
 	})
-	b := newBudget(wishes)
-	begun := false
+	b, begun := newBudget(wishes), false
+	next = last
 	for _, a := range classes {
 		// Whose nodes are on their way is looked at in any case, for these would seem to be made in vain.
-		if !a.seated && !b.take(a.class) && begun {
+		switch {
+		case a.seated:
+		case a.modest() && b.take(a.class):
+			next.modest = a.class.Key
+		case !a.modest() && (b.take(a.class) || !begun): // one of them at least, so that all come in time
+			begun, next.others = true, a.class.Key
+		default:
 			later = append(later, a.pods...)
 			continue
 		}
 		now = append(now, a.pods...)
-		if a.turn(last) >= inTurn {
-			begun, last = true, a.class.Key
-		}
 	}
-	return now, later, last
+	return now, later, next
+}
+
+// modest reports whether a class asks for no more than most do.
+func (a *asks) modest() bool { return a.wide == 0 && a.rules <= modest }
+
+// turn says who comes first: classes whose nodes are on their way, modest ones, and then the others, each one after the other.
+func (a *asks) turn(last turns) int {
+	switch {
+	case a.seated:
+		return 0
+	case a.modest() && a.class.Key > last.modest:
+		return 1
+	case a.modest():
+		return 2
+	case a.class.Key > last.others:
+		return 3
+	}
+	return 4
 }
 
 // fewRules reports whether all pods together are within the bounds, as they nearly always are.
@@ -81,22 +105,6 @@ func fewRules(pending []*cluster.Pod, wishes bool) bool {
 		}
 	}
 	return true
-}
-
-// inTurn is the first turn of classes that are neither modest nor seated.
-const inTurn = 2
-
-// turn says who comes first: modest classes, those whose nodes are on their way, and then one after the other.
-func (a *asks) turn(last string) int {
-	switch {
-	case a.wide == 0 && a.rules <= modest:
-		return 0
-	case a.seated:
-		return 1
-	case a.class.Key > last:
-		return inTurn
-	}
-	return inTurn + 1
 }
 
 // asksOf sorts pods by class, in the order in which the classes first appear.

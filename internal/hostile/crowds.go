@@ -1,0 +1,78 @@
+package hostile
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// crowd is n pods of a class each, with what makes each of them special.
+func crowd(name string, n int, special func(i int, p *corev1.Pod)) Case {
+	pods := Distinct(n)
+	for i, p := range pods {
+		special(i, p)
+	}
+	return Case{fmt.Sprint(name, "-", n), objects(pods)}
+}
+
+func ties(p *corev1.Pod) *corev1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &corev1.Affinity{}
+	}
+	return p.Spec.Affinity
+}
+
+// Crowds are n pods each, of n classes, that get in each other's way in different manners.
+func Crowds(n int) []Case {
+	return []Case{
+		RepellingCase(n), DistinctCase(n),
+		crowd("chain", n, func(i int, p *corev1.Pod) {
+			p.Labels = map[string]string{"step": fmt.Sprint(i)}
+			if i > 0 {
+				ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					term(corev1.LabelTopologyZone, selector("step", fmt.Sprint(i-1)))}}
+			}
+		}),
+		crowd("chain-of-hosts", n, func(i int, p *corev1.Pod) {
+			p.Labels = map[string]string{"step": fmt.Sprint(i)}
+			if i > 0 {
+				ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					term(corev1.LabelHostname, selector("step", fmt.Sprint(i-1)))}}
+			}
+		}),
+		crowd("together", n, func(_ int, p *corev1.Pod) {
+			p.Labels = map[string]string{"app": "together"}
+			ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				term(corev1.LabelHostname, selector("app", "together"))}}
+		}),
+		crowd("spread", n, func(i int, p *corev1.Pod) {
+			p.Labels = map[string]string{"app": fmt.Sprint(i)}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone,
+				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
+		}),
+		crowd("topologies", n, func(i int, p *corev1.Pod) {
+			p.Labels = map[string]string{"app": fmt.Sprint(i)}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: text("topology-", i),
+				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
+		}),
+		crowd("selectors", n, func(i int, p *corev1.Pod) {
+			ties(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i), Operator: corev1.NodeSelectorOpDoesNotExist}}}}}}
+		}),
+		crowd("tolerations", n, func(i int, p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: key(i), Operator: corev1.TolerationOpExists}}
+		}),
+		crowd("wishes", n, func(i int, p *corev1.Pod) {
+			a := &corev1.NodeAffinity{}
+			for j := range 3 {
+				a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
+					Weight: int32(1 + (i+j*37)%100), Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpNotIn, Values: []string{text("type-", i)}}}}})
+			}
+			ties(p).NodeAffinity = a
+		}),
+		crowd("ports", n, func(i int, p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(1 + i%60_000), HostIP: fmt.Sprintf("10.0.%d.%d", i/250, 1+i%250)}}
+		}),
+	}
+}
