@@ -10,7 +10,7 @@ import (
 
 // Quarantine is what the planner has failed on: it is left out of plans for a while, so that everything else goes on.
 type Quarantine struct {
-	// Classes of pods, by key: nobody looks for a place for their pods, or takes one away from them to save money.
+	// Classes of pods, by key: nobody looks for a place for their pods.
 	Classes map[string]Failure
 	// Claims, by name: nothing is done to them, or to nodes of the same name. They count as before.
 	Claims map[string]Failure
@@ -44,6 +44,10 @@ type Failure struct {
 
 // Any reports whether anything is left out.
 func (q *Quarantine) Any() bool { return len(q.Classes)+len(q.Claims)+len(q.Parts) > 0 }
+
+// Holds reports whether some pods or claims are left out. Nobody knows then what other pods of the same kind would find if their nodes
+// went, so none goes that need not.
+func (q *Quarantine) Holds() bool { return len(q.Classes)+len(q.Claims) > 0 }
 
 // Leaves reports whether the part is left out.
 func (q *Quarantine) Leaves(part Part) bool {

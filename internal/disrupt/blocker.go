@@ -38,7 +38,7 @@ func (v *verdict) pods() bool {
 		if !p.StaysThroughDrain {
 			c.Evicted++
 		}
-		if p.Moves() && !never(guards) && !v.s.Quarantined(p) {
+		if p.Moves() && !never(guards) {
 			c.Pods = append(c.Pods, p)
 		}
 	}
@@ -54,9 +54,6 @@ func (v *verdict) blocks(p *cluster.Pod, guards []*cluster.Guard) bool {
 	case p.DoNotDisrupt:
 		v.stay.Pod = p.ID()
 		return !v.noUntil(PodDoNotDisrupt, p.DoNotDisruptUntil)
-	case p.Workload() && !p.StaysThroughDrain && v.s.Quarantined(p): // nobody could find another place for it
-		v.stay.Pod = p.ID()
-		return !v.no(PlannerFailed)
 	case saves(v.reason) && p.Owner == "" && p.Workload() && !p.StaysThroughDrain: // no saving is worth a pod that is lost for good
 		v.stay.Pod = p.ID()
 		return !v.no(PodUnowned)

@@ -112,7 +112,6 @@ const (
 	NodeDoNotDisrupt  Why = "NodeDoNotDisrupt"
 	PodDoNotDisrupt   Why = "PodDoNotDisrupt"
 	PodUnowned        Why = "PodUnowned"        // nobody would make the pod again
-	PlannerFailed     Why = "PlannerFailed"     // the planner has failed on the pod's class, and looks for no place for it
 	GuardBlocks       Why = "GuardBlocks"       // a PodDisruptionBudget allows no eviction now
 	SeveralGuards     Why = "SeveralGuards"     // more than one selects the pod, which Kubernetes refuses to evict
 	PodsExpected      Why = "PodsExpected"      // pods have been promised room there

@@ -191,6 +191,10 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		return plan.Plan{} // it is tried again when something has changed, or at the next heartbeat
 	}
 	p, s := l.make(s, proposal)
+	if l.last == nil && found != nil { // the planner has failed, and what was found may be why
+		l.desk.used(found, &plan.Plan{}, s.Now)
+		found = nil
+	}
 	took := time.Since(began)
 	made := p
 	l.last = &made

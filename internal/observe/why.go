@@ -42,8 +42,6 @@ func keptByPeople(r reasoned) string {
 		return subject("Pod", r.Pod, "A pod") + " carries karpenter.sh/do-not-disrupt" + until(", until ", r.Until)
 	case disrupt.PodUnowned:
 		return subject("Pod", r.Pod, "A pod") + " has no owner that would make it again elsewhere"
-	case disrupt.PlannerFailed:
-		return "The planner has failed on pods like " + subject("pod", r.Pod, "one of the node's") + ", and looks for no other place for it until it is tried again"
 	case disrupt.GuardBlocks:
 		return subject("PodDisruptionBudget", r.Guard, "A PodDisruptionBudget") + " allows no eviction of " + subject("pod", r.Pod, "its pods") + " now"
 	case disrupt.SeveralGuards:

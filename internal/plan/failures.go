@@ -20,6 +20,7 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 	}
 	p.WakeAt = cluster.Earlier(p.WakeAt, q.Until())
 	p.refuse(s)
+	p.tellHeld(s)
 	for _, part := range append(cluster.Parts(), cluster.Searching) {
 		f, out := q.Parts[part]
 		if !out {
@@ -37,6 +38,19 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 				f.Message, f.Until.UTC().Format(time.RFC3339))
 			p.Notes = append(p.Notes, warn(c.Note(Failed, text)))
 		}
+	}
+}
+
+// tellHeld says on the pools that no node goes because pods or claims are left out.
+func (p *Plan) tellHeld(s *cluster.Snapshot) {
+	q := &s.Quarantine
+	if !q.Holds() {
+		return
+	}
+	for _, pool := range s.Pools {
+		text := fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
+			"While they are left out no node is disrupted; pods get nodes as before", len(q.Classes), len(q.Claims))
+		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 	}
 }
 

@@ -171,8 +171,14 @@ func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
 	p.createClaims(s, policy)
 }
 
-// retire takes nodes away for all reasons but interruptions.
+// retire takes nodes away for all reasons but interruptions, and gives static pools theirs.
 func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal, closed bool) {
+	if policy.StaticCapacity {
+		defer func() { p.take(disrupt.Static(s, policy.Schedule)) }()
+	}
+	if s.Quarantine.Holds() {
+		return
+	}
 	orders := disrupt.Orders{Placement: p.taken(), Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves}
 	if closed {
 		p.Looked = found != nil
@@ -181,9 +187,6 @@ func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposa
 		p.take(disrupt.Start(s, policy.disruption(), orders))
 	}
 	p.take(disrupt.Repair(s, policy.Repair))
-	if policy.StaticCapacity {
-		p.take(disrupt.Static(s, policy.Schedule))
-	}
 }
 
 // disrupt takes nodes away. All that do so draw on the same budgets.
