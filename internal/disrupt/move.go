@@ -97,8 +97,9 @@ type Stay struct {
 	Pod, Guard string
 	// Until is when it no longer does, if that is known.
 	Until time.Time
-	// Saving is what the best move would have saved per hour, and Needed what it would have had to.
-	Saving, Needed float64
+	// Saving is what the best move is expected to save per hour, and Sure what it saves at least, whichever of the types and zones that it
+	// may have the cloud hands out. Needed is what it must save for sure.
+	Saving, Sure, Needed float64
 }
 
 // Why is why a node stays.
@@ -123,6 +124,7 @@ const (
 	PodsStranded      Why = "PodsStranded"      // some pod would find no place
 	NothingCheaper    Why = "NothingCheaper"    // nothing that would take its pods costs less
 	SavesTooLittle    Why = "SavesTooLittle"    // less than the least saving
+	MinValuesTooDear  Why = "MinValuesTooDear"  // with as many types as minValues asks for, the new node may cost too much
 	NotBalanced       Why = "NotBalanced"       // too much disturbance for what it saves
 	SpotNeedsTypes    Why = "SpotNeedsTypes"    // too few cheaper types for a spot replacement
 	SpotToSpotOff     Why = "SpotToSpotOff"     // the gate

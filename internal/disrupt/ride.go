@@ -75,7 +75,7 @@ func riders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*
 			for n, i := range part.nodes {
 				own := ownShare(a.Bins, func(p *cluster.Pod) bool { return of(p) == i })
 				if saving := nodes[n].Price - own; saving < leastSaving {
-					out, stay = append(out, i), &Stay{Why: NothingCheaper, Saving: saving}
+					out, stay = append(out, i), &Stay{Why: NothingCheaper, Saving: saving, Sure: saving}
 				}
 			}
 		}

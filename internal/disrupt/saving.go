@@ -52,6 +52,7 @@ func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin
 		for i := range bins {
 			stay.Saving -= bins[i].Price
 		}
+		stay.Sure = min(stay.Saving, a.Before-a.Worst)
 		if len(candidates) > 0 {
 			stay.Claim, stay.Node = candidates[0].Claim.Name, candidates[0].Node.Name
 		}
@@ -81,7 +82,8 @@ func Needed(set Settings, candidates []Candidate) float64 {
 	return least
 }
 
-// trim gives each bin its ceiling and leaves the types that are below. It is empty-handed if that does not pay.
+// trim gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the bins would count for at
+// least, as far as it came to that.
 func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []schedule.Bin) Why {
 	ceiling := a.Before - a.Needed
 	if ceiling < 0 {
@@ -99,16 +101,19 @@ func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []s
 			shelves[i].outdo(candidates)
 		}
 		if len(shelves[i].wares) == 0 {
+			a.Worst = a.Before // nothing is sure to be saved
 			return NothingCheaper
 		}
 		cheapest += shelves[i].wares[0].worst
 	}
+	a.Worst = cheapest
 	switch {
 	case cheapest > a.Before-leastSaving:
 		return NothingCheaper
 	case cheapest > ceiling:
 		return SavesTooLittle
 	}
+	a.Worst = 0
 	return a.fill(shelves, ceiling)
 }
 
@@ -122,6 +127,7 @@ func (a *Appraisal) fill(shelves []*shelf, ceiling float64) Why {
 		least += sh.least()
 	}
 	if least > ceiling {
+		a.Worst = least
 		// The one that needs the most beyond its cheapest type is what it fails at.
 		return slices.MaxFunc(shelves, func(x, y *shelf) int {
 			return cmp.Compare(x.least()-x.wares[0].worst, y.least()-y.wares[0].worst)

@@ -152,7 +152,7 @@ func TestWhatPays(t *testing.T) {
 		}, leaves("large", onDemand, 4, 3), comes(od, all...), "small|medium@on-demand $1.00"},
 		{"minValues can't be met", Settings{}, func(p *cluster.Pool) {
 			p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 3)
-		}, leaves("large", onDemand, 4, 3), comes(od, all...), "NothingCheaper saves 3.00 of 0.00"},
+		}, leaves("large", onDemand, 4, 3), comes(od, all...), "MinValuesTooDear saves 3.00 of 0.00"},
 		{"minValues give way", Settings{Schedule: schedule.Settings{RelaxMinValues: true}}, func(p *cluster.Pool) {
 			p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 3)
 		}, leaves("large", onDemand, 4, 3), comes(od, all...), "small|medium@on-demand $1.00"},

@@ -103,6 +103,24 @@ func inspectBudgets(t *testing.T, s *step) {
 	}
 }
 
+// inspectFigures: a reason that is about money does not contradict itself.
+func inspectFigures(t *testing.T, stay *disrupt.Stay) {
+	t.Helper()
+	enough := stay.Sure >= stay.Needed
+	switch stay.Why {
+	case disrupt.NotBalanced:
+		enough = stay.Saving >= stay.Needed
+	case disrupt.NothingCheaper:
+		enough = enough && stay.Needed > 0
+	case disrupt.SavesTooLittle, disrupt.MinValuesTooDear:
+	default:
+		return
+	}
+	if enough || stay.Sure > stay.Saving {
+		t.Errorf("%s stays because of %s, with %v to be saved, %v of it for sure, and %v needed: that is not so", stay.Claim, stay.Why, stay.Saving, stay.Sure, stay.Needed)
+	}
+}
+
 // inspectStays: every node is in a move, idle, or told why it stays.
 func inspectStays(t *testing.T, s *step) {
 	t.Helper()
@@ -117,6 +135,7 @@ func inspectStays(t *testing.T, s *step) {
 		if stay.Why == "" || stay.Node == "" {
 			t.Errorf("%s stays, and nobody knows why: %+v", stay.Claim, stay)
 		}
+		inspectFigures(t, &stay)
 	}
 	for _, c := range s.before.Claims {
 		if told[c.Name] != 1 && !idle(s.before, c.Name) {

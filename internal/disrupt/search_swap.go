@@ -17,9 +17,10 @@ const good = 0.85
 // saved at best they must save a part.
 func (sr *searcher) swaps(part float64) {
 	alone := func(places []int, chosen []Candidate, before, needed float64) (Appraisal, bool) {
-		bins, price, whole := sr.stage.Swap(before - max(needed, part*(before-sr.stage.Rest())))
-		if !whole {
-			sr.note(places, dearer(before-price, needed))
+		asked := max(needed, part*(before-sr.stage.Rest()))
+		bins, price, why := sr.stage.Swap(before - asked)
+		if why != "" {
+			sr.note(places, unswapped(why, before-price, asked))
 			return Appraisal{}, false
 		}
 		return sr.appraise(places, chosen, bins)
@@ -51,15 +52,19 @@ func (sr *searcher) asks(places []int, chosen []Candidate) (before, needed float
 	return before, max(needed, thrift*needed*own/max(before, leastSaving))
 }
 
-// dearer says why a node stays whose pods could be had elsewhere with a saving.
-func dearer(saving, needed float64) Stay {
+// unswapped says why a node stays in whose place no single other one can be bought; saving is what the cheapest with room would save.
+func unswapped(why schedule.NoSwap, saving, needed float64) Stay {
 	switch {
+	case why == schedule.FewValues:
+		return Stay{Why: MinValuesTooDear, Saving: saving, Needed: needed}
+	case why == schedule.NotAlone:
+		return Stay{Why: PodsStranded, Saving: saving, Needed: needed}
 	case math.IsInf(saving, -1):
 		return Stay{Why: NothingCheaper, Needed: needed}
 	case saving <= 0:
-		return Stay{Why: NothingCheaper, Saving: saving, Needed: needed}
+		return Stay{Why: NothingCheaper, Saving: saving, Sure: saving, Needed: needed}
 	}
-	return Stay{Why: SavesTooLittle, Saving: saving, Needed: needed}
+	return Stay{Why: SavesTooLittle, Saving: saving, Sure: saving, Needed: needed}
 }
 
 // purchase buys what is needed for those who have found no room; ok is false if it does not pay.
@@ -80,7 +85,7 @@ func (sr *searcher) try(places []int, buy purchase) (a Appraisal, ok bool) {
 		return sr.appraise(places, chosen, nil)
 	}
 	if saving := before - sr.stage.Rest(); saving < needed {
-		sr.note(places, Stay{Why: NothingCheaper, Saving: saving, Needed: needed})
+		sr.note(places, Stay{Why: NothingCheaper, Saving: saving, Sure: saving, Needed: needed})
 		return Appraisal{}, false
 	}
 	return buy(places, chosen, before, needed)
@@ -104,7 +109,7 @@ func appraiseClosely(set Settings, candidates, origins []Candidate, bins []sched
 func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
 	a, stay := appraiseClosely(sr.set, chosen, sr.originsOf(places, chosen), bins)
 	if spare := leftOver(chosen, a.Bins); stay == nil && a.Saving() < a.Needed+spare {
-		stay = &Stay{Why: SavesTooLittle, Saving: a.Saving(), Needed: a.Needed + spare}
+		stay = &Stay{Why: SavesTooLittle, Saving: a.Saving(), Sure: a.Saving(), Needed: a.Needed + spare}
 	}
 	if stay == nil {
 		stay = sr.totals.Approves(sr.set, chosen, a.Saving())

@@ -204,6 +204,9 @@ func (sh *shelf) short() Why {
 	if sh.rule.applies {
 		return SpotNeedsTypes
 	}
+	if sh.fewest > 1 {
+		return MinValuesTooDear
+	}
 	return NothingCheaper
 }
 

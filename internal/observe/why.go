@@ -95,7 +95,13 @@ func keptByPrice(r reasoned) string {
 	case disrupt.NothingCheaper:
 		return "Nothing that would take its pods is sure to cost less" + figures(r.Stay)
 	case disrupt.SavesTooLittle:
-		return fmt.Sprintf("A move would save %s, less than the %s that it has to (--consolidation-min-saving, --consolidation-min-saving-per-pod)", monthly(r.Saving), monthly(r.Needed))
+		return fmt.Sprintf("A move would save %s, less than the %s that it has to (--consolidation-min-saving, --consolidation-min-saving-per-pod)", atLeast(r.Stay), monthly(r.Needed))
+	case disrupt.MinValuesTooDear:
+		text := "Its NodePool's minValues ask for more instance types than there are at a price that saves enough"
+		if r.Sure > 0 {
+			text += fmt.Sprintf(": with so many of them only %s would be saved for sure, and it has to be %s", monthly(r.Sure), monthly(r.Needed))
+		}
+		return text
 	case disrupt.NotBalanced:
 		return fmt.Sprintf("A move would save %s; for the pods that it disturbs the policy Balanced asks for %s (--balanced-k)", monthly(r.Saving), monthly(r.Needed))
 	case disrupt.SpotNeedsTypes:
@@ -154,7 +160,7 @@ func passes(why disrupt.Why) bool {
 // weighed reports whether the node was a candidate: people and pods would have let it go.
 func weighed(why disrupt.Why) bool {
 	switch why {
-	case disrupt.PodsStranded, disrupt.NothingCheaper, disrupt.SavesTooLittle, disrupt.NotBalanced, disrupt.SpotNeedsTypes,
+	case disrupt.PodsStranded, disrupt.NothingCheaper, disrupt.SavesTooLittle, disrupt.MinValuesTooDear, disrupt.NotBalanced, disrupt.SpotNeedsTypes,
 		disrupt.SpotToSpotOff, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks:
 		return true
 	}
@@ -166,10 +172,23 @@ func figures(s disrupt.Stay) string {
 	switch {
 	case s.Saving < 0:
 		return fmt.Sprintf(": it would cost %s more", monthly(-s.Saving))
-	case s.Saving > 0 && s.Needed > 0:
+	case s.Saving > 0 && s.Saving < s.Needed:
 		return fmt.Sprintf(": at best %s could be saved, and it has to be %s", monthly(s.Saving), monthly(s.Needed))
+	case s.Saving > 0 && s.Needed > 0:
+		return fmt.Sprintf(": a move would save %s, and it has to save %s", atLeast(s), monthly(s.Needed))
 	}
 	return ""
+}
+
+// atLeast is what a move saves, with what of it is certain if that alone is too little.
+func atLeast(s disrupt.Stay) string {
+	switch {
+	case s.Saving < s.Needed:
+		return monthly(s.Saving)
+	case s.Sure < 0:
+		return fmt.Sprintf("%s at best, and cost up to %s more if the cloud hands out the dearest of its types and zones", monthly(s.Saving), monthly(-s.Sure))
+	}
+	return fmt.Sprintf("%s at best, but only %s if the cloud hands out the dearest of its types and zones", monthly(s.Saving), monthly(s.Sure))
 }
 
 // forgone is what is not saved for another reason than the amount.

@@ -10,23 +10,38 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Swap finds one new node, below the price, that takes all who have found no room; ok is false if there is none. It is
+// NoSwap is why no single new node takes the place of another.
+type NoSwap string
+
+const (
+	TooDear   NoSwap = "TooDear"   // the cheapest with room for all costs too much
+	FewValues NoSwap = "FewValues" // it leaves fewer values than the pool's minValues ask for
+	NotAlone  NoSwap = "NotAlone"  // the pods may not all be together there
+)
+
+// Swap finds one new node, below the price, that takes all who have found no room; why says what keeps it from that. It is
 // quicker than Buy and asks less: they may not need one another's company more than they did where they were, so it is for
 // pods of one node.
 //
 // price is what the cheapest node would cost that has room for them, +Inf if there is none.
-func (st *Stage) Swap(below float64) (bins []Bin, price float64, ok bool) {
+func (st *Stage) Swap(below float64) (bins []Bin, price float64, why NoSwap) {
 	sites, content := st.joint()
 	m, row, price := st.shop.cheapestFor(sites, &content)
 	if m == nil || price >= below {
-		return nil, price, false
+		return nil, price, TooDear
 	}
 	p := newPurchase(m, row, sites, content)
-	if len(p.wants) < len(sites) || m.choosy() != "" && m.shortOfValues(p.interchangeable().rows) != "" || !p.agrees() {
-		return nil, price, false
+	switch {
+	case len(p.wants) < len(sites) || !p.agrees():
+		return nil, price, NotAlone
+	case m.choosy() != "" && m.shortOfValues(p.interchangeable().rows) != "":
+		return nil, price, FewValues
 	}
-	bins, ok = st.tryOn(p)
-	return bins, price, ok
+	bins, ok := st.tryOn(p)
+	if !ok {
+		return nil, price, NotAlone
+	}
+	return bins, price, ""
 }
 
 // joint is where all who have found no room can be together, and what they need.
