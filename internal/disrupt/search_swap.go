@@ -158,11 +158,11 @@ func (sr *searcher) dragged(places []int, chosen []Candidate, bins []schedule.Bi
 // crowdPerLeftOver is of how many pods one finds no room in the end, as measured with kube-scheduler.
 const crowdPerLeftOver = 32
 
-// leftOver is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew need not go where
-// they were put here: kube-scheduler spreads them as they come. What saves less than nodes for those that are left over is undone
-// again and again.
+// leftOver is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew into several need not go
+// where they were put here: kube-scheduler spreads them as they come. What saves less than nodes for those that are left over is
+// undone again and again. A single new node has room for all of them, in whatever order they come.
 func leftOver(chosen []Candidate, bins []schedule.Bin) float64 {
-	if len(bins) == 0 || len(chosen) == 1 {
+	if len(bins) <= 1 || len(chosen) == 1 {
 		return 0
 	}
 	least, crowd := math.Inf(1), 0
