@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/require"
@@ -83,6 +84,8 @@ type Pod struct {
 	// (ReadWriteOncePod).
 	Volumes   []Volume
 	Exclusive []string
+	// Places are where its volumes are, for people: what follows from that for its node is in its class.
+	Places []VolumePlace
 	// Unbound are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods goes, and
 	// the others must follow.
 	Unbound []string
@@ -127,6 +130,17 @@ type Pod struct {
 	StaysThroughDrain bool
 	// EvictionCost is what evicting the pod costs when nodes are compared: 1 for a pod that says nothing, between -10 and 10.
 	EvictionCost float64
+}
+
+// VolumePlace is where a volume is: a node must have one of these values of the label.
+type VolumePlace struct {
+	Volume, Key string
+	Values      []string
+}
+
+// Equal reports whether two places are the same.
+func (p VolumePlace) Equal(other VolumePlace) bool {
+	return p.Volume == other.Volume && p.Key == other.Key && slices.Equal(p.Values, other.Values)
 }
 
 // ID names the pod for people.

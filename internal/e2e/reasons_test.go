@@ -15,9 +15,9 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	w.apply("reasons/pools", "reasons/pods")
 	w.run()
 	for pod, words := range map[string][]string{
-		"too-large":     {`NodePool "open"`, "too small", "cpu: the pod needs 500", "the largest of them leaves"},
+		"too-large":     {`NodePool "open"`, "is large enough", "cpu: the pod needs 500", "the largest of them leaves"},
 		"no-such-label": {`NodePool "closed"`, "label team In [red]", "neither sets nor allows"},
-		"no-such-zone":  {`NodePool "open"`, "don't match the pod's topology.kubernetes.io/zone"},
+		"no-such-zone":  {`NodePool "open"`, "matches the pod's topology.kubernetes.io/zone"},
 		"not-tolerated": {`NodePool "closed"`, "does not tolerate taint dedicated=blue:NoSchedule"},
 		"beyond-limit":  {`NodePool "open"`, "limit of cpu 40"},
 		"port-taken":    {`NodePool "open"`, "host port"},

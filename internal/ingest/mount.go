@@ -88,7 +88,7 @@ func (b *Book) fill(p *cluster.Pod, m *mount) {
 	m.disks = n.attached
 	b.opened(m.uid, n.open)
 	p.Class = b.classOf(b.mounted(m.base, n))
-	p.Exclusive, p.Unbound, p.Volumes = n.exclusive, n.unbound, nil
+	p.Exclusive, p.Unbound, p.Volumes, p.Places = n.exclusive, n.unbound, nil, n.places
 	for _, a := range n.attached {
 		if dim, ok := b.names.Lookup(resource.AttachPrefix + a.driver); ok {
 			p.Volumes = append(p.Volumes, cluster.Volume{Dim: dim, Handle: a.driver + "/" + a.handle})
@@ -141,7 +141,8 @@ func (b *Book) renew(uids []string, anew func(*cluster.Pod)) {
 		}
 		p := *old
 		anew(&p)
-		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.Exclusive, old.Exclusive) && slices.Equal(p.Unbound, old.Unbound) {
+		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.Exclusive, old.Exclusive) && slices.Equal(p.Unbound, old.Unbound) &&
+			slices.EqualFunc(p.Places, old.Places, cluster.VolumePlace.Equal) {
 			continue
 		}
 		b.pods.set(uid, &p)

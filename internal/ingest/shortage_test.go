@@ -206,12 +206,12 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 		refused []command.Exhausted
 		want    string
 	}{
-		{"sold out", []command.Exhausted{spot("m", ""), spot("n", "")}, "2 have no capacity right now"},
-		{"one reason for all", []command.Exhausted{spot("m", full), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
-		{"for some", []command.Exhausted{spot("m", ""), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
-		{"two reasons", []command.Exhausted{spot("m", quota), spot("n", full)}, "2 have no capacity right now (" + full + "; " + quota + ")"},
-		{"it is the same offering", []command.Exhausted{spot("m", full), spot("m", quota), spot("n", full)}, "2 have no capacity right now (" + full + ")"},
-		{"everything", []command.Exhausted{{CapacityType: "spot", Why: role}}, "2 have no capacity right now (" + role + ")"},
+		{"sold out", []command.Exhausted{spot("m", ""), spot("n", "")}, "none of the 2 instance types has capacity right now"},
+		{"one reason for all", []command.Exhausted{spot("m", full), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"for some", []command.Exhausted{spot("m", ""), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"two reasons", []command.Exhausted{spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + "; " + quota + ")"},
+		{"it is the same offering", []command.Exhausted{spot("m", full), spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"everything", []command.Exhausted{{CapacityType: "spot", Why: role}}, "none of the 2 instance types has capacity right now (" + role + ")"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
@@ -222,7 +222,7 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 			if len(p.Placement.Unplaced) != 1 {
 				t.Fatalf("%d pods without a place", len(p.Placement.Unplaced))
 			}
-			if got := p.Placement.Unplaced[0].String(); !strings.HasSuffix(got, "of 2 instance types "+tc.want) {
+			if got := p.Placement.Unplaced[0].String(); !strings.HasSuffix(got, ": "+tc.want) {
 				t.Errorf("the pod is told %q", got)
 			}
 		})

@@ -73,6 +73,8 @@ type needs struct {
 	known     map[attachment]bool
 	exclusive []string
 	bad       []string
+	// places are where volumes are, for people.
+	places []cluster.VolumePlace
 	// unbound are claims whose volume will be made where their first pod goes.
 	unbound []string
 	// open says that a claim is not bound: other objects than the claim decide.
@@ -164,13 +166,32 @@ func (b *Book) boundNeeds(n *needs, s *source, claim *corev1.PersistentVolumeCla
 			pv.Name, claim.Name, places, mostPlaces)
 		return
 	}
-	if sets, bound := reach(pv); bound {
+	sets, bound := reach(pv)
+	if bound {
 		n.choose(sets, "")
 	}
 	if s.template == nil {
 		n.zones = n.zones.And(zonesOf(pv))
+		sets = append(slices.Clone(sets), zonesOf(pv))
 	}
+	n.note(pv.Name, sets)
 	n.attach(diskOf(pv))
+}
+
+// note writes down where a volume is.
+func (n *needs) note(volume string, sets []require.Set) {
+	at := make(map[string][]string)
+	for _, set := range sets {
+		for _, e := range set {
+			if values, finite := e.Values.Listed(); finite {
+				at[e.Key] = append(at[e.Key], values...)
+			}
+		}
+	}
+	for _, key := range sortedKeys(at) {
+		slices.Sort(at[key])
+		n.places = append(n.places, cluster.VolumePlace{Volume: volume, Key: key, Values: slices.Compact(at[key])})
+	}
 }
 
 func (n *needs) choose(sets []require.Set, volume string) {

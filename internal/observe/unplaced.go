@@ -20,21 +20,27 @@ type misfit struct {
 	why *sentence
 }
 
+// spoken tells sentences apart: by the first of the reasons, which pods of a class share, and by the volume that is named.
+type spoken struct {
+	reasons any
+	volume  string
+}
+
 // explain puts the reasons of the pods into words, once for each class: the pods of a class share the list of reasons,
 // so its first item stands for it.
 func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
-	said := make(map[any]*sentence)
+	said := make(map[spoken]*sentence)
 	out := make([]misfit, len(unplaced))
 	for i := range unplaced {
 		u := &unplaced[i]
-		var class any
+		var class spoken
 		switch {
 		case u.Failed != nil:
-			class = u.Failed
+			class.reasons = u.Failed
 		case len(u.Unsupported) > 0:
-			class = &u.Unsupported[0]
+			class.reasons = &u.Unsupported[0]
 		case len(u.Pools) > 0:
-			class = &u.Pools[0]
+			class = spoken{&u.Pools[0], u.Volume()}
 		}
 		why := said[class]
 		if why == nil {

@@ -60,7 +60,11 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	wants := m.match(class.Terms)
 	if len(wants) == 0 {
 		if _, entry, ok := m.matchTerm(class.Terms[0]); !ok {
-			out.Label, out.Wanted = entry.Key, entry.Values.String()
+			out.Label = entry.Key
+			if !entry.Values.IsEmpty() {
+				out.Wanted = entry.Values.String()
+			}
+			m.blame(&out, class, entry.Key)
 			return out
 		}
 	}
@@ -78,6 +82,7 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	}
 	if out.ByRequirement > 0 {
 		out.Key = m.strictest(class.Terms[0])
+		m.blame(&out, class, out.Key)
 	}
 	if out.ByResources > 0 {
 		m.nearest(&out, matched, class.Requests)
@@ -98,6 +103,22 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		out.MinValues = m.choosy() // nothing else can have kept the pod out
 	}
 	return out
+}
+
+// blame notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it.
+func (m *market) blame(out *PoolMiss, class *cluster.PodClass, key string) {
+	asks := func(term require.Set) bool {
+		_, has := term.Get(key)
+		return has
+	}
+	if out.ByVolume = class.OwnTerms != nil && !slices.ContainsFunc(class.OwnTerms, asks); !out.ByVolume {
+		return
+	}
+	if value, fixed := m.fixed.Get(key); fixed {
+		out.Has = []string{value}
+	} else if index := m.pool.Catalog.Index(); index.Knows(key) {
+		out.Has, _ = index.Among(key, m.offered)
+	}
 }
 
 // mostRefusals is how many reasons of the cloud a sentence repeats.
@@ -238,6 +259,7 @@ func (m *market) nearest(out *PoolMiss, rows require.Bits, need resource.Vector)
 		out.shortage(m.names, dim, need[dim], best[dim])
 	case crowded >= 0 && alone.IsZero():
 		out.shortage(m.names, crowded, need[crowded], overdrawn)
+		out.Crowded = true
 	default:
 		dim = closest(need, alone)
 		out.shortage(m.names, dim, need[dim], alone[dim])

@@ -34,6 +34,8 @@ func NothingFor(p *cluster.Pool) string {
 	switch {
 	case left.Any():
 		return ""
+	case fewest == 0 && worst.Values.IsEmpty():
+		return fmt.Sprintf("what the requirements and labels ask of %s contradicts itself: no value is left", worst.Key)
 	case fewest == 0:
 		return fmt.Sprintf("no instance type has %s %s", worst.Key, worst.Values)
 	case fewest < 0:

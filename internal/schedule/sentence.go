@@ -1,0 +1,282 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds 1,024 bytes.
+const mostText = 900
+
+// String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that can't be used at
+// all are counted.
+func (u *Unplaced) String() string {
+	if u.Failed != nil {
+		return fmt.Sprintf("Tenon's planner failed on pods like this one, which is a mistake in Tenon: %s. Until %s it looks for no place for them; all other pods are served. "+
+			"Changing what the pod asks for may help. The controller's log names a snapshot file that shows the mistake: please report it",
+			u.Failed.Message, u.Failed.Until.UTC().Format(time.RFC3339))
+	}
+	if len(u.Unsupported) > 0 {
+		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
+	}
+	if u.Deferred {
+		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other pods than one plan takes on "+
+			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name a label with its values in each selector",
+			mostWide, mostRules, mostKeys)
+	}
+	if u.Taken != "" {
+		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.Taken)
+	}
+	if len(u.Pools) == 0 {
+		return "no NodePool is there to make a node for the pod; create one"
+	}
+	var usable []*PoolMiss
+	for i := range u.Pools {
+		if u.Pools[i].NotUsable == "" {
+			usable = append(usable, &u.Pools[i])
+		}
+	}
+	if len(usable) == 0 {
+		return unusableAll(u.Pools)
+	}
+	slices.SortStableFunc(usable, func(a, b *PoolMiss) int { return cmp.Compare(b.progress(), a.progress()) })
+	text := u.sentence(usable[0])
+	for i, m := range usable[1:] {
+		next := "; " + u.sentence(m)
+		if len(text)+len(next) > mostText {
+			text += "; " + counted(len(usable)-1-i, "other NodePool is", "other NodePools are") + " farther from it"
+			break
+		}
+		text += next
+	}
+	if broken := len(u.Pools) - len(usable); broken > 0 {
+		text += "; " + counted(broken, "other NodePool", "other NodePools") + " can't be used now, as the conditions there say"
+	}
+	return text
+}
+
+// unusableAll is about pools of which none can be used.
+func unusableAll(pools []PoolMiss) string {
+	first := fmt.Sprintf("NodePool %q: %s", pools[0].Pool, pools[0].NotUsable)
+	if len(pools) == 1 {
+		return first
+	}
+	return fmt.Sprintf("none of the %d NodePools can be used now, as their conditions say; %s", len(pools), first)
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// progress is how far the last of the pool's types came.
+func (m *PoolMiss) progress() int {
+	if m.MinValues != "" {
+		return 11
+	}
+	for i, n := range []int{m.ByTopology, m.ByLimit, m.ByPort, m.ByOffering, m.ByResources, m.ByRequirement} {
+		if n > 0 {
+			return 10 - i
+		}
+	}
+	switch {
+	case m.Taint != nil:
+		return 1
+	case m.Label != "":
+		return 2
+	}
+	return 3
+}
+
+// Volume names the volume that the sentence speaks of, if it does of one: then it is the pod's own, and not its class's.
+func (u *Unplaced) Volume() string {
+	for i := range u.Pools {
+		if place := u.placeOf(&u.Pools[i]); place != nil {
+			return place.Volume
+		}
+	}
+	return ""
+}
+
+// placeOf is where the volume is that rules out the pool; nil if none does, or it is not known which.
+func (u *Unplaced) placeOf(m *PoolMiss) *cluster.VolumePlace {
+	if !m.ByVolume || u.Pod == nil {
+		return nil
+	}
+	key := cmp.Or(m.Label, m.Key)
+	for i := range u.Pod.Places {
+		if place := &u.Pod.Places[i]; place.Key == key && !slices.ContainsFunc(place.Values, func(v string) bool { return slices.Contains(m.Has, v) }) {
+			return place
+		}
+	}
+	return nil
+}
+
+// sentence says why one pool gives the pod no node.
+func (u *Unplaced) sentence(m *PoolMiss) string {
+	at := fmt.Sprintf("NodePool %q: ", m.Pool)
+	place := u.placeOf(m)
+	switch {
+	case m.Taint != nil:
+		return at + "the pod does not tolerate taint " + m.Taint.String()
+	case place != nil && (m.Label != "" || m.ByRequirement == m.Types):
+		return at + elsewhere(place, m.Has)
+	case m.Label != "" && m.Wanted == "":
+		return at + fmt.Sprintf("what the pod asks of label %s contradicts itself: no value is left", m.Label)
+	case m.Label != "":
+		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows", m.Label, m.Wanted)
+	case m.Types == 0:
+		return at + "its requirements leave no instance type"
+	}
+	return at + m.counts()
+}
+
+// elsewhere says that a volume is where the pool has no nodes.
+func elsewhere(place *cluster.VolumePlace, has []string) string {
+	where := "where " + place.Key + " is " + list(place.Values)
+	if place.Key == cluster.ZoneLabel {
+		where = "in " + list(place.Values)
+	}
+	if len(has) == 0 {
+		return fmt.Sprintf("volume %s is %s, and this pool is not", place.Volume, where)
+	}
+	return fmt.Sprintf("volume %s is %s; this pool has %s", place.Volume, where, list(has))
+}
+
+// listedValues is how many values a sentence names.
+const listedValues = 4
+
+// list names some values; those that differ in their last letter only, and follow one another, become a range (us-west-2a–d).
+func list(values []string) string {
+	values = slices.Sorted(slices.Values(values))
+	if n := len(values); n > 2 {
+		first, last := values[0], values[n-1]
+		stem := first[:max(0, len(first)-1)]
+		inRow := stem != "" && int(last[len(last)-1])-int(first[len(first)-1]) == n-1
+		for _, v := range values {
+			inRow = inRow && len(v) == len(first) && strings.HasPrefix(v, stem)
+		}
+		if inRow {
+			return first + "–" + last[len(last)-1:]
+		}
+	}
+	if more := len(values) - listedValues; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(values[:listedValues], ", "), more)
+	}
+	return strings.Join(values, ", ")
+}
+
+// fall is what ruled out some of a pool's types. none is said of all of them after "none of the 3 instance types"; if it is empty, one
+// is said after "each of the 3 instance types". one is said of a single type, some of several.
+type fall struct {
+	types           int
+	none, one, some string
+}
+
+// falls lists what ruled out types, in the order in which they are asked.
+func (m *PoolMiss) falls() []fall {
+	size := fmt.Sprintf(" (%s: the pod needs %s, the largest of them leaves %s for pods)", m.Resource, m.Need, m.Best)
+	small := fmt.Sprintf(" (%s: the pod needs %s, and it leaves %s for pods)", m.Resource, m.Need, m.Best)
+	if m.Crowded {
+		small = fmt.Sprintf(" (DaemonSets alone take more %s than it has)", m.Resource)
+		size = fmt.Sprintf(" (DaemonSets alone take more %s than the largest of them has)", m.Resource)
+	}
+	port, limit := " a daemon on a host port that the pod needs", "would exceed the pool's limit of "+m.Limit
+	out := []fall{
+		{m.ByRequirement, "matches the pod's " + m.Key, "does not match the pod's " + m.Key, "don't match the pod's " + m.Key},
+		{m.ByResources, "is large enough" + size, "is too small" + small, "are too small" + size},
+		{m.ByOffering, "has capacity right now" + m.inBrackets(), "has no capacity right now" + m.inBrackets(), "have no capacity right now" + m.inBrackets()},
+		{m.ByPort, "", "has" + port, "have" + port},
+		{m.ByLimit, "", limit, limit},
+	}
+	if m.ByTopology > 0 {
+		ruled := m.ruled()
+		one := ruled
+		if rest, plural := strings.CutPrefix(ruled, "have "); plural {
+			one = "has " + rest
+		}
+		out = append(out, fall{m.ByTopology, "", one, ruled})
+	}
+	return slices.DeleteFunc(out, func(f fall) bool { return f.types == 0 })
+}
+
+// ofAll says what happened to all types of the pool.
+func (f *fall) ofAll() string {
+	switch {
+	case f.types == 1:
+		return "its only instance type " + f.one
+	case f.none != "":
+		return fmt.Sprintf("none of the %d instance types %s", f.types, f.none)
+	}
+	return fmt.Sprintf("each of the %d instance types %s", f.types, f.one)
+}
+
+// counts says how many of the pool's types fell to what.
+func (m *PoolMiss) counts() string {
+	falls := m.falls()
+	few := ""
+	if m.MinValues != "" {
+		few = fmt.Sprintf("minValues of %s can't be met", m.MinValues)
+	}
+	switch {
+	case len(falls) == 0 && few != "":
+		return few + " by " + counted(m.Types, "instance type", "instance types")
+	case len(falls) == 0:
+		return "no instance type is left"
+	case len(falls) == 1 && falls[0].types == m.Types:
+		return falls[0].ofAll()
+	}
+	var parts []string
+	for i := range falls {
+		text := falls[i].some
+		if falls[i].types == 1 {
+			text = falls[i].one
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", falls[i].types, text))
+	}
+	if few != "" {
+		parts = append(parts, few)
+	}
+	return fmt.Sprintf("of %d instance types ", m.Types) + strings.Join(parts, ", ")
+}
+
+// inBrackets is what people could do about what the cloud refuses, if anything.
+func (m *PoolMiss) inBrackets() string {
+	if m.Why == "" {
+		return ""
+	}
+	return " (" + m.Why + ")"
+}
+
+// ruled says what a rule between pods makes of the nodes that could be had.
+func (m *PoolMiss) ruled() string {
+	r := m.Rule
+	where := "in a " + r.Topology
+	if r.Topology == cluster.HostnameLabel {
+		where = "on a node"
+	}
+	switch {
+	case len(r.Selectors) == 0:
+		return "would be in another zone than the pods with which the pod shares a volume"
+	case m.Waits:
+		return fmt.Sprintf("have to wait: pods that the rule about %s looks at are on a node that is being launched", r.Topology)
+	case m.Unlabelled && !m.Inverse:
+		return fmt.Sprintf("have no label %s, which the pod's rule is about", r.Topology)
+	case m.Inverse && r.Kind == cluster.AntiAffinity:
+		return fmt.Sprintf("would be %s where another pod's anti-affinity keeps this one away", where)
+	case m.Inverse:
+		return fmt.Sprintf("would upset another pod's rule about %s", r.Topology)
+	case r.Kind == cluster.Spread:
+		return fmt.Sprintf("would break the pod's spread over %s (maxSkew %d)", r.Topology, r.MaxSkew)
+	case r.Kind == cluster.Affinity:
+		return fmt.Sprintf("would be %s without a pod that its affinity asks for", where)
+	}
+	return fmt.Sprintf("would be %s with a pod that its anti-affinity avoids", where)
+}
