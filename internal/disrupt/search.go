@@ -29,6 +29,7 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 		sr.swaps(good)
 		sr.groups()
 		sr.swaps(0)
+		sr.pairs()
 		out.Moves, out.Faults = sr.moves(), sr.stage.Faults()
 		out.Stays = append(out.Stays, sr.stays()...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wake)
@@ -117,7 +118,10 @@ func (sr *searcher) reappraise() {
 
 // without is the snapshot as it will be when what has been decided is done: without the nodes that go, and those that are
 // fenced.
-func without(s *cluster.Snapshot) *cluster.Overlay {
+func without(s *cluster.Snapshot) *cluster.Overlay { return s.Without(leavingHosts(s)...) }
+
+// leavingHosts are the hosts that go, and those that are fenced.
+func leavingHosts(s *cluster.Snapshot) []string {
 	var gone []string
 	for _, c := range s.Claims {
 		n := s.NodeOf(c.Name)
@@ -130,7 +134,7 @@ func without(s *cluster.Snapshot) *cluster.Overlay {
 			gone = append(gone, n.Name)
 		}
 	}
-	return s.Without(gone...)
+	return gone
 }
 
 // receives reports whether pods may be moved to the host for money's sake: it is there, at work, and neither expects others

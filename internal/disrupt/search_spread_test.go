@@ -84,9 +84,10 @@ func (w *town) rest(set disrupt.Settings) (last disrupt.Proposal) {
 // A spot pool with minValues and a workload that is spread over zones, after it was scaled up and down, comes to rest near what it would
 // cost if it were packed anew. What keeps it from that is the rule about spot nodes in place of spot nodes, mostly; each node says so.
 func TestSpreadWorkloadComesToRestNearTheBest(t *testing.T) {
+	const towns = 16
 	var ratios []float64
 	mean := 0.0
-	for seed := range uint64(60) {
+	for seed := range uint64(towns) {
 		w := spreadTown(rand.New(rand.NewPCG(seed, 17)))
 		last := w.rest(spreadSettings())
 		for i := range last.Stays {
@@ -94,11 +95,11 @@ func TestSpreadWorkloadComesToRestNearTheBest(t *testing.T) {
 		}
 		fresh := schedule.Place(w.afresh().Plain(), schedule.Settings{})
 		ratios = append(ratios, w.cost()/fresh.Price)
-		mean += ratios[len(ratios)-1] / 60
+		mean += ratios[len(ratios)-1] / towns
 	}
 	slices.Sort(ratios)
-	t.Logf("settled cost by packing anew: mean %.3f, median %.3f, 90 %% below %.3f, worst %.3f", mean, ratios[30], ratios[54], ratios[59])
-	if mean > 1.05 || ratios[30] > 1.01 {
+	t.Logf("settled cost by packing anew: mean %.3f, median %.3f, 90 %% below %.3f, worst %.3f", mean, ratios[towns/2], ratios[towns*9/10], ratios[towns-1])
+	if mean > 1.03 || ratios[towns/2] > 1.01 {
 		t.Errorf("the search settles too far above the best: %.3f", ratios)
 	}
 }

@@ -1,0 +1,126 @@
+package disrupt
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+const (
+	// fewNodes is up to how many candidates pairs of them are looked at, and mostPairs how many pairs at most: each takes a placement
+	// of the whole cluster.
+	fewNodes, mostPairs = 16, 36
+	// glance is which part of a cluster's pods counts as work each time all of them are taken in anew.
+	glance = 8
+)
+
+// pairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and takes the pair that
+// saves the most.
+//
+// Each pair is placed anew as a whole, which the stage does not do: there, room on nodes is looked for first, and new nodes are bought for
+// the rest. Where pods are spread over zones, a node that is there may take one of them only after another has gone to a new node
+// in another zone.
+func (sr *searcher) pairs() {
+	if len(sr.deals) > 0 || len(sr.all) > fewNodes {
+		return
+	}
+	shut := sr.closed()
+	var best *pair
+	order, tried := sr.order(), 0
+	for n, i := range order {
+		for _, j := range order[:n] {
+			if tried++; sr.work <= 0 || tried > mostPairs {
+				break
+			}
+			if p := sr.pair([]int{j, i}, shut); p != nil && (best == nil || p.Saving() > best.Saving()) {
+				best = p
+			}
+		}
+	}
+	if best != nil {
+		sr.acceptPair(best)
+	}
+}
+
+// pair is two nodes that go together, and where their pods go.
+type pair struct {
+	deal
+	assigned []schedule.Assignment
+}
+
+// closed are the hosts that take no pods that are moved to save money.
+func (sr *searcher) closed() map[string]bool {
+	out := make(map[string]bool)
+	hosts := without(sr.s).Hosts()
+	for i := range hosts {
+		h := &hosts[i]
+		out[h.Name] = !sr.receives(h) || idle(sr.s.PodsOn(h.Name)) && sr.s.ClaimOf(h.Name) != nil
+	}
+	return out
+}
+
+// pair says what it is worth if two nodes go together; nil if it does not pay, or they may not.
+func (sr *searcher) pair(places []int, shut map[string]bool) *pair {
+	chosen := sr.chosen(places)
+	if !sr.open(places[0]) || !sr.open(places[1]) || !sr.joinable(places) || !sr.mayGoTogether(chosen) {
+		return nil
+	}
+	before, needed := sr.asks(places, chosen)
+	sr.work -= len(sr.s.Pods)/glance + len(chosen[0].Pods) + len(chosen[1].Pods)
+	gone := append(leavingHosts(sr.s), chosen[0].Node.Name, chosen[1].Node.Name)
+	placed := schedule.Place(sr.s.Without(gone...).Avoiding(shut), sr.set.Schedule)
+	of := byNode(chosen)
+	theirs := func(p *cluster.Pod) bool { return of(p) >= 0 }
+	for i := range placed.Unplaced {
+		if theirs(placed.Unplaced[i].Pod) {
+			return nil
+		}
+	}
+	bins := slices.DeleteFunc(slices.Clone(placed.Bins), func(b schedule.Bin) bool { return !slices.ContainsFunc(b.Pods, theirs) })
+	if before-binsPrice(bins) < needed || slices.ContainsFunc(bins, func(b schedule.Bin) bool {
+		return slices.ContainsFunc(b.Pods, func(p *cluster.Pod) bool { return !theirs(p) }) // others, who wait, will have it
+	}) {
+		return nil
+	}
+	if along, _ := riders(sr.set, chosen, bins, of, true); len(along) > 0 {
+		return nil
+	}
+	a, ok := sr.appraise(places, chosen, bins)
+	if !ok {
+		return nil
+	}
+	out := &pair{deal: deal{places, a}}
+	for _, at := range placed.Assigned {
+		if theirs(at.Pod) {
+			out.assigned = append(out.assigned, at)
+		}
+	}
+	return out
+}
+
+// mayGoTogether asks budgets and workloads about all of the nodes at once.
+func (sr *searcher) mayGoTogether(chosen []Candidate) bool {
+	count := make(map[string]int)
+	for i := range chosen {
+		pool := chosen[i].Pool.Name
+		if count[pool]++; count[pool] > sr.budgets.Left(pool, command.Underutilized) {
+			return false
+		}
+	}
+	_, _, bears := sr.patience.Bears(chosen...)
+	return bears
+}
+
+// acceptPair makes a deal of a pair.
+func (sr *searcher) acceptPair(p *pair) {
+	for _, i := range p.places {
+		sr.all[i].taken = true
+		sr.join(p.places[0], i)
+	}
+	for _, at := range p.assigned {
+		sr.homes[at.Pod.UID] = at
+	}
+	sr.deals = append(sr.deals, p.deal)
+}
