@@ -87,6 +87,9 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	delete(claim.Labels, v1.NodeRegisteredLabelKey)
 	delete(claim.Labels, v1.NodeInitializedLabelKey)
 	claim.Annotations[cluster.SeatsAnnotation] = cluster.FormatSeats(c.Seats)
+	if len(c.MadeFor) > 0 {
+		claim.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor(c.MadeFor)
+	}
 	if t.Stamp.Hash != "" {
 		claim.Annotations[v1.NodePoolHashAnnotationKey] = t.Stamp.Hash
 		claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = t.Stamp.Version

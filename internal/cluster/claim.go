@@ -29,6 +29,7 @@ type Claim struct {
 	Capacity, Allocatable resource.Vector
 	Conditions            []Condition
 	Seats                 []Seat
+	MadeFor               []MadeFor
 	Price                 float64
 	// LastPodEvent is when a pod last came to or left the node; SavedPodEvent is what the status says about it.
 	LastPodEvent, SavedPodEvent time.Time
@@ -151,7 +152,10 @@ type Node struct {
 	// but not Cordoned.
 	Cordoned bool
 	KeptFor  string
-	Ready    bool
+	// CordonedBy and TaintedBy are who has done that, as far as it is known: the field managers.
+	CordonedBy string
+	TaintedBy  map[string]string // by the taint's text
+	Ready      bool
 	// ReadySince is when we saw that change last; zero if it is not known.
 	ReadySince   time.Time
 	DoNotDisrupt bool

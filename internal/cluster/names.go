@@ -33,6 +33,8 @@ const (
 	// CanLaunch is an addition to the contract: whether the pool could make a node now, and why not. It does not feed
 	// Ready.
 	CanLaunch = "tenon.sh/CanLaunch"
+	// NodesUsable is an addition: False while nodes of the pool that were made for pods are of no use to them.
+	NodesUsable = "tenon.sh/NodesUsable"
 	// BudgetsAllow is an addition: what the pool's disruption budgets allow now, for each reason.
 	BudgetsAllow = "tenon.sh/BudgetsAllow"
 	// DriftProceeds is an addition: False while the replacement of drifted nodes is paused because replacements fail, Unknown

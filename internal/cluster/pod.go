@@ -64,6 +64,8 @@ type Owner struct {
 	Kind string
 	// Name of the owner, in the namespace of its pods: for people.
 	Name string
+	// Root is the UID of the workload that controls this one, if one does, with its kind and name; Namespace is that of both.
+	Root, RootKind, RootName, Namespace string
 	// Known is false if nothing is known about how many pods the owner wants.
 	Known bool
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other

@@ -42,6 +42,8 @@ type Snapshot struct {
 	// of them is an hour ago.
 	Evicted map[string]int
 	Rested  map[string]time.Time
+	// Setbacks are the owners whose nodes were made in vain, by UID (see Root).
+	Setbacks map[string]*Setback
 	// Notes are what should be told to people although no decision depends on it.
 	Notes []Note
 

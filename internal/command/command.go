@@ -42,6 +42,8 @@ type CreateClaim struct {
 	Requirements require.Set
 	Requests     resource.Vector
 	Seats        []cluster.Seat
+	// MadeFor says for whom the node is made, and which try it is.
+	MadeFor []cluster.MadeFor
 	// Pods that the node is made for.
 	Pods   []*cluster.Pod
 	Reason Reason

@@ -37,6 +37,8 @@ type Judge struct {
 	nominated map[string]bool
 	wanted    map[string]*cluster.PodClass
 	patience  *Patience
+	// shown are nodes that stay to show what keeps pods off nodes that were made for them.
+	shown map[string]bool
 }
 
 // labelled tells pods of a namespace apart by their labels: those with equal labels share one value, and so its address.
@@ -50,6 +52,7 @@ type labelled struct {
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
 		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
+	_, j.shown = s.InVain()
 	for _, g := range s.Guards {
 		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
 	}
@@ -215,6 +218,9 @@ func (v *verdict) quiet() bool {
 // unpromised: pods may be on their way to the node.
 func (v *verdict) unpromised() bool {
 	n := v.candidate.Node
+	if saves(v.reason) && v.shown[v.candidate.Claim.Name] {
+		return v.no(ShowsCause)
+	}
 	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.s.Replacing(v.candidate.Claim) {
 		return v.no(PodsExpected)
 	}

@@ -49,6 +49,7 @@ func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration
 func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Settings) Result {
 	var out Result
 	moves := movesUnderWay(s)
+	unused, shown := s.InVain()
 	for _, p := range s.Pools {
 		if p.Deleting {
 			continue
@@ -57,7 +58,7 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Setti
 			reopenStatic(s, p, &out)
 			continue
 		}
-		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, set: set, out: &out}
+		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, unused: unused, shown: shown, set: set, out: &out}
 		e.run()
 	}
 	return out
@@ -70,6 +71,9 @@ type emptying struct {
 	pool   *cluster.Pool
 	moves  map[string]bool
 	needed map[string]bool
+	// unused are nodes that were made in vain and need not be waited for; shown are those of them that stay to show what is wrong.
+	unused map[string]*cluster.Setback
+	shown  map[string]bool
 	set    Settings
 	out    *Result
 	// asked is whether nobody looks for a place, once that is known; kept are replacements of drifted nodes that tell something.
@@ -89,7 +93,7 @@ func (e *emptying) run() {
 		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
-		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c)) && !e.moves[c.Replaces]
+		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c) || e.unused[c.Name] != nil) && !e.moves[c.Replaces] && !e.shown[c.Name]
 		switch {
 		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
 			e.open(c, n, idle)
@@ -99,7 +103,7 @@ func (e *emptying) run() {
 		case halfOpen(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
+		case e.unused[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:

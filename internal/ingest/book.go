@@ -115,6 +115,9 @@ type Book struct {
 	census    census
 	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
 	started   time.Time             // since when evictions are counted
+	trials    map[string]*trial     // by claim UID
+	settled   map[string]bool       // claims whose trial is over, by UID
+	accounts  map[string]*account   // by the UID of the owner at the root
 	drift     drifts
 	planned   time.Time
 	bound     time.Time // when a pod that we knew was bound last
@@ -150,6 +153,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
 		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(), failed: newQuarantine(),
+		trials: make(map[string]*trial), settled: make(map[string]bool), accounts: make(map[string]*account),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -207,7 +211,9 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	for key := range b.gone {
 		s.Gone[key] = true
 	}
-	return s.Seal()
+	s.Seal()
+	s.Setbacks = b.setbacksNow(s)
+	return s
 }
 
 // inOrder lists the values of a map by rising key.
@@ -260,7 +266,7 @@ func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
 	return &cluster.Claim{
 		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, Price: c.Price,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Price: c.Price,
 		Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version, Replaces: c.Replaces,
 	}
 }

@@ -48,6 +48,10 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable, requests: claim.Spec.Resources.Requests}
 	b.offer(old.lists(), entry.lists())
 	b.claims[c.Name] = entry
+	if old != nil && old.claim.UID != c.UID {
+		b.endTrial(old.claim)
+	}
+	b.watchTrial(c)
 	settled := b.settle(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
 	if changed {
@@ -102,6 +106,8 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	}
 	// Seats that can't be read reserve nothing; the pods then find the node's room like any other pod.
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
+	// For whom it was made, if it can't be read, is nobody: nothing follows from how the node does.
+	c.MadeFor, _ = cluster.ParseMadeFor(claim.Annotations[cluster.MadeForAnnotation])
 	return c
 }
 
@@ -154,6 +160,7 @@ func (b *Book) DeleteClaim(name string) {
 		delete(b.claims, name)
 		b.dropProvider(e.claim)
 		delete(b.refused, e.claim.UID)
+		b.endTrial(e.claim)
 		delete(b.drift.of, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
 		what |= b.judgeAgain(b.nodeBy[e.claim.ProviderID])

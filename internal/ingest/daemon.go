@@ -30,6 +30,9 @@ type daemonPod struct {
 func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if old := b.daemonSets[string(ds.UID)]; old == nil || old.Generation != ds.Generation {
+		b.easeTrials()
+	}
 	b.daemonSets[string(ds.UID)] = ds
 	b.expectDaemon(ds)
 }
@@ -70,6 +73,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	delete(b.daemons, string(uid))
 	delete(b.daemonSets, string(uid))
 	b.forgetNote("DaemonSet", string(uid))
+	b.easeTrials()
 	b.touch(room)
 }
 

@@ -50,6 +50,7 @@ func (b *Book) recallJoining(old *poolEntry, p *cluster.Pool) {
 		if old.pool.Generation != p.Generation {
 			delete(b.joining, p.Name)
 			delete(b.holds, p.Name) // the change may be the cure
+			b.easeTrials()
 		}
 		return
 	}

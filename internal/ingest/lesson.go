@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -54,10 +55,29 @@ func (b *Book) teach(n *cluster.Node) change {
 		l = &lesson{least: make(corev1.ResourceList), limits: make(map[string]int32)}
 		of.types[kind] = l
 	}
-	if !l.take(b.nodes[n.Name].allocatable, b.csiLimits[n.Name]) {
+	if !l.take(b.nodes[n.Name].most, b.csiLimits[n.Name]) {
 		return nothing
 	}
 	return b.convertAnew(ref)
+}
+
+// taughtAnew is teach for a node that shows more than it did: what it taught before was not the truth about its type, so that this is
+// learned anew from the nodes that are there. The lock is held.
+func (b *Book) taughtAnew(n *cluster.Node) change {
+	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
+	ref, found := b.classNamedBy(n)
+	of := b.lessons[ref]
+	if !named || !found || of == nil || of.types[kind] == nil {
+		return nothing
+	}
+	delete(of.types, kind)
+	for _, e := range b.nodes {
+		other, _ := e.node.Labels.Get(cluster.InstanceTypeLabel)
+		if class, ours := b.classNamedBy(e.node); ours && class == ref && other == kind {
+			b.teach(e.node)
+		}
+	}
+	return b.convertAnew(ref) | help
 }
 
 // take keeps the lesser of each amount and reports whether that is news. A device that a node shows none of may only be
@@ -139,6 +159,14 @@ func (b *Book) lessened(types []*cloudprovider.InstanceType, ref cluster.ClassRe
 	return out, less
 }
 
+// outOfOrder reports whether a node had so little of what was promised that something is wrong with it: providers are wrong by some
+// percent. Such a node must not keep all pods from its type for good; that it is not bought again and again is seen to elsewhere.
+func outOfOrder(least, promised apiresource.Quantity) bool {
+	twice := least.DeepCopy()
+	twice.Add(least)
+	return twice.Cmp(promised) < 0
+}
+
 // apply is the type with less, or nil if it has no less than was promised.
 func (l *lesson) apply(t *cloudprovider.InstanceType) *cloudprovider.InstanceType {
 	promised := t.Allocatable()
@@ -147,7 +175,7 @@ func (l *lesson) apply(t *cloudprovider.InstanceType) *cloudprovider.InstanceTyp
 	less := false
 	for name, has := range promised {
 		least, known := l.least[name]
-		if !known || least.Cmp(has) >= 0 {
+		if !known || least.Cmp(has) >= 0 || outOfOrder(least, has) {
 			continue
 		}
 		if overhead == nil {

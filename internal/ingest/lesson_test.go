@@ -40,6 +40,10 @@ func TestCatalogLearnsWhatNodesReallyHave(t *testing.T) {
 		{"as promised", func() { b.SetNode(readyNode("a", "m", "8Gi", clock.at)) }, 8192, "supply help"},
 		{"less", func() { b.SetNode(readyNode("b", "m", "7Gi", clock.at)) }, 7168, "supply help"},
 		{"more", func() { b.SetNode(readyNode("c", "m", "9Gi", clock.at)) }, 7168, "supply help"},
+		{"one that is out of order", func() { b.SetNode(readyNode("x", "n", "3Gi", clock.at)) }, 7168, "supply help"},
+		{"one that shrinks", func() { b.SetNode(readyNode("a", "m", "6Gi", clock.at)) }, 7168, "supply help"},
+		{"one that was starting", func() { b.SetNode(readyNode("g", "m", "5Gi", clock.at)) }, 5120, "supply help"},
+		{"and has more now", func() { b.SetNode(readyNode("g", "m", "8Gi", clock.at)) }, 7168, "supply help"},
 		{"the small one goes", func() { b.DeleteNode("b") }, 7168, "supply help"},
 		{"one that is not ready", func() {
 			b.SetNode(with(readyNode("d", "m", "1Gi", clock.at), func(n *corev1.Node) { delete(n.Labels, cluster.InitializedLabel) }))

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -18,6 +19,41 @@ import (
 type nodeEntry struct {
 	node                  *cluster.Node
 	capacity, allocatable corev1.ResourceList
+	// most is the most of each resource that the node has had for pods; it is allocatable unless that has shrunk.
+	most corev1.ResourceList
+}
+
+// mostOf is what a node has had at most, given what it had before. A node that has shrunk does not show that others of its type are
+// too small.
+func mostOf(old *nodeEntry, uid string, now corev1.ResourceList) corev1.ResourceList {
+	if old == nil || old.node.UID != uid {
+		return now
+	}
+	out := make(corev1.ResourceList, len(now)) // what the cache holds is not ours to change
+	maps.Copy(out, now)
+	shrunk := false
+	for name, had := range old.most {
+		if have, there := now[name]; !there || have.Cmp(had) < 0 {
+			out[name], shrunk = had, true
+		}
+	}
+	if !shrunk {
+		return now
+	}
+	return out
+}
+
+// grew reports whether a node shows more of a resource than it ever did.
+func grew(old *nodeEntry, now *nodeEntry) bool {
+	if old == nil || old.node.UID != now.node.UID {
+		return false
+	}
+	for name, have := range now.most {
+		if had, known := old.most[name]; known && had.Sign() > 0 && have.Cmp(had) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // lists are the resource lists that a node shows; there may be no node.
@@ -32,6 +68,44 @@ func (e *nodeEntry) lists() []corev1.ResourceList {
 func (b *Book) SetNode(node *corev1.Node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	n := b.readNode(node)
+	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
+	b.readConditions(n, node.Status.Conditions)
+	old := b.nodes[n.Name]
+	readAuthors(n, old, node)
+	if old != nil { // by our own clock: a machine's may be wrong
+		n.ReadySince = old.node.ReadySince
+		if old.node.Ready != n.Ready {
+			n.ReadySince = b.now()
+		}
+	} else if n.ReadySince.After(b.now()) {
+		n.ReadySince = b.now()
+	}
+	if opens(old, n) {
+		b.stir(true)
+	}
+	b.offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
+	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable,
+		most: mostOf(old, n.UID, node.Status.Allocatable)}
+	settled := b.settle(command.KindNode, n.Name)
+	what, changed := nodeChange(old, n)
+	if changed {
+		b.nameProvider(old, n)
+		what |= b.judgeAgain(n.Name) | b.teach(n)
+		if grew(old, b.nodes[n.Name]) {
+			what |= b.taughtAnew(n)
+		}
+	}
+	if changed || settled {
+		b.touch(what)
+	}
+	if old != nil && old.node.Ready && !n.Ready && n.Ours {
+		b.countSoon() // its machine may be gone
+	}
+}
+
+// readNode reads what a node says of itself, but for its conditions and for what compares with before. The lock is held.
+func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 	n := &cluster.Node{
 		Name: node.Name, UID: string(node.UID), Version: node.ResourceVersion, ProviderID: node.Spec.ProviderID,
 		Created: node.CreationTimestamp.Time, Deleting: when(node.DeletionTimestamp),
@@ -53,34 +127,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 			n.Ours = true
 		}
 	}
-	n.Allocatable = b.allocatableOf(n, node.Status.Allocatable)
-	b.readConditions(n, node.Status.Conditions)
-	old := b.nodes[n.Name]
-	if old != nil { // by our own clock: a machine's may be wrong
-		n.ReadySince = old.node.ReadySince
-		if old.node.Ready != n.Ready {
-			n.ReadySince = b.now()
-		}
-	} else if n.ReadySince.After(b.now()) {
-		n.ReadySince = b.now()
-	}
-	if opens(old, n) {
-		b.stir(true)
-	}
-	b.offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
-	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable}
-	settled := b.settle(command.KindNode, n.Name)
-	what, changed := nodeChange(old, n)
-	if changed {
-		b.nameProvider(old, n)
-		what |= b.judgeAgain(n.Name) | b.teach(n)
-	}
-	if changed || settled {
-		b.touch(what)
-	}
-	if old != nil && old.node.Ready && !n.Ready && n.Ours {
-		b.countSoon() // its machine may be gone
-	}
+	return n
 }
 
 // readConditions reads whether a node is ready, and how it stands with what repair looks at. The lock is held.

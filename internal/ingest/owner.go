@@ -15,7 +15,7 @@ func (b *Book) SetOwner(o cluster.Owner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o.Since = b.now()
-	if have, known := b.owners.now[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired {
+	if have, known := b.owners.now[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired && have.Root == o.Root {
 		return
 	}
 	b.owners.set(o.UID, o)
@@ -61,5 +61,9 @@ func wants(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	if replicas != nil {
 		n = int(*replicas)
 	}
-	return cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
+	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
+	if root := metav1.GetControllerOfNoCopy(w); root != nil {
+		o.Root, o.RootKind, o.RootName = string(root.UID), root.Kind, root.Name
+	}
+	return o
 }

@@ -39,9 +39,10 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	b.stirredBy(old, p)
 	b.showNomination(p)
 	settled := b.settle(command.KindPod, p.UID)
+	awaited := !same && b.trialPod(old, p)
 	switch {
 	case same && !settled:
-	case same, !quiet(old, p), settled, b.leaving(p.Node):
+	case same, awaited, !quiet(old, p), settled, b.leaving(p.Node):
 		b.touch(podChange(old, p))
 	default:
 		b.note(podChange(old, p))

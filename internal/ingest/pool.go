@@ -216,6 +216,7 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 	if known && changed {
 		b.unlearn(ref)
 		b.driftSoon(ref)
+		b.easeTrials()
 	}
 	b.fetchSoon() // a class that has become ready may have pools waiting for it
 	for name, e := range b.pools {

@@ -250,10 +250,12 @@ func Strip(obj any) (any, error) {
 		stripPod(pod)
 		return obj, nil
 	}
-	o.SetManagedFields(nil)
 	if node, ok := o.(*corev1.Node); ok {
+		keepAuthors(node)
 		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
+		return obj, nil
 	}
+	o.SetManagedFields(nil)
 	return obj, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
@@ -177,6 +178,32 @@ func TestDashboardsUseWhatThereIs(t *testing.T) {
 				if !exposed(known, name) {
 					t.Errorf("%s: %s is not exposed, in %s", filepath.Base(file), name, expr)
 				}
+			}
+		}
+	}
+}
+
+func TestAlertsUseWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "karpenter", "alerts", "tenon.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules any
+	if err := yaml.Unmarshal(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	known, exprs := registered(t), under(rules, "expr")
+	if len(exprs) < 2 {
+		t.Errorf("only %d expressions", len(exprs))
+	}
+	for _, expr := range exprs {
+		names := metricNames(expr)
+		if len(names) == 0 {
+			t.Errorf("no metric in %s", expr)
+		}
+		for _, name := range names {
+			if !exposed(known, name) {
+				t.Errorf("%s is not exposed, in %s", name, expr)
 			}
 		}
 	}

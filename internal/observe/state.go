@@ -34,6 +34,7 @@ type state struct {
 	cluster clusterFamilies
 	pools   poolFamilies
 	moves   moveFamilies
+	vain    vainFamilies
 	nodes   nodeFamilies
 	pods    podFamilies
 	claims  *conditionFamilies
@@ -55,7 +56,7 @@ func newState(o Options, now func() time.Time, s *starts) *state {
 	ours := append(classes, cluster.PoolLabel)
 	return &state{
 		now: now, starts: s, leaving: &leaving{}, each: o.ClusterState,
-		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), nodes: newNodeFamilies(), pods: newPodFamilies(),
+		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), vain: newVainFamilies(), nodes: newNodeFamilies(), pods: newPodFamilies(),
 		claims: newConditionFamilies("NodeClaim", true, ours), poolsOf: newConditionFamilies("NodePool", true, nil),
 		nodesOf: newConditionFamilies("Node", false, append(ours, cluster.InitializedLabel)),
 	}
@@ -63,7 +64,7 @@ func newState(o Options, now func() time.Time, s *starts) *state {
 
 // families lists all that there may be series of.
 func (st *state) families() []*family {
-	out := append(append(st.cluster.all(), st.pools.all()...), st.moves.all()...)
+	out := append(append(st.cluster.all(), st.pools.all()...), append(st.moves.all(), st.vain.all()...)...)
 	if st.each {
 		out = append(append(out, st.nodes.all()...), st.pods.all()...)
 		out = append(append(append(out, st.claims.all()...), st.poolsOf.all()...), st.nodesOf.all()...)
@@ -89,6 +90,7 @@ func (st *state) Collect(out chan<- prometheus.Metric) {
 	c.cluster(&st.cluster, st, p.at)
 	c.poolGauges(&st.pools)
 	c.moveGauges(&st.moves, st.search.Load())
+	c.vain(&st.vain)
 	if !st.each {
 		return
 	}

@@ -26,6 +26,12 @@ type spoken struct {
 	volume  string
 }
 
+// deferred and taken stand for reasons that are no list: the pod waits for its turn, or for a volume that another pod uses.
+type (
+	deferred struct{}
+	taken    struct{}
+)
+
 // explain puts the reasons of the pods into words, once for each class: the pods of a class share the list of reasons,
 // so its first item stands for it.
 func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
@@ -39,6 +45,12 @@ func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
 			class.reasons = u.Failed
 		case len(u.Unsupported) > 0:
 			class.reasons = &u.Unsupported[0]
+		case u.Held.Setback != nil:
+			class.reasons = u.Held
+		case u.Deferred:
+			class.reasons = deferred{}
+		case u.Taken != "":
+			class = spoken{taken{}, u.Taken}
 		case len(u.Pools) > 0:
 			class = spoken{&u.Pools[0], u.Volume()}
 		}

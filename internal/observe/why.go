@@ -54,6 +54,8 @@ func keptByPeople(r reasoned) string {
 		return "The workload of " + subject("pod", r.Pod, "a pod") + " has been evicted often enough within the hour to save money (--evictions-per-hour)" + until("; it rests until ", r.Until)
 	case disrupt.PodsExpected:
 		return "Pods have been promised room on the node"
+	case disrupt.ShowsCause:
+		return "The node was made for pods that can't use it, and stays as long as they wait: it shows when what keeps them away has gone"
 	case disrupt.PodsStranded:
 		return subject("Pod", r.Pod, "Some pod") + " would find no place elsewhere"
 	}

@@ -14,7 +14,7 @@ import (
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	k := &checker{Snapshot: s, set: p.set, bound: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), clinic: disrupt.NewClinic(s, p.repair)}
+	k := &checker{Snapshot: s, admission: newAdmission(s), set: p.set, bound: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), clinic: disrupt.NewClinic(s, p.repair)}
 	lost := newLosses()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
 		if s.Busy[c.Key()] {
@@ -50,6 +50,8 @@ type checker struct {
 	clinic *disrupt.Clinic
 	// bound is what pods need that the plan binds, by node.
 	bound map[string]resource.Vector
+	// admission is what every claim for pods has to pass.
+	admission *admission
 	// headroom is what the limits of pools leave.
 	headroom map[*cluster.Pool]*schedule.Headroom
 }
@@ -138,7 +140,7 @@ func (k *checker) holds(c command.Command) bool {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
 		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s)) && k.affords(pool, c)
+			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s) && k.admission.admit(c.Pods)) && k.affords(pool, c)
 	case command.LaunchInstance:
 		claim := alive(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)

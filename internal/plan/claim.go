@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,18 +13,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-func createClaim(b *schedule.Bin, taken func(string) bool) command.CreateClaim {
-	c := claimOf(b)
+func createClaim(s *cluster.Snapshot, b *schedule.Bin, taken func(string) bool) command.CreateClaim {
+	c := claimOf(s, b)
 	c.Name = claimName(b, "", taken)
 	return c
 }
 
 // claimOf asks for a claim for a new node that has no name yet.
-func claimOf(b *schedule.Bin) command.CreateClaim {
+func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
 	return command.CreateClaim{
 		Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
-		Pods: b.Pods, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
+		Pods: b.Pods, MadeFor: s.MadeFor(b.Pods), Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
 	}
 }
 
@@ -75,7 +77,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity),
+	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity), nodesUsable(s, p),
 		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
@@ -132,6 +134,30 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 	can := condition(cluster.CanLaunch, true, "", "")
 	can.Message = problems(p.Doubts)
 	return can
+}
+
+// mostHeld is how many owners a condition names.
+const mostHeld = 3
+
+// nodesUsable says whether pods can use the nodes of the pool that are made for them. When the next try comes is not told: it would be
+// written anew with each.
+func nodesUsable(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
+	var said []string
+	for _, owner := range slices.Sorted(maps.Keys(s.Setbacks)) {
+		b := s.Setbacks[owner]
+		i := slices.IndexFunc(b.Failures, func(f cluster.VainNode) bool { return f.Pool == p.Name })
+		if i >= 0 && !b.Free() {
+			said = append(said, strings.TrimSpace(b.Kind+" "+b.Name)+": "+schedule.Away(&b.Failures[i]))
+		}
+	}
+	if len(said) == 0 {
+		return condition(cluster.NodesUsable, true, "", "")
+	}
+	text := strings.Join(said[:min(len(said), mostHeld)], "; ")
+	if more := len(said) - mostHeld; more > 0 {
+		text += fmt.Sprintf("; and %d more workloads", more)
+	}
+	return condition(cluster.NodesUsable, false, "MadeInVain", "nodes that were made for pods are of no use to them, and more are tried less and less often: "+text)
 }
 
 // held says what the cloud has said last. When the next try comes is not told: it would be written anew with each.

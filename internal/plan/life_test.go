@@ -38,6 +38,7 @@ func newLife() life {
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
 	s.Census, s.Stir, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
+	s.Setbacks = w.setbacksNow()
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
 		s.Attached[node] = slices.Clone(handles)
@@ -284,6 +285,8 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 			n.addGuard(words[1:])
 		case "deadline": // deadline NODE FOR: an annotation that somebody wrote
 			w.claims[w.realName(words[1])].Deadline = w.now.Add(n.duration(words[2]))
+		case "setback":
+			n.setback(words[1], words[2:])
 		case "claim":
 			n.addClaim(words[1], words[2:])
 		default:

@@ -81,6 +81,8 @@ type Plan struct {
 	set            disrupt.Settings
 	demand, supply uint64
 	memory         memory
+	// admission is what every claim for pods has to pass.
+	admission *admission
 	// hurried is where the pods of nodes go that the cloud takes away.
 	hurried *schedule.Placement
 	// repair is by what nodes were found to be beyond hope.
@@ -100,6 +102,7 @@ type Plan struct {
 type memory struct {
 	known          bool
 	placement      schedule.Placement
+	held           map[string]schedule.Hold
 	demand, supply uint64
 	moves          *disrupt.Memo
 	interrupted    *disrupt.Memo
@@ -113,7 +116,7 @@ const nextTurn = time.Second
 // plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
 // it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
-	p := Plan{Rev: s.Rev, Now: s.Now, set: policy.disruption(), demand: s.Demand, supply: s.Supply, repair: policy.Repair}
+	p := Plan{Rev: s.Rev, Now: s.Now, set: policy.disruption(), demand: s.Demand, supply: s.Supply, repair: policy.Repair, admission: newAdmission(s)}
 	if before != nil {
 		p.memory = before.memory
 	}
@@ -226,8 +229,10 @@ func tellsDrift(c command.Command) bool {
 func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 	m := &p.memory
 	demand, supply := o.Base.Demand, o.Base.Supply
+	settings.Held = heldPods(o)
 	if m.known {
-		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply && m.placement.Deferred == 0 {
+		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply &&
+			m.placement.Deferred == 0 && sameHolds(m.held, settings.Held) {
 			p.Placement = m.placement
 			return
 		}
@@ -235,7 +240,7 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 		settings.Before = &before
 	}
 	p.Placement = trustMoves(o, settings, schedule.Place(o, settings))
-	m.known, m.placement, m.demand, m.supply = true, p.Placement, demand, supply
+	m.known, m.placement, m.held, m.demand, m.supply = true, p.Placement, settings.Held, demand, supply
 }
 
 // advance has everything that is on its way take its next step.
@@ -282,6 +287,7 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 		}
 	}
 	moving := newMoving(s, &p.Placement, policy)
+	p.wakeForTries(s)
 	for i := range p.Placement.Bins {
 		if wake, wait := moving.wait(&p.Placement.Bins[i]); wait {
 			p.WakeAt = cluster.Earlier(p.WakeAt, wake)
@@ -293,7 +299,10 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 			}
 			probed[pool] = true
 		}
-		c := createClaim(&p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
+		if !p.admission.admit(p.Placement.Bins[i].Pods) {
+			continue
+		}
+		c := createClaim(s, &p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		taken[c.Name] = true
 		p.Commands = append(p.Commands, c)
 	}

@@ -25,7 +25,10 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 			}
 			probed[pool.Name] = true
 		}
-		c := claimOf(&w.Bin)
+		if !p.admission.admit(w.Bin.Pods) {
+			continue
+		}
+		c := claimOf(s, &w.Bin)
 		if c.Name = w.Name; c.Name == "" {
 			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		}

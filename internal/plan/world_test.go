@@ -37,6 +37,7 @@ type world struct {
 	old        []shape // of pods that run already, where they are drawn
 	className  map[string]bool
 	busy       map[string]bool
+	setbacks   map[string]*cluster.Setback
 	retry      map[string]cluster.Retry
 	gone       map[string]bool
 	// empty are offerings that the cloud will refuse; soldOut those of which we have learned it.

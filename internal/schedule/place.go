@@ -21,6 +21,16 @@ type Settings struct {
 	// for which there was nothing then, had they been alone, are not tried again until something happens that may help. If
 	// not all pods can be looked at, those come first that have waited since then.
 	Before *Placement
+	// Held are pods for which no node is bought, by UID: they may use what is there.
+	Held map[string]Hold
+}
+
+// Hold is why no node is bought for a pod: nodes that were made for its owner are of no use to it.
+type Hold struct {
+	Setback *cluster.Setback
+	Failure *cluster.VainNode
+	// Trying says that a node is tried right now, for another pod of the same kind.
+	Trying bool
 }
 
 // Placement says where every pending pod goes.
@@ -86,6 +96,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 
 	// 3. Buy nodes for the rest.
 	refused := setAside(kinds)
+	out.hold(kinds, settings.Held)
 	var crates []*crate
 	for round := range rounds {
 		if !slices.ContainsFunc(kinds, func(k *kind) bool { return len(k.pods) > 0 }) {
@@ -165,6 +176,22 @@ func setAside(kinds []*kind) []*kind {
 		}
 	}
 	return out
+}
+
+// hold takes the pods that are held out of the kinds.
+func (p *Placement) hold(kinds []*kind, held map[string]Hold) {
+	if len(held) == 0 {
+		return
+	}
+	for _, k := range kinds {
+		k.pods = slices.DeleteFunc(slices.Clone(k.pods), func(pod *cluster.Pod) bool {
+			why, is := held[pod.UID]
+			if is {
+				p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Held: why})
+			}
+			return is
+		})
+	}
 }
 
 // buy deals pods to domains and packs each tier of pools, the heaviest first.

@@ -14,6 +14,8 @@ type Unplaced struct {
 	Failed *cluster.Failure
 	// Deferred says that the pod waits for the next placement.
 	Deferred bool
+	// Held says that nodes which were made for the pod's owner are of no use to it, so that no more are made for now.
+	Held Hold
 	// Taken is a volume that only one pod may use and another does.
 	Taken string
 	Pools []PoolMiss

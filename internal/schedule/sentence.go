@@ -24,6 +24,9 @@ func (u *Unplaced) String() string {
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
 	}
+	if u.Held.Setback != nil {
+		return u.Held.String()
+	}
 	if u.Deferred {
 		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other pods than one plan takes on "+
 			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name a label with its values in each selector",

@@ -80,6 +80,7 @@ func (s *Sim) faults() []fault {
 		{"requirements changed", s.changeRequirements}, {"prices change", s.changePrices},
 		{"hashes of another version", s.oldHashes}, {"spot interruption", s.interruptSpot}, {"spot interruption", s.interruptSpot},
 		{"rebalance recommendation", s.adviseRebalance}, {"machine impaired", s.impairMachine},
+		{"node agent", s.letAgentLoose},
 	}
 }
 
@@ -90,6 +91,7 @@ func (s *Sim) calm() {
 	clear(s.cloud.soldOut)
 	s.unfenceByHand()
 	s.forgetAdvice()
+	s.stopAgents()
 	for _, r := range slices.Clone(s.replicas[:max(0, len(s.replicas)-1)]) {
 		r.kill()
 	}

@@ -52,6 +52,8 @@ type judge struct {
 	// marked are claims that say why they go, and fences is when each has begun to say so.
 	marked map[types.UID]bool
 	fences map[types.UID][]time.Time
+	// vain counts the nodes that were made for somebody and are of no use to them.
+	vain *vanity
 }
 
 func newJudge(s *Sim) *judge {
@@ -61,7 +63,7 @@ func newJudge(s *Sim) *judge {
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
-		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time),
+		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
 	}
 }
 
@@ -90,6 +92,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 	if !ok {
 		return
 	}
+	j.vain.made(r, claim)
 	if claim.Annotations[cluster.ReplacesAnnotation] == "" {
 		j.provisioned = j.sim.clock.now
 	}
@@ -120,6 +123,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 // were asked when the claim was made, so what was known then counts.
 func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	s := j.sim
+	j.vain.start(claim.UID)
 	now, there := find[*v1.NodeClaim](s.store, claims, claim.Name)
 	if !there || now.UID != claim.UID {
 		return // whoever asked has an old view; the machine will be found and ended

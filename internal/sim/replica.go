@@ -63,6 +63,7 @@ type act struct {
 // start begins a replica: its book is filled from a list of everything.
 func (s *Sim) start() *replica {
 	s.started++
+	s.judge.vain.restarts = s.started - 1
 	r := &replica{sim: s, number: s.started, started: s.clock.now, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})

@@ -40,6 +40,7 @@ type Sim struct {
 	made     int            // pods so far
 	byHand   int            // claims that people have made so far
 	fenced   []string       // nodes that people have fenced
+	agents   []*agent       // programs that make nodes useless
 	seen     map[string]int // what has happened how often
 	depth    int            // how many plans are being made while others are
 	// ticks are when windows of budgets open, by schedule.

@@ -39,6 +39,10 @@ func TestMain(m *testing.M) {
 
 // play plays seeds on all cores until next has none left or enough have failed.
 func play(next func() (uint64, bool), done func(uint64, Result)) {
+	playWith(next, func(seed uint64) { done(seed, Run(seed, Options{})) })
+}
+
+func playWith(next func() (uint64, bool), run func(uint64)) {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -47,7 +51,7 @@ func play(next func() (uint64, bool), done func(uint64, Result)) {
 				if !ok {
 					return
 				}
-				done(seed, Run(seed, Options{}))
+				run(seed)
 			}
 		})
 	}

@@ -1,0 +1,324 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// A node is in vain for an owner if it was made for pods of the owner, none of them has run there for RanFor, it carries no workload,
+// and either it can't take the pods that wait, or it is on its way out or gone while they wait. docs/concepts/bounds.md proves
+// what follows from it.
+const (
+	// RanFor is how long a pod must have run on a node for the node not to be in vain.
+	RanFor = time.Minute
+	// SeemsWell is how long a pod must run on a new node for more nodes to be made before RanFor is over.
+	SeemsWell = 10 * time.Second
+	// firstRetry and lastRetry bound the time from one try to the next, which doubles; the second try comes at once, because
+	// most troubles are accidents.
+	firstRetry = 30 * time.Second
+	lastRetry  = 5 * time.Minute
+	// MayStand is how many nodes may stand in vain for an owner when another is tried: the one that shows what is wrong.
+	MayStand = 1
+)
+
+// RetryAfter is how long after the claims of a failed try were made the next may follow. tries is how many have failed in a row.
+func RetryAfter(tries int) time.Duration {
+	if tries <= 1 {
+		return 0
+	}
+	return min(firstRetry<<min(tries-2, 10), lastRetry)
+}
+
+// MadeFor says for whom a claim was made, and which of the tries in a row it is: 1 if none has failed before. Owner is the UID of
+// the workload at the root: see Snapshot.Root.
+type MadeFor struct {
+	Owner string
+	Try   int
+}
+
+// Setback is what is known of an owner whose nodes were made in vain.
+type Setback struct {
+	// Owner is the UID of the workload, Kind and Name are for people; Name is namespace/name.
+	Owner, Kind, Name string
+	// Tries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
+	Tries int
+	Since time.Time
+	// Next is when the next try may be made. Soon is when pods that run on a new node will have run for SeemsWell; zero if none does.
+	Next, Soon time.Time
+	// Well says that pods of the owner run on nodes that were made after the last failure, or with it.
+	Well bool
+	// Coming are claims that were made for the owner and of which it is not known yet whether they are in vain. Standing are those
+	// that are in vain and still cost money, with their price per hour; Witness is the one of them that stays as long as pods wait.
+	Coming   int
+	Standing []string
+	Price    float64
+	Witness  string
+	// Failures are the last few, the newest first.
+	Failures []VainNode
+}
+
+// VainNode is a node that was made in vain.
+type VainNode struct {
+	Claim, Node, Pool string
+	At                time.Time
+	Cause             Cause
+	// Classes are those that it was made for and that wait.
+	Classes []*PodClass
+}
+
+// CauseKind is what keeps pods off a node that was made for them.
+type CauseKind string
+
+// The kinds of causes.
+const (
+	CauseTaint   CauseKind = "Taint"
+	CauseCordon  CauseKind = "Cordoned"
+	CauseLabel   CauseKind = "LabelChanged"
+	CauseShrunk  CauseKind = "AllocatableShrank"
+	CauseRoom    CauseKind = "RoomTaken"
+	CauseDeleted CauseKind = "NodeDeleted"
+	CauseEvicted CauseKind = "PodsEvicted"
+)
+
+// Cause is what keeps pods off a node that was made for them.
+type Cause struct {
+	Kind CauseKind
+	// By is who did it, if that is known: the field manager that wrote it, or what ended the node.
+	By string
+	// Taint that the pods don't tolerate.
+	Taint Taint
+	// Label that changed, from Was to Is; empty for absent.
+	Label, Was, Is string
+	// Resource of which there is too little; Need is what a pod asks for, Promised what the instance type was to leave for pods and
+	// Left what there is. Takers are the pods that have taken the room.
+	Resource, Need, Promised, Left string
+	Takers                         string
+
+	// Free is the room that there was for pods, Labels are those of the node, where they are the cause.
+	Free   resource.Vector
+	Labels Labels
+}
+
+// Same reports whether the causes would be told in the same words, but for names and amounts that differ from node to node.
+func (c Cause) Same(d Cause) bool {
+	return c.Kind == d.Kind && c.Taint == d.Taint && c.Label == d.Label && c.Is == d.Is && c.Resource == d.Resource
+}
+
+// touches reports whether the cause would keep pods of the class away.
+func (f *VainNode) touches(class *PodClass) bool {
+	switch f.Cause.Kind {
+	case CauseTaint:
+		_, off := Untolerated(class.Tolerations, []Taint{f.Cause.Taint})
+		return off
+	case CauseLabel:
+		h := Host{Name: f.Node, Labels: f.Cause.Labels}
+		return !h.Meets(class.Terms)
+	case CauseShrunk, CauseRoom:
+		return !class.Requests.Fits(f.Cause.Free)
+	}
+	return slices.ContainsFunc(f.Classes, func(had *PodClass) bool { return sameNeeds(had, class) })
+}
+
+// sameNeeds reports whether pods of both classes ask the same of a node.
+func sameNeeds(a, b *PodClass) bool {
+	return a == b || a.Requests == b.Requests && slices.Equal(a.Tolerations, b.Tolerations) &&
+		slices.EqualFunc(a.Terms, b.Terms, func(x, y require.Set) bool { return x.String() == y.String() })
+}
+
+// Touches reports whether what has kept pods of the owner away would keep away those of the class; the newest such failure is named.
+func (b *Setback) Touches(class *PodClass) *VainNode {
+	for i := range b.Failures {
+		if b.Failures[i].touches(class) {
+			return &b.Failures[i]
+		}
+	}
+	return nil
+}
+
+// Free reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last run, or they run
+// again, and nothing but the witness stands in vain.
+func (b *Setback) Free() bool { return (b.Tries == 0 || b.Well) && len(b.Standing) <= MayStand }
+
+// MayTry reports whether one node may be made for an owner that is not Free.
+func (b *Setback) MayTry(now time.Time) bool {
+	if b.Coming > 0 {
+		return false
+	}
+	if b.Tries == 0 || b.Well { // its nodes are of use again; only what stood in vain before has yet to go
+		return true
+	}
+	return len(b.Standing) <= MayStand && !now.Before(b.Next)
+}
+
+// Again is when something may change by time alone; zero if nothing will.
+func (b *Setback) Again(now time.Time) time.Time {
+	var at time.Time
+	if b.Next.After(now) {
+		at = b.Next
+	}
+	if b.Soon.After(now) {
+		at = Earlier(at, b.Soon)
+	}
+	return at
+}
+
+// Root is the UID of the workload that a pod belongs to: the controller of its controller where that is known (a Deployment, a CronJob),
+// else its controller, else the pod itself.
+func (s *Snapshot) Root(p *Pod) string {
+	if p.Owner == "" {
+		return p.UID
+	}
+	if o, known := s.Owners[p.Owner]; known && o.Root != "" {
+		return o.Root
+	}
+	return p.Owner
+}
+
+// HeldBy is the setback that keeps nodes from being made for the pod, with the failure that is the reason; nil if none does.
+func (s *Snapshot) HeldBy(p *Pod) (*Setback, *VainNode) {
+	if len(s.Setbacks) == 0 {
+		return nil, nil
+	}
+	b := s.Setbacks[s.Root(p)]
+	if b == nil || b.Free() {
+		return nil, nil
+	}
+	if f := b.Touches(p.Class); f != nil {
+		return b, f
+	}
+	return nil, nil
+}
+
+// Refuses says why a node that is up can't take one more pod of the class, if it can't. What a fence of ours keeps away is no reason.
+func (s *Snapshot) Refuses(c *Claim, n *Node, class *PodClass) (cause Cause, refuses bool) {
+	if n.Cordoned {
+		return Cause{Kind: CauseCordon, By: n.CordonedBy}, true
+	}
+	taints := n.Taints
+	if c.Is(DisruptionReason) {
+		taints = without(taints, DisruptedTaint)
+	}
+	if taint, off := Untolerated(class.Tolerations, taints); off {
+		return Cause{Kind: CauseTaint, Taint: taint, By: n.TaintedBy[taint.String()]}, true
+	}
+	h := (&Overlay{Base: s, plain: true}).hostOfNode(n, c)
+	if !h.Meets(class.Terms) {
+		key, _ := class.MatchesLabels(h.Label)
+		was, _ := c.Labels.Get(key)
+		is, _ := n.Labels.Get(key)
+		return Cause{Kind: CauseLabel, Label: key, Was: was, Is: is, Labels: n.Labels}, true
+	}
+	if !class.Requests.Fits(h.Free) {
+		return s.lackOf(c, n, class, h.Free), true
+	}
+	return Cause{}, false
+}
+
+// lackOf says of what a node has too little.
+func (s *Snapshot) lackOf(c *Claim, n *Node, class *PodClass, free resource.Vector) Cause {
+	cause := Cause{Kind: CauseRoom, Free: free}
+	for dim := range free {
+		if class.Requests[dim] <= max(free[dim], 0) {
+			continue
+		}
+		cause.Resource = s.Names.Name(dim)
+		cause.Need, cause.Left = resource.Format(dim, class.Requests[dim]), resource.Format(dim, max(free[dim], 0))
+		if n.Allocatable[dim] < c.Allocatable[dim] {
+			cause.Kind, cause.Promised, cause.Left = CauseShrunk, resource.Format(dim, c.Allocatable[dim]), resource.Format(dim, n.Allocatable[dim])
+		}
+		break
+	}
+	if cause.Kind == CauseRoom {
+		cause.Takers = s.takers(n.Name)
+	}
+	return cause
+}
+
+// mostTakers is how many pods a cause names.
+const mostTakers = 3
+
+// takers names the largest pods on a node.
+func (s *Snapshot) takers(node string) string {
+	on := slices.Clone(s.PodsOn(node))
+	slices.SortStableFunc(on, func(a, b *Pod) int {
+		return int(b.Class.Requests[resource.CPU] - a.Class.Requests[resource.CPU])
+	})
+	var names []string
+	for _, p := range on[:min(len(on), mostTakers)] {
+		names = append(names, p.ID())
+	}
+	return strings.Join(names, ", ")
+}
+
+// MadeForAnnotation says on a claim for whom it was made, and which try in a row it is: uid=try, separated by commas.
+const MadeForAnnotation = "tenon.sh/made-for"
+
+// FormatMadeFor writes it as an annotation's text.
+func FormatMadeFor(list []MadeFor) string {
+	parts := make([]string, len(list))
+	for i, m := range list {
+		parts[i] = m.Owner + "=" + strconv.Itoa(m.Try)
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseMadeFor reads what FormatMadeFor wrote.
+func ParseMadeFor(text string) ([]MadeFor, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []MadeFor
+	for _, part := range strings.Split(text, ",") {
+		owner, try, ok := strings.Cut(part, "=")
+		n, err := strconv.Atoi(try)
+		if !ok || err != nil || n < 1 || owner == "" {
+			return nil, fmt.Errorf("%s: %q is not uid=try", MadeForAnnotation, part)
+		}
+		out = append(out, MadeFor{Owner: owner, Try: n})
+	}
+	return out, nil
+}
+
+// MadeFor says for whom a node for the pods is made, in the order of the owners' UIDs.
+func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
+	var out []MadeFor
+	for _, p := range pods {
+		root := s.Root(p)
+		i, found := slices.BinarySearchFunc(out, root, func(m MadeFor, uid string) int { return strings.Compare(m.Owner, uid) })
+		if found {
+			continue
+		}
+		try := 1
+		if b := s.Setbacks[root]; b != nil {
+			try = b.Tries + 1
+		}
+		out = slices.Insert(out, i, MadeFor{Owner: root, Try: try})
+	}
+	return out
+}
+
+// InVain lists the claims whose nodes stand in vain, with the setback that each is of, and says which of them are witnesses. One that is
+// in vain for several owners is a witness if it is for one of them.
+func (s *Snapshot) InVain() (standing map[string]*Setback, witnesses map[string]bool) {
+	if len(s.Setbacks) == 0 {
+		return nil, nil
+	}
+	standing, witnesses = make(map[string]*Setback), make(map[string]bool)
+	for _, b := range s.Setbacks {
+		for _, claim := range b.Standing {
+			if had := standing[claim]; had == nil || b.Owner < had.Owner {
+				standing[claim] = b
+			}
+		}
+		if b.Witness != "" {
+			witnesses[b.Witness] = true
+		}
+	}
+	return standing, witnesses
+}

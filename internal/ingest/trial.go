@@ -1,0 +1,191 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+const (
+	// stillMissed is for how long after a node has left its end may be held against it: pods that are evicted are made anew and
+	// looked at by kube-scheduler in that time.
+	stillMissed = 2 * time.Minute
+	// trialFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
+	trialFor = 10 * time.Minute
+	// forgetAfter is how long a setback is remembered while no pod of the owner waits and nothing is tried. It is no shorter than the
+	// longest time between two tries.
+	forgetAfter = 5 * time.Minute
+	// causesKept is how many different causes are remembered of an owner.
+	causesKept = 4
+	// mostGuests is how many of an owner's pods on a node are followed.
+	mostGuests = 4
+	// easedEvery is how long after a try the next may be made at the earliest because something has changed.
+	easedEvery = 30 * time.Second
+)
+
+// trial follows a claim until it is known whether it was made in vain, for each owner that it was made for.
+type trial struct {
+	claim *cluster.Claim // as it was last seen
+	fates []fate
+	left  time.Time // when it was first seen to be on its way out
+	gone  bool
+}
+
+// fate is what a claim was good for to one owner.
+type fate struct {
+	cluster.MadeFor
+	running time.Time // since when a pod of the owner has been running there
+	// guests are some of the owner's pods that were there at the last look, by UID; lost says that one of them had to leave although
+	// its owner still wants it.
+	guests []string
+	lost   bool
+	// refusal is what would have kept the owner's pods away when the node was last looked at; its Kind is empty if nothing would.
+	refusal cluster.Cause
+	over    bool // nothing more is to be learned
+	failed  bool
+}
+
+// account is what is remembered of an owner whose nodes were made in vain.
+type account struct {
+	tries int
+	since time.Time
+	// made is when the newest claim that failed was made, missed when pods of the owner waited last; eased is when something
+	// changed that may be the cure.
+	made, missed, eased time.Time
+	failures            []cluster.VainNode
+}
+
+// watchTrial begins to follow a claim that is new, or goes on with what it looks like now. The lock is held.
+func (b *Book) watchTrial(c *cluster.Claim) {
+	if len(c.MadeFor) == 0 || c.Foreign {
+		return
+	}
+	if t := b.trials[c.UID]; t != nil {
+		t.claim = c
+		return
+	}
+	if b.settled[c.UID] {
+		return
+	}
+	t := &trial{claim: c}
+	for _, m := range c.MadeFor {
+		t.fates = append(t.fates, fate{MadeFor: m, over: b.usedBefore(c, m)})
+	}
+	b.trials[c.UID] = t
+}
+
+// usedBefore reports whether a claim from before our start is taken to have been of use: what ran there before is known to nobody, and
+// its first try is long over. The lock is held.
+func (b *Book) usedBefore(c *cluster.Claim, m cluster.MadeFor) bool {
+	open := c.Condition(cluster.Initialized)
+	return m.Try == 1 && open.Status == cluster.True && open.Since.Before(b.started.Add(-trialFor)) && !c.SavedPodEvent.IsZero()
+}
+
+// endTrial notes that a claim is gone. The lock is held.
+func (b *Book) endTrial(c *cluster.Claim) {
+	delete(b.settled, c.UID)
+	if t := b.trials[c.UID]; t != nil {
+		t.gone = true
+		if t.left.IsZero() {
+			t.left = b.now()
+		}
+	}
+}
+
+// trialPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports whether
+// somebody waits for the news. The lock is held.
+func (b *Book) trialPod(old, p *cluster.Pod) bool {
+	if p.Daemon || p.Mirror || p.Node == "" || len(b.trials) == 0 {
+		return false
+	}
+	if p.Phase == "Succeeded" {
+		if n := b.nodes[p.Node]; n != nil {
+			if e := b.claims[b.claimBy[n.node.ProviderID]]; e != nil {
+				b.finished(e.claim.UID, b.rootOf(p))
+			}
+		}
+	}
+	return len(b.accounts) > 0 && b.accounts[b.rootOf(p)] != nil && (old == nil || old.Phase != p.Phase)
+}
+
+func (b *Book) finished(claim, owner string) {
+	if t := b.trials[claim]; t != nil {
+		for i := range t.fates {
+			if f := &t.fates[i]; f.Owner == owner && !f.over {
+				b.wentWell(f)
+			}
+		}
+	}
+}
+
+// rootOf is Snapshot.Root of a pod.
+func (b *Book) rootOf(p *cluster.Pod) string {
+	return (&cluster.Snapshot{Owners: b.owners.now}).Root(p)
+}
+
+// easeTrials lets the next tries be made at once: something has changed that may be the cure. The lock is held.
+func (b *Book) easeTrials() {
+	for _, a := range b.accounts {
+		a.eased = b.now()
+	}
+}
+
+// wentWell notes that a node has been of use to an owner. The lock is held.
+func (b *Book) wentWell(f *fate) {
+	f.over, f.failed = true, false
+	if a := b.accounts[f.Owner]; a != nil && f.Try >= a.tries {
+		a.tries = 0
+	}
+}
+
+// setbacksNow looks at every claim that is followed and says whose nodes were made in vain. The lock is held.
+func (b *Book) setbacksNow(s *cluster.Snapshot) map[string]*cluster.Setback {
+	if len(b.trials) == 0 && len(b.accounts) == 0 {
+		return nil
+	}
+	look := &look{b: b, s: s, waiting: make(map[string]map[string]*cluster.PodClass), pending: make(map[string]bool), sums: make(map[string]*cluster.Setback)}
+	look.listWaiting()
+	for _, t := range b.trialsInOrder() {
+		look.at(t)
+	}
+	out := make(map[string]*cluster.Setback, len(b.accounts))
+	for owner, a := range b.accounts {
+		if sum := look.close(owner, a); sum != nil {
+			out[owner] = sum
+		}
+	}
+	return out
+}
+
+// trialsInOrder lists the trials by claim, the oldest first.
+func (b *Book) trialsInOrder() []*trial {
+	out := make([]*trial, 0, len(b.trials))
+	for _, t := range b.trials {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(x, y *trial) int {
+		if c := x.claim.Created.Compare(y.claim.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(x.claim.UID, y.claim.UID)
+	})
+	return out
+}
+
+// nameOf names an owner for people. The lock is held.
+func (b *Book) nameOf(root string) (kind, name string) {
+	if o, known := b.owners.now[root]; known {
+		return o.Kind, o.Namespace + "/" + o.Name
+	}
+	if p, known := b.pods.get(root); known {
+		return "Pod", p.ID()
+	}
+	for _, o := range b.owners.now { // few owners ever have a setback, and all with the same root say the same
+		if o.Root == root {
+			return o.RootKind, o.Namespace + "/" + o.RootName
+		}
+	}
+	return "", root
+}

@@ -1,0 +1,352 @@
+package ingest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// look is one look at all trials.
+type look struct {
+	b *Book
+	s *cluster.Snapshot
+	// waiting are the classes of pods that wait for a place, or will soon, by owner and key.
+	waiting map[string]map[string]*cluster.PodClass
+	// pending are the owners of which pods have no node now.
+	pending map[string]bool
+	sums    map[string]*cluster.Setback
+}
+
+func (l *look) listWaiting() {
+	for _, p := range l.s.Pending() {
+		l.waits(p)
+		l.pending[l.s.Root(p)] = true
+	}
+	for _, c := range l.s.Claims {
+		n := l.s.NodeOf(c.Name)
+		if n == nil || c.Deleting.IsZero() && n.Deleting.IsZero() && c.Move == "" && !c.Interrupted() {
+			continue
+		}
+		for _, p := range l.s.PodsOn(n.Name) {
+			if p.Reschedulable() {
+				l.waits(p)
+			}
+		}
+	}
+}
+
+func (l *look) waits(p *cluster.Pod) {
+	root := l.s.Root(p)
+	if l.waiting[root] == nil {
+		l.waiting[root] = make(map[string]*cluster.PodClass)
+	}
+	l.waiting[root][p.Class.Key] = p.Class
+}
+
+// sum is what the look finds about an owner.
+func (l *look) sum(owner string) *cluster.Setback {
+	if l.sums[owner] == nil {
+		l.sums[owner] = &cluster.Setback{Owner: owner}
+	}
+	return l.sums[owner]
+}
+
+// at looks at one trial, and forgets it when nothing more is to be learned.
+func (l *look) at(t *trial) {
+	c, done := t.claim, true
+	var n *cluster.Node
+	if !t.gone {
+		if now := l.s.Claim(c.Name); now != nil && now.UID == c.UID {
+			c, n = now, l.s.NodeOf(c.Name)
+		}
+	}
+	for i := range t.fates {
+		f := &t.fates[i]
+		l.judge(t, c, n, f)
+		done = done && f.over && !(f.failed && !t.gone)
+	}
+	if !done {
+		return
+	}
+	delete(l.b.trials, t.claim.UID)
+	if !t.gone {
+		l.b.settled[t.claim.UID] = true
+	}
+}
+
+// judge looks at a claim as one of the owners would that it was made for.
+func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
+	if f.over && !f.failed {
+		return
+	}
+	busy := l.follow(t, c, n, f)
+	switch {
+	case f.over && !f.failed: // a pod has run there for long enough just now
+		return
+	case f.over:
+	case l.leaves(t, c, n):
+		l.judgeLeft(c, n, f, t.left)
+	case n != nil && c.Is(cluster.Initialized) && len(f.guests) == 0:
+		l.judgeUp(c, n, f, busy)
+	}
+	sum := l.sum(f.Owner)
+	switch {
+	case f.failed && !t.gone && !busy:
+		sum.Standing = append(sum.Standing, c.Name)
+		sum.Price += c.Price
+		if c.Deleting.IsZero() && n != nil && n.Deleting.IsZero() && l.shows(c, n, f) {
+			sum.Witness = c.Name
+		}
+	case !f.over && !t.gone && (!busy || len(f.guests) > 0 && !l.seemsWell(f)):
+		sum.Coming++
+	}
+}
+
+// shows reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were made to leave it.
+func (l *look) shows(c *cluster.Claim, n *cluster.Node, f *fate) bool {
+	return f.refusal.Kind == "" || slices.ContainsFunc(l.missed(c, f.Owner), func(class *cluster.PodClass) bool {
+		_, refuses := l.s.Refuses(c, n, class)
+		return refuses
+	})
+}
+
+// follow notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload is there.
+func (l *look) follow(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) (busy bool) {
+	f.lost = f.lost || l.someLeft(n, f) && l.lacks(f.Owner)
+	f.guests = f.guests[:0]
+	runs := time.Time{}
+	if n != nil && !t.gone {
+		for _, p := range l.s.PodsOn(n.Name) {
+			if !p.Workload() {
+				continue
+			}
+			busy = true
+			if l.s.Root(p) != f.Owner {
+				continue
+			}
+			f.guests = append(f.guests, p.UID)
+			if p.Phase == "Running" && (runs.IsZero() || p.Started.Before(runs)) {
+				runs = p.Started
+			}
+			if len(f.guests) == mostGuests && !runs.IsZero() {
+				break // a few tell as much as all
+			}
+		}
+	}
+	l.clock(f, runs)
+	return busy
+}
+
+// someLeft reports whether a pod of the owner that was on the node at the last look is there no more.
+func (l *look) someLeft(n *cluster.Node, f *fate) bool {
+	return slices.ContainsFunc(f.guests, func(uid string) bool {
+		p, there := l.b.pods.get(uid)
+		return !there || n == nil || p.Node != n.Name || !p.Deleting.IsZero()
+	})
+}
+
+// lacks reports whether the owner, or one that it controls, wants more pods than there are, or some of its pods wait.
+func (l *look) lacks(owner string) bool {
+	if len(l.waiting[owner]) > 0 {
+		return true
+	}
+	for uid, o := range l.s.Owners {
+		if uid != owner && o.Root != owner {
+			continue
+		}
+		if whole, known := l.s.Complete(uid); known && !whole {
+			return true
+		}
+	}
+	return false
+}
+
+// seemsWell reports whether a pod of the owner has been running there for long enough to try more.
+func (l *look) seemsWell(f *fate) bool {
+	return !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
+}
+
+// clock notes for how long a pod of the owner has been running there; zero for none.
+func (l *look) clock(f *fate, runs time.Time) {
+	now := l.s.Now
+	switch {
+	case runs.IsZero():
+		f.running = time.Time{}
+		return
+	case f.running.IsZero() && l.b.started.Add(cluster.RanFor).After(now): // we are new; it may have run for long
+		f.running = runs
+	case f.running.IsZero():
+		f.running = now
+	}
+	if !now.Before(f.running.Add(cluster.RanFor)) {
+		l.b.wentWell(f)
+		return
+	}
+	if a := l.b.accounts[f.Owner]; a != nil && f.Try >= a.tries && !f.failed {
+		sum, at := l.sum(f.Owner), f.running.Add(cluster.SeemsWell)
+		sum.Well = sum.Well || !now.Before(at)
+		sum.Soon = cluster.Earlier(sum.Soon, at)
+	}
+}
+
+// leaves reports whether the claim's node is on its way out, and notes since when.
+func (l *look) leaves(t *trial, c *cluster.Claim, n *cluster.Node) bool {
+	if !t.gone && c.Deleting.IsZero() && (n == nil || n.Deleting.IsZero()) && !c.Interrupted() {
+		return false
+	}
+	if t.left.IsZero() {
+		t.left = l.s.Now
+	}
+	return true
+}
+
+// judgeLeft looks at a node that goes before pods of the owner have really run there. If they wait, it was made in vain.
+func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.Time) {
+	cause := cluster.Cause{Kind: cluster.CauseDeleted, By: endedBy(c, n)}
+	switch {
+	case f.refusal.Kind != "":
+		cause = f.refusal
+	case chosen(c) && f.lost:
+		cause = cluster.Cause{Kind: cluster.CauseEvicted}
+	}
+	switch classes := l.missed(c, f.Owner); {
+	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0: // it has cost nothing, or nobody needs it
+		f.over = true
+	case chosen(c) && cause.Kind == cluster.CauseDeleted: // whether its pods find another place will show
+	case len(classes) > 0:
+		l.fail(c, f, cause, classes)
+	case !l.s.Now.Before(left.Add(stillMissed)):
+		f.over = true
+	}
+}
+
+// chosen reports whether it was we who let the node go, for want of use.
+func chosen(c *cluster.Claim) bool {
+	why := c.Condition(cluster.DisruptionReason)
+	if why.Status != cluster.True {
+		return false
+	}
+	switch command.Reason(why.Reason) {
+	case command.Empty, command.Underutilized, command.ScaledDown:
+		return true
+	}
+	return false
+}
+
+// endedBy says what is known about who ended a node.
+func endedBy(c *cluster.Claim, n *cluster.Node) string {
+	why := c.Condition(cluster.DisruptionReason)
+	switch {
+	case c.Interrupted():
+		return "the cloud (" + c.Interruption.Kind + ")"
+	case why.Status == cluster.True:
+		return why.Reason
+	case n != nil && !n.Deleting.IsZero() && c.Deleting.IsZero():
+		return "somebody who deleted the Node"
+	}
+	return ""
+}
+
+// judgeUp looks at a node that is up and carries no pod of the owner. If pods of a class that it was made for wait and it refuses them, it
+// was made in vain. So it was if they were made to leave it, of an owner whose nodes have been in vain before. That others have
+// taken the room is in the order of things.
+func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
+	var refused []*cluster.PodClass
+	f.refusal = cluster.Cause{}
+	for _, seat := range c.Seats {
+		class := l.classOf(seat.Class, f.Owner)
+		if class == nil {
+			continue
+		}
+		if why, no := l.s.Refuses(c, n, class); no && !(busy && why.Kind == cluster.CauseRoom) {
+			f.refusal, refused = why, append(refused, class)
+		}
+	}
+	classes := l.missed(c, f.Owner)
+	switch {
+	case slices.ContainsFunc(refused, func(r *cluster.PodClass) bool { return slices.Contains(classes, r) }):
+		l.fail(c, f, f.refusal, refused)
+	case f.lost && !busy && len(classes) > 0 && l.b.accounts[f.Owner] != nil:
+		l.fail(c, f, cluster.Cause{Kind: cluster.CauseEvicted}, classes)
+	case !l.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor)) && len(l.waiting[f.Owner]) == 0:
+		f.over = true
+	}
+}
+
+// classOf finds a class by its key: one of which pods wait, or one that the book remembers.
+func (l *look) classOf(key, owner string) *cluster.PodClass {
+	if class := l.waiting[owner][key]; class != nil {
+		return class
+	}
+	if r := l.b.classes[key]; r != nil {
+		return r.class
+	}
+	return nil
+}
+
+// missed are the classes for which the claim has seats and of which pods of the owner wait. Those of an owner whose nodes have been
+// in vain count as waiting for a while after that: who is evicted is made anew.
+func (l *look) missed(c *cluster.Claim, owner string) []*cluster.PodClass {
+	a := l.b.accounts[owner]
+	lately := a != nil && a.tries > 0 && l.s.Now.Before(a.missed.Add(stillMissed))
+	var out []*cluster.PodClass
+	for _, seat := range c.Seats {
+		class := l.waiting[owner][seat.Class]
+		if class == nil && lately {
+			class = l.classOf(seat.Class, owner)
+		}
+		if class != nil {
+			out = append(out, class)
+		}
+	}
+	return out
+}
+
+// fail notes that a claim was made in vain.
+func (l *look) fail(c *cluster.Claim, f *fate, cause cluster.Cause, classes []*cluster.PodClass) {
+	b := l.b
+	f.over, f.failed = true, true
+	a := b.accounts[f.Owner]
+	if a == nil {
+		a = &account{missed: l.s.Now}
+		b.accounts[f.Owner] = a
+	}
+	if a.tries == 0 {
+		a.since = l.s.Now
+	}
+	a.tries = max(a.tries, f.Try)
+	if len(l.waiting[f.Owner]) > 0 {
+		a.missed = l.s.Now
+	}
+	if c.Created.After(a.made) {
+		a.made = c.Created
+	}
+	failure := cluster.VainNode{Claim: c.Name, Node: c.NodeName, Pool: c.Pool, At: l.s.Now, Cause: cause, Classes: classes}
+	kept := slices.DeleteFunc(slices.Clone(a.failures), func(had cluster.VainNode) bool { return had.Cause.Same(cause) })
+	a.failures = slices.Insert(kept, 0, failure)
+	a.failures = a.failures[:min(len(a.failures), causesKept)]
+}
+
+// close completes what is known of an owner; nil if it is forgotten.
+func (l *look) close(owner string, a *account) *cluster.Setback {
+	b, sum := l.b, l.sum(owner)
+	if l.pending[owner] {
+		a.missed = l.s.Now
+	}
+	if sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(forgetAfter)) || a.tries == 0 && len(sum.Standing) <= cluster.MayStand {
+		delete(b.accounts, owner)
+		return nil
+	}
+	sum.Tries, sum.Since, sum.Failures = a.tries, a.since, a.failures
+	sum.Next = a.made.Add(cluster.RetryAfter(a.tries))
+	if early := later(a.eased, a.made.Add(easedEvery)); a.eased.After(a.made) && early.Before(sum.Next) {
+		sum.Next = early
+	}
+	if !l.s.Now.Before(a.missed.Add(stillMissed)) {
+		sum.Witness = ""
+	}
+	sum.Kind, sum.Name = b.nameOf(owner)
+	return sum
+}

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// vainFamilies are gauges about nodes that are of no use to the pods that they were made for.
+type vainFamilies struct{ nodes, price, workloads *family }
+
+func newVainFamilies() vainFamilies {
+	return vainFamilies{
+		nodes:     newFamily("tenon_nodes_in_vain", "Nodes that were made for pods, are of no use to them and carry no other workload, by what keeps the pods away.", "nodepool", "cause"),
+		price:     newFamily("tenon_nodes_in_vain_price_per_hour", "Price of the nodes in vain, in dollars per hour.", "nodepool"),
+		workloads: newFamily("tenon_workloads_held", "Workloads for whose pods nodes are only tried one at a time, less and less often, by what keeps the pods away.", "cause"),
+	}
+}
+
+func (f *vainFamilies) all() []*family { return []*family{f.nodes, f.price, f.workloads} }
+
+func (c *scrape) vain(f *vainFamilies) {
+	type place struct{ pool, cause string }
+	nodes, price, held := make(map[place]int), make(map[string]float64), make(map[string]int)
+	standing, _ := c.InVain()
+	for name, b := range standing {
+		if claim := c.Claim(name); claim != nil {
+			nodes[place{claim.Pool, causeOf(b, name)}]++
+			price[claim.Pool] += claim.Price
+		}
+	}
+	for _, b := range c.Setbacks {
+		if !b.Free() {
+			held[causeOf(b, "")]++
+		}
+	}
+	for at, n := range nodes {
+		c.give(f.nodes, float64(n), c.shared("nodepool", at.pool), c.shared("cause", at.cause))
+	}
+	for _, pool := range slices.Sorted(maps.Keys(price)) {
+		c.give(f.price, price[pool], c.shared("nodepool", pool))
+	}
+	for cause, n := range held {
+		c.give(f.workloads, float64(n), c.shared("cause", cause))
+	}
+}
+
+// causeOf is what keeps pods of an owner off a claim's node or, if that is not known any more, off the newest.
+func causeOf(b *cluster.Setback, claim string) string {
+	if len(b.Failures) == 0 {
+		return ""
+	}
+	i := slices.IndexFunc(b.Failures, func(f cluster.VainNode) bool { return f.Claim == claim })
+	return string(b.Failures[max(i, 0)].Cause.Kind)
+}

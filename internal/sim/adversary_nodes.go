@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// agentTaint is what an agent puts on nodes.
+const agentTaint = "agent.example/quarantine"
+
+// nodeAgents are the programs in a cluster that make new nodes useless for some pods, by what they do.
+func nodeAgents() []string {
+	return []string{"taint NoExecute", "taint NoSchedule", "cordon", "relabel", "shrink", "evict", "delete"}
+}
+
+// agent is a program in the cluster that means well and makes every new node useless for some pods. It strikes each node once, a
+// moment after the node is as far as the agent waits for; what it has done it keeps up.
+type agent struct {
+	sim  *Sim
+	kind string
+	// from says how far a node must be: joined, ready or initialized; delay is how long the agent takes then.
+	from  string
+	delay time.Duration
+	beat  time.Duration
+	// tidy agents take back what they did when they stop; the others leave it.
+	tidy    bool
+	stopped bool
+	due     map[types.UID]time.Time
+	struck  map[types.UID]bool
+	// victims are the owners whose pods an evicting agent ends.
+	victims map[types.UID]bool
+}
+
+// startAgent lets an agent loose on all nodes of the cluster.
+func (s *Sim) startAgent(kind string) *agent {
+	c := s.clock
+	a := &agent{
+		sim: s, kind: kind, from: pick(c, []string{"joined", "ready", "initialized"}), tidy: c.chance(0.5),
+		delay: pick(c, []time.Duration{0, 0, c.between(0, 2*time.Second), c.between(0, 8*time.Second)}),
+		beat:  c.between(200*time.Millisecond, 2*time.Second),
+		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool), victims: make(map[types.UID]bool),
+	}
+	s.agents = append(s.agents, a)
+	s.trace.note("agent: %s, of nodes that have %s, after %s", a.kind, a.from, a.delay)
+	s.seen["agent "+kind]++
+	a.watch()
+	return a
+}
+
+// stop ends an agent, and reports what it leaves behind.
+func (a *agent) stop() {
+	if a.stopped {
+		return
+	}
+	a.stopped = true
+	a.sim.trace.note("agent: stops (tidy: %t)", a.tidy)
+	if a.tidy {
+		for _, n := range list[*corev1.Node](a.sim.store, nodes) {
+			if a.struck[n.UID] {
+				a.takeBack(n)
+			}
+		}
+	}
+}
+
+// stopAgents ends all agents. Once the storm is over nothing of theirs is left.
+func (s *Sim) stopAgents() {
+	for _, a := range s.agents {
+		a.tidy = true
+		a.stop()
+	}
+	s.agents = nil
+}
+
+// letAgentLoose has an agent in the cluster for a while.
+func (s *Sim) letAgentLoose() {
+	a := s.startAgent(pick(s.clock, nodeAgents()))
+	if set, ok := s.any(sets).(*appsv1.ReplicaSet); ok {
+		a.victims[set.UID] = true
+	}
+	s.clock.after(s.clock.between(10*time.Second, 2*time.Minute), a.stop)
+}
+
+func (a *agent) watch() {
+	if a.stopped || a.sim.over() {
+		return
+	}
+	now := a.sim.clock.now
+	for _, n := range list[*corev1.Node](a.sim.store, nodes) {
+		if n.DeletionTimestamp != nil || !a.cares(n) {
+			continue
+		}
+		if _, waits := a.due[n.UID]; !waits {
+			a.due[n.UID] = now.Add(a.delay)
+		}
+		if !a.struck[n.UID] && !now.Before(a.due[n.UID]) {
+			a.struck[n.UID] = true
+			a.sim.trace.note("agent: %s %s", a.kind, n.Name)
+			a.strike(n)
+		}
+		if a.struck[n.UID] {
+			a.keepUp(n)
+		}
+	}
+	a.sim.clock.after(a.beat, a.watch)
+}
+
+// cares reports whether the node is as far as the agent waits for.
+func (a *agent) cares(n *corev1.Node) bool {
+	switch a.from {
+	case "ready":
+		return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+	case "initialized":
+		return n.Labels[v1.NodeInitializedLabelKey] == "true"
+	}
+	return true
+}
+
+func (a *agent) strike(n *corev1.Node) {
+	s := a.sim.store
+	switch a.kind {
+	case "taint NoExecute", "taint NoSchedule":
+		effect := corev1.TaintEffectNoSchedule
+		if a.kind == "taint NoExecute" {
+			effect = corev1.TaintEffectNoExecute
+		}
+		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: agentTaint, Value: "yes", Effect: effect})
+		})
+	case "cordon":
+		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	case "relabel":
+		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Labels[specialLabel] = "seized" })
+	case "shrink":
+		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) {
+			n.Status.Allocatable = n.Status.Allocatable.DeepCopy()
+			n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("50m")
+		})
+	case "delete":
+		s.erase(n)
+	}
+}
+
+// keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, and an evicting agent ends its victims.
+func (a *agent) keepUp(n *corev1.Node) {
+	for _, p := range a.sim.podsOn(n.Name) {
+		if p.DeletionTimestamp != nil || isDone(p) {
+			continue
+		}
+		owner := metav1.GetControllerOfNoCopy(p)
+		switch {
+		case a.kind == "taint NoExecute" && !tolerates(p, []corev1.Taint{{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute}}),
+			a.kind == "evict" && owner != nil && a.victims[owner.UID]:
+			a.sim.trace.note("agent: ends %s on %s", p.Name, n.Name)
+			a.sim.store.endPod(p, nil)
+		}
+	}
+}
+
+// takeBack is what a tidy agent, or a person, does about a node that was struck.
+func (a *agent) takeBack(n *corev1.Node) {
+	machine := a.sim.machineOf(n.Name)
+	edit(a.sim.store, nodes, n.Name, n.UID, func(n *corev1.Node) {
+		switch a.kind {
+		case "taint NoExecute", "taint NoSchedule":
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == agentTaint })
+		case "cordon":
+			n.Spec.Unschedulable = false
+		case "relabel":
+			delete(n.Labels, specialLabel)
+			if claim := a.sim.claimOf(n.Name); claim != nil && claim.Labels[specialLabel] != "" {
+				n.Labels[specialLabel] = claim.Labels[specialLabel]
+			}
+		case "shrink":
+			if machine != nil {
+				n.Status.Allocatable = machine.instance.Allocatable
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ordinaryHours is how many simulated hours an ordinary test run plays.
+const ordinaryHours = 60
+
+// TestRunaway plays hours in which an agent makes every new node useless, and holds the program to its bound on nodes in vain.
+//
+//	go test ./internal/sim -run TestRunaway -seeds 2000
+//	go test ./internal/sim -run TestRunaway -seed 17 -seeds 1 -v    one of them again, with its history
+func TestRunaway(t *testing.T) {
+	f := flags()
+	count := uint64(ordinaryHours)
+	flag.Visit(func(set *flag.Flag) {
+		if set.Name == "seeds" {
+			count = f.seeds
+		}
+	})
+	from := f.from
+	if count == 1 {
+		from = f.seed
+	}
+	began := time.Now()
+	var at, failed atomic.Int64
+	var mu sync.Mutex
+	var worst []hour
+	at.Store(int64(from) - 1)
+	playWith(func() (uint64, bool) {
+		seed := at.Add(1)
+		return uint64(seed), uint64(seed) < from+count && failed.Load() < 5
+	}, func(seed uint64) {
+		o := Options{}
+		if count == 1 && testing.Verbose() {
+			o.Tell = func(line string) { fmt.Println(line) }
+		}
+		h := runHour(seed, o)
+		mu.Lock()
+		defer mu.Unlock()
+		worst = append(worst, h)
+		if h.failure != nil {
+			failed.Add(1)
+			t.Error(h.failure)
+		}
+	})
+	tellHours(t, worst, count)
+	t.Logf("%d hours in %s", count, time.Since(began).Round(time.Millisecond))
+}
+
+// tellHours tells, for each kind of agent, how close to the bounds the hours came.
+func tellHours(t *testing.T, all []hour, count uint64) {
+	t.Helper()
+	for _, kind := range nodeAgents() {
+		of := slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return h.kind != kind })
+		if len(of) == 0 {
+			if count >= ordinaryHours {
+				t.Errorf("in %d hours no agent of the kind %q", count, kind)
+			}
+			continue
+		}
+		most := slices.MaxFunc(of, func(a, b hour) int { return a.launched - b.launched })
+		spare := slices.MinFunc(of, func(a, b hour) int { return a.spare - b.spare })
+		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
+		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d pods); closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
+			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed, late.recovered.Round(time.Second), late.seed)
+	}
+}
+
+// hour is what came of one of them.
+type hour struct {
+	seed      uint64
+	kind      string
+	failure   *Failure
+	launched  int // machines for the owner that got most
+	wanted    int // its pods
+	spare     int // how far below the bound
+	recovered time.Duration
+}
+
+func runHour(seed uint64, o Options) hour {
+	s := newSim(seed, o)
+	h := hour{seed: seed}
+	a := s.prepareHour()
+	h.kind = a.kind
+	s.start()
+	begin := s.clock.now
+	s.clock.runUntil(begin.Add(time.Hour), s.over)
+	v := s.judge.vain
+	if s.failure == nil {
+		h.recovered = s.recover(a)
+	}
+	h.spare = 1 << 30
+	for owner, wanted := range v.wanted {
+		h.spare = min(h.spare, v.allowed(owner)-v.most[owner])
+		if n := v.launched[owner]; n >= h.launched {
+			h.launched, h.wanted = n, wanted
+		}
+	}
+	for len(s.replicas) > 0 {
+		s.replicas[0].kill()
+	}
+	h.failure = s.failure
+	return h
+}

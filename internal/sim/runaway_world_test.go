@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+const (
+	// launchesAnHour is how many machines, beyond those of one plan, are launched for an owner within the hour at most.
+	launchesAnHour = 20
+	// soonEnough is how long pods may wait once the agent is gone: for the next try and for its node, with what is
+	// to be seen of it before the rest follows.
+	soonEnough = 12 * time.Minute
+)
+
+// prepareHour draws a cluster with an agent in it, and who suffers from it.
+func (s *Sim) prepareHour() *agent {
+	c := s.clock
+	v := s.judge.vain
+	v.on = true
+	kind := nodeAgents()[int(s.seed)%len(nodeAgents())]
+	s.store.create(s.hourPool("general", kind))
+	victim := s.hourSet("victim", kind)
+	s.store.create(victim)
+	bystander := s.hourSet("bystander", "")
+	bystander.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: agentTaint, Operator: corev1.TolerationOpExists}}
+	one := int32(1)
+	bystander.Spec.Replicas = &one
+	s.store.create(bystander)
+	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
+		v.wanted[set.UID] = int(*set.Spec.Replicas)
+	}
+	a := s.startAgent(kind)
+	a.victims[victim.UID] = true
+	s.clock.after(time.Second, v.watch)
+	for range c.number(0, 3) {
+		c.after(c.between(time.Minute, 55*time.Minute), s.crash)
+	}
+	if spares(kind) {
+		c.after(c.between(5*time.Minute, 45*time.Minute), s.growBystander)
+	}
+	return a
+}
+
+// spares reports whether the agent leaves the bystander alone, which tolerates its taint and asks for no label.
+func spares(kind string) bool {
+	return kind == "taint NoExecute" || kind == "taint NoSchedule" || kind == "relabel" || kind == "evict"
+}
+
+func (s *Sim) hourPool(name, kind string) *v1.NodePool {
+	c := s.clock
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	t := &p.Spec.Template
+	t.Spec.NodeClassRef = &v1.NodeClassReference{Group: classGroup, Kind: classKind, Name: className}
+	t.Spec.ExpireAfter = v1.NeverDuration()
+	t.Labels = map[string]v1.LabelValue{specialLabel: "special"}
+	t.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn,
+		Values: pick(c, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot}, {v1.CapacityTypeSpot, v1.CapacityTypeOnDemand}})}}
+	p.Spec.Disruption = v1.Disruption{
+		ConsolidationPolicy: pick(c, []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}),
+		ConsolidateAfter:    pick(c, []v1.NillableDuration{lasting(0), lasting(30 * time.Second), v1.NeverDuration()}),
+		Budgets:             []v1.Budget{{Nodes: pick(c, []string{"100%", "1", "10%"})}},
+	}
+	return p
+}
+
+func (s *Sim) hourSet(name, kind string) *appsv1.ReplicaSet {
+	c := s.clock
+	replicas, grace := int32(pick(c, []int{1, 1, 1, 2, 5})), int64(pick(c, []int{0, 1, 30}))
+	labels := map[string]string{"app": name}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	set.Spec.Replicas, set.Spec.Selector = &replicas, &metav1.LabelSelector{MatchLabels: labels}
+	t := &set.Spec.Template
+	t.Labels, t.Annotations = labels, map[string]string{}
+	t.Spec.TerminationGracePeriodSeconds = &grace
+	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(c.number(5, 30))*100, apiresource.DecimalSI),
+		corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 8))<<28, apiresource.BinarySI),
+	}}}}
+	if kind == "relabel" {
+		t.Spec.NodeSelector = map[string]string{specialLabel: "special"}
+	}
+	return set
+}
+
+// growBystander: pods of another owner get their nodes at once, whatever the agent does to the victim.
+func (s *Sim) growBystander() {
+	set, _ := find[*appsv1.ReplicaSet](s.store, sets, namespace+"/bystander")
+	more := *set.Spec.Replicas + int32(s.clock.number(1, 4))
+	s.judge.vain.wanted[set.UID] = int(more)
+	s.scaleTo(set, more)
+	s.clock.after(5*time.Minute, func() {
+		for _, p := range list[*corev1.Pod](s.store, pods) {
+			waited := s.clock.now.Sub(p.CreationTimestamp.Time) > 4*time.Minute && len(s.replicas) > 0 && s.clock.now.Sub(s.replicas[0].started) > 4*time.Minute
+			if p.Labels["app"] == "bystander" && p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil && waited {
+				s.fail("one owner's trouble never holds up another's", "%s has waited on %q since %s", p.Name, p.Spec.NodeName, p.CreationTimestamp)
+			}
+		}
+	})
+}
+
+// recover ends the agent and waits until all pods run; it says how long that took.
+func (s *Sim) recover(a *agent) time.Duration {
+	for owner, n := range s.judge.vain.launched {
+		wanted, restarts := s.judge.vain.wanted[owner], s.judge.vain.restarts
+		if most := wanted + launchesAnHour + restarts*(wanted+6); n > most {
+			s.fail("launches in vain are bounded", "%d machines were launched within the hour for %s, which wants %d pods; at most %d may", n, owner, s.judge.vain.wanted[owner], most)
+		}
+	}
+	a.stop()
+	if len(s.replicas) == 0 {
+		s.start()
+	}
+	stopped := s.clock.now
+	for s.failure == nil {
+		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
+		waiting := ""
+		for _, p := range list[*corev1.Pod](s.store, pods) {
+			if p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil {
+				waiting = p.Name
+			}
+		}
+		switch took := s.clock.now.Sub(stopped); {
+		case waiting == "":
+			return took
+		case took > soonEnough:
+			s.fail("pods run soon after the cause has gone", "%s waits %s after the agent has stopped", waiting, took)
+		}
+	}
+	return 0
+}
