@@ -12,11 +12,10 @@ import (
 
 // window is when a budget holds: always, or for a while after each tick of a schedule.
 type window struct {
-	schedule cron.Schedule // nil for always
-	length   time.Duration
-	// zone is where the schedule's clock hangs, and wall the same schedule for a clock that never changes.
-	zone *time.Location
-	wall cron.Schedule
+	// wall is the schedule for a clock that never changes; nil for always. zone is where the clock really hangs.
+	wall   cron.Schedule
+	zone   *time.Location
+	length time.Duration
 
 	// What at last said, and from when until when it holds.
 	open                 bool
@@ -37,9 +36,6 @@ func budgetOf(in *v1.Budget) (cluster.Budget, window) {
 	fields, zone, err := validate.ReadSchedule(*in.Schedule)
 	if err == nil {
 		w.zone = zone
-		w.schedule, err = cron.ParseStandard("CRON_TZ=" + zone.String() + " " + fields)
-	}
-	if err == nil {
 		w.wall, err = cron.ParseStandard("CRON_TZ=UTC " + fields)
 	}
 	out.Broken = out.Broken || err != nil
@@ -56,7 +52,7 @@ const (
 
 // at says whether the window is open, and when that changes; never if that is the zero time. Windows that overlap are one.
 func (w *window) at(now time.Time) (open bool, changes time.Time) {
-	if w.schedule == nil {
+	if w.wall == nil {
 		return true, time.Time{}
 	}
 	if now.Before(w.from) || !now.Before(w.until) {
@@ -104,28 +100,30 @@ func (w *window) lastWithin(tick time.Time) time.Time {
 }
 
 // next is the first tick after the time; zero if there is none. A tick that falls into an hour which is skipped when clocks
-// are put forward comes when they are; one in an hour that comes twice comes twice.
+// are put forward comes when they are; one in an hour that comes twice comes twice. Between two changes the clock in the
+// zone runs like one that never changes, so the schedule is asked about those stretches, one after the other: asked about
+// the zone itself, the parser passes over ticks on days when clocks change by half an hour.
 func (w *window) next(t time.Time) time.Time {
-	tick := w.schedule.Next(t.In(w.zone))
-	for at := t.In(w.zone); ; {
-		_, change := at.ZoneBounds()
-		if change.IsZero() || !tick.IsZero() && !change.Before(tick) {
+	at := t.In(w.zone)
+	from := onWall(at)
+	for {
+		tick := w.wall.Next(from)
+		if tick.IsZero() {
 			return tick
 		}
-		before, after := onWall(change.Add(-time.Nanosecond)), onWall(change)
+		_, change := at.ZoneBounds()
+		due := at.Add(tick.Sub(onWall(at)))
+		if change.IsZero() || due.Before(change) {
+			return due
+		}
 		// Between the two times on the wall lies what is skipped, if clocks are put forward.
+		before, after := onWall(change.Add(-time.Nanosecond).In(w.zone)), onWall(change)
 		if skipped := w.wall.Next(before); !skipped.IsZero() && skipped.Before(after) {
 			return change
 		}
-		at = change
-		if tick.IsZero() && change.Sub(t) > fiveYears {
-			return tick
-		}
+		at, from = change, after.Add(-time.Nanosecond)
 	}
 }
-
-// fiveYears is how far ahead the parser looks for a tick.
-const fiveYears = 5 * 366 * 24 * time.Hour
 
 // onWall is what the clock on the wall shows, as if it never changed.
 func onWall(t time.Time) time.Time {

@@ -126,7 +126,7 @@ func TestWindowsAreFoundInAFewSteps(t *testing.T) {
 		for _, schedule := range []string{"* * * * *", "CRON_TZ=Europe/Berlin * * * * *"} {
 			_, w := budgetOf(&v1.Budget{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: length}})
 			asked := 0
-			w.schedule = counted{w.schedule, &asked}
+			w.wall = counted{w.wall, &asked}
 			if open, changes := w.at(now); !open || !changes.IsZero() || asked > 3000 {
 				t.Errorf("%s for %s: open %v until %v, after %d questions", schedule, length, open, changes, asked)
 			}
