@@ -36,8 +36,31 @@ race: ## run the tests that need no lab under the race detector (needs a C compi
 	CGO_ENABLED=1 go test -race ./cmd/... ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
 
 .PHONY: soak
-soak: ## play seeds of the simulation until it is told to stop (FROM=1 for the first seed)
-	go test ./internal/sim -run TestSoak -timeout 0 -v -soak -from $(or $(FROM),$$(date +%s)000)
+soak: ## play seeds of the simulation until it is told to stop, and keep count (FROM=1 for the first seed, TALLY=file for the count)
+	go test ./internal/sim -run TestSoak -timeout 0 -v -soak -from $(or $(FROM),$$(date +%s)000) -tally $(abspath $(or $(TALLY),.soak/tally.jsonl))
+
+# The fuzz targets, each with the number of inputs that a short run tries. Together they take about two minutes on two cores.
+FUZZ := internal/fuzz:FuzzCluster:4000 internal/ingest:FuzzPool:4000 internal/ingest:FuzzClaim:4000 internal/ingest:FuzzAnnotations:4000 \
+  internal/ingest:FuzzGrace:10000 internal/ingest:FuzzWindow:400 internal/ingest:FuzzConversion:200 \
+  cloudprovider/aws/interrupt:FuzzMessage:20000 cloudprovider/aws/family:FuzzUserData:10000
+
+.PHONY: fuzz
+fuzz: ## fuzz one target after the other (FUZZTIME=1h for each, or 5000x for so many inputs; ONLY=FuzzCluster for one)
+	@bad=0; for f in $(FUZZ); do IFS=: read -r pkg name count <<< "$$f"; \
+	  test -z "$(ONLY)" || test "$(ONLY)" = "$$name" || continue; \
+	  echo "== $$name in ./$$pkg"; \
+	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $(or $(FUZZTIME),1h) -timeout 0 || { bad=1; echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name; commit it with the fix" >&2; }; \
+	done; exit $$bad
+
+.PHONY: fuzz-short
+fuzz-short: ## fuzz every target for a number of inputs that is fixed: about two minutes in all
+	@for f in $(FUZZ); do IFS=: read -r pkg name count <<< "$$f"; \
+	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $${count}x -timeout 10m || { echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name" >&2; exit 1; }; \
+	done
+
+.PHONY: mutants
+mutants: ## plant small faults and list those that no test notices (ARGS='-only lifecycle -budget 20m')
+	go run ./internal/mutants $(ARGS)
 
 .PHONY: properties
 properties: ## try on 5,000 generated clusters that consolidation comes to rest (CLUSTERS=20000 for more)

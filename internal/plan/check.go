@@ -154,7 +154,7 @@ func (k *checker) holds(c command.Command) bool {
 	case command.Adopt:
 		return alive(s, c.Claim) != nil
 	case command.Fence:
-		return c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && k.mayGo(c)
+		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && k.mayGo(c))
 	case command.Unfence:
 		return alive(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
