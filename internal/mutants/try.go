@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// verdict is what became of a mutant.
+type verdict struct {
+	Status string // killed, survived or unreached
+	By     string // the suite that killed it
+}
+
+const (
+	killed    = "killed"
+	survived  = "survived"
+	unreached = "unreached"
+	// quickly says that a mutant has not been tried by slow suites yet.
+	quickly = "quick"
+)
+
+// knowledge is what became of mutants, in memory and in a file.
+type knowledge struct {
+	mu   sync.Mutex
+	file string
+	of   map[string]verdict // by key
+}
+
+// recall reads what earlier runs have found out about mutants of packages that have not changed since.
+func recall(file string, targets []*target) (*knowledge, error) {
+	k := &knowledge{file: file, of: make(map[string]verdict)}
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		fields := strings.Split(line, "\t")
+		if len(fields) != 4 {
+			continue
+		}
+		if slices.ContainsFunc(targets, func(t *target) bool { return t.hash == fields[0] }) {
+			k.of[fields[3]] = verdict{Status: fields[1], By: fields[2]}
+		}
+	}
+	return k, nil
+}
+
+// learn notes what became of a mutant.
+func (k *knowledge) learn(t *target, m *mutant, v verdict) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[m.key()] = v
+	f, err := os.OpenFile(k.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "%s\t%s\t%s\t%s\n", t.hash, v.Status, v.By, m.key())
+	return err
+}
+
+func (k *knowledge) about(m *mutant) (verdict, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, known := k.of[m.key()]
+	return v, known
+}
+
+// work is one mutant to try.
+type work struct {
+	target *target
+	mutant *mutant
+}
+
+// try runs every mutant that is not known yet against the suites that reach it, until one kills it.
+func (p *planted) try(o *options, known *knowledge) error {
+	todo := p.todo(o, known)
+	if len(todo) == 0 {
+		return nil
+	}
+	suites, err := p.ready(o, todo)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	queue := make(chan work)
+	var workers sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range o.workers {
+		workers.Go(func() {
+			for w := range queue {
+				v := p.judge(w, suites)
+				if o.quick && v.Status != killed {
+					v.By = quickly
+				}
+				mu.Lock()
+				done++
+				if e := known.learn(w.target, w.mutant, v); e != nil && err == nil {
+					err = e
+				}
+				fmt.Printf("%d/%d %s %s %s (%d)\n", done, len(todo), v.Status, v.By, w.mutant.key(), w.mutant.ID)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, w := range todo {
+		if o.budget > 0 && time.Since(began) > o.budget {
+			fmt.Printf("the budget of %s is used up; run again to go on\n", o.budget)
+			break
+		}
+		queue <- w
+	}
+	close(queue)
+	workers.Wait()
+	return err
+}
+
+// todo are the mutants of which nothing is known.
+func (p *planted) todo(o *options, known *knowledge) []work {
+	var out []work
+	for _, t := range p.targets {
+		for i := range t.mutants {
+			m := &t.mutants[i]
+			if v, is := known.about(m); !is || v.Status != killed && (o.again || v.By == quickly && !o.quick) {
+				out = append(out, work{t, m})
+			}
+		}
+	}
+	return out
+}
+
+// ready builds the suites that are needed and runs each once without a mutant, to see that it passes, how long it takes and
+// what it reaches.
+func (p *planted) ready(o *options, todo []work) ([]*suite, error) {
+	var out []*suite
+	built := map[string]string{}
+	for _, s := range suites() {
+		if o.quick && s.slow || !slices.ContainsFunc(todo, func(w work) bool { return slices.Contains(s.of, w.target.name) }) {
+			continue
+		}
+		var err error
+		if s.binary = built[s.path]; s.binary == "" {
+			if s.binary, err = p.build(s); err != nil {
+				return nil, err
+			}
+			built[s.path] = s.binary
+		}
+		reached := filepath.Join(p.dir, s.name+".reached")
+		if err := os.Remove(reached); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		began := time.Now()
+		if text, err := p.play(s, reached, 20*time.Minute); err != nil {
+			return nil, fmt.Errorf("the suite %s fails without a mutant: %w\n%s", s.name, err, text)
+		}
+		s.took = time.Since(began)
+		if s.reached, err = numbers(reached); err != nil {
+			return nil, err
+		}
+		fmt.Printf("suite %s takes %s and reaches %d mutants\n", s.name, s.took.Round(time.Millisecond), len(s.reached))
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func numbers(file string) (map[int]bool, error) {
+	out := make(map[int]bool)
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return out, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		id, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		out[id] = true
+	}
+	return out, nil
+}
+
+// judge runs the suites that reach a mutant.
+func (p *planted) judge(w work, suites []*suite) verdict {
+	v := verdict{Status: unreached, By: "-"}
+	for _, s := range suites {
+		if !s.reached[w.mutant.ID] || !slices.Contains(s.of, w.target.name) {
+			continue
+		}
+		v.Status = survived
+		if _, err := p.play(s, strconv.Itoa(w.mutant.ID), 4*s.took+20*time.Second); err != nil {
+			return verdict{Status: killed, By: s.name}
+		}
+	}
+	return v
+}
+
+// play runs a suite with TENON_MUTANT set. A test that never ends has found the mutant, too.
+func (p *planted) play(s *suite, mutant string, patience time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, append([]string{"-test.failfast", "-test.timeout=0"}, s.args...)...)
+	cmd.Dir = filepath.Join(p.root, s.path)
+	cmd.Env = append(os.Environ(), "TENON_MUTANT="+mutant)
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
