@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -145,7 +146,7 @@ func TestNodePatchSparesANamesake(t *testing.T) {
 
 // What has been written is reported: until the watch shows it, nobody asks again.
 func TestReleaseReportsItsWrites(t *testing.T) {
-	claim, node := ours("x"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid", Finalizers: []string{v1.TerminationFinalizer, "example.com/other"}}}
+	claim, node := ours("x"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid", Finalizers: []string{v1.TerminationFinalizer}}}
 	at := metav1.Now()
 	claim.DeletionTimestamp, claim.Finalizers = &at, append(claim.Finalizers, "example.com/other")
 	s := newStage(t, interceptor.Funcs{}, claim, node)
@@ -157,8 +158,8 @@ func TestReleaseReportsItsWrites(t *testing.T) {
 	if got := s.claim("x").Finalizers; !slices.Equal(got, []string{"example.com/other"}) {
 		t.Errorf("the claim's finalizers are %v", got)
 	}
-	if got := s.node("n"); !slices.Equal(got.Finalizers, []string{"example.com/other"}) || got.DeletionTimestamp == nil {
-		t.Errorf("the node's finalizers are %v, and it is being deleted: %v", got.Finalizers, got.DeletionTimestamp)
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the node is still there (%v)", err)
 	}
 }
 
@@ -205,5 +206,112 @@ func TestWhatIsARefusal(t *testing.T) {
 	}
 	if isRefusal(errors.New("no answer")) || isRefusal(apierrors.NewTooManyRequests("later", 1)) || isRefusal(apierrors.NewTimeoutError("slow", 1)) {
 		t.Error("what may go well another time is taken for a refusal")
+	}
+}
+
+// silent is a cloud that gives no answer to some questions.
+type silent struct {
+	cloudprovider.Instances
+	deletes, lists error
+}
+
+func (c silent) Delete(ctx context.Context, id string, owner cloudprovider.Owner) error {
+	if c.deletes != nil {
+		return c.deletes
+	}
+	return c.Instances.Delete(ctx, id, owner)
+}
+
+func (c silent) List(ctx context.Context) ([]*cloudprovider.Instance, error) {
+	if c.lists != nil {
+		return nil, c.lists
+	}
+	return c.Instances.List(ctx)
+}
+
+// No answer is not the answer that there is nothing: an instance that may run is neither gone nor forgotten.
+func TestACloudThatIsSilentHasEndedNothing(t *testing.T) {
+	away := errors.New("no answer")
+	for name, x := range map[string]struct {
+		cloud   silent
+		command command.Terminate
+	}{
+		"the end of an instance": {silent{deletes: away}, command.Terminate{Claim: "x", UID: "uid-1", ProviderID: "fake:///1"}},
+		"the end of an orphan":   {silent{deletes: away}, command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}},
+		"the list":               {silent{lists: away}, command.Terminate{Claim: "x", UID: "uid-1"}},
+	} {
+		s := newStage(t, interceptor.Funcs{}, ours("x"))
+		if x.command.Claim == "" { // whose claim is gone
+			s = newStage(t, interceptor.Funcs{})
+			if _, err := s.actor.Cloud.Create(t.Context(), ours("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.cloud.Instances = s.actor.Cloud
+		s.actor.Cloud = x.cloud
+		if out := s.do(x.command); !errors.Is(out.Err, away) || out.Gone {
+			t.Errorf("%s: outcome %+v", name, out)
+		}
+	}
+}
+
+func TestAdoptionPutsTheFinalizerOn(t *testing.T) {
+	free, leaving := ours("x"), ours("y")
+	free.Finalizers, leaving.Finalizers = []string{"example.com/other"}, []string{"example.com/other"}
+	at := metav1.Now()
+	leaving.DeletionTimestamp, leaving.UID = &at, "uid-2"
+	s := newStage(t, interceptor.Funcs{}, free, leaving)
+	for range 2 {
+		if out := s.do(command.Adopt{Claim: "x"}); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	if got := s.claim("x").Finalizers; !slices.Equal(got, []string{"example.com/other", v1.TerminationFinalizer}) {
+		t.Errorf("finalizers %v", got)
+	}
+	if out := s.do(command.Adopt{Claim: "y"}); out.Err != nil || slices.Contains(s.claim("y").Finalizers, v1.TerminationFinalizer) {
+		t.Errorf("a claim on its way out is adopted: %+v", out)
+	}
+}
+
+func TestPoolTellsItsStatus(t *testing.T) {
+	s := newStage(t, interceptor.Funcs{}, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}})
+	status := cluster.PoolStatus{Nodes: 3, ClassGeneration: 7, Resources: resource.Vector{resource.CPU: 2500}, Conditions: []cluster.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}}
+	out := s.do(command.SetPool{Pool: "default", Status: status})
+	if out.Err != nil || len(out.Writes) != 1 || out.Writes[0].Kind != command.KindPool || out.Writes[0].Version == "" {
+		t.Fatalf("outcome %+v", out)
+	}
+	pool := &v1.NodePool{}
+	if err := s.api.Get(s.Context(), client.ObjectKey{Name: "default"}, pool); err != nil {
+		t.Fatal(err)
+	}
+	nodes := pool.Status.Resources["nodes"]
+	if pool.Status.NodeClassObservedGeneration != 7 || nodes.Value() != 3 || pool.Status.Resources.Cpu().MilliValue() != 2500 || !meta.IsStatusConditionTrue(pool.Status.Conditions, "Ready") {
+		t.Errorf("the status is %+v", pool.Status)
+	}
+	if out := s.do(command.SetPool{Pool: "gone", Status: status}); out.Err != nil {
+		t.Errorf("a pool that is gone: %v", out.Err)
+	}
+}
+
+// A claim is Ready when all that counts is True, and says what is not.
+func TestReadyFollowsTheOtherConditions(t *testing.T) {
+	claim := ours("x")
+	ready := func() *metav1.Condition {
+		return meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeReady)
+	}
+	claim.Generation = 4
+	setCondition(claim, isTrue(v1.ConditionTypeLaunched, "L"))
+	if c := ready(); c == nil || c.Status != metav1.ConditionUnknown || c.ObservedGeneration != 4 {
+		t.Fatalf("launched only: %+v", c)
+	}
+	setCondition(claim, isTrue(v1.ConditionTypeRegistered, "R"))
+	setCondition(claim, isTrue(v1.ConditionTypeInitialized, "I"))
+	if c := ready(); c.Status != metav1.ConditionTrue {
+		t.Fatalf("all True: %+v", c)
+	}
+	setCondition(claim, cluster.Condition{Type: v1.ConditionTypeRegistered, Status: cluster.False, Reason: "Lost"})
+	if c := ready(); c.Status != metav1.ConditionFalse {
+		t.Fatalf("one False: %+v", c)
 	}
 }

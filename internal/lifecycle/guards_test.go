@@ -115,7 +115,8 @@ func TestNodesThatAreStillSomebodysStay(t *testing.T) {
 		s, n := lone()
 		n.Deleting = time.Time{}
 		x.set(s, n)
-		if got := keys(EndNode(s.Seal(), n, false)); got != x.want {
+		step, _ := Orphans(s.Seal())
+		if got := keys(step); got != x.want {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
 	}
@@ -146,7 +147,7 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 		{"a launch of the name is under way", func(s *cluster.Snapshot) { s.Busy = map[string]bool{"launch/c": true} }, ""},
 		{"a node of ours has it, which will be drained", func(s *cluster.Snapshot) {
 			s.Nodes = []*cluster.Node{{Name: "n", ProviderID: "cloud://a", Ours: true, Finalized: true}}
-		}, ""},
+		}, "delete-node/n"},
 		{"a node that is not ours has it", func(s *cluster.Snapshot) {
 			s.Nodes = []*cluster.Node{{Name: "n", ProviderID: "cloud://a", Finalized: true}}
 		}, "terminate//cloud://a/"},
@@ -158,7 +159,8 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 	} {
 		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: old}}}}
 		x.set(s)
-		if got := keys(Orphans(s.Seal())); got != x.want {
+		step, _ := Orphans(s.Seal())
+		if got := keys(step); got != x.want {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
 	}

@@ -136,8 +136,9 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 
 // heeds: nothing is done for which people only want to be told.
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
-	if pool.Annotations[dryRunAnnotation] == "true" && j.sim.knows(r, pool) {
-		j.sim.fail("a dry run does nothing", "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+	const promise = "a dry run does nothing"
+	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
+		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
 
@@ -147,9 +148,10 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 	total, out := j.census(r, pool, reason)
 	for i := range pool.Spec.Disruption.Budgets {
 		b := &pool.Spec.Disruption.Budgets[i]
-		if !s.holds(b, reason, s.clock.now) || !s.holds(b, reason, r.current.began.Add(-planFor)) {
+		if !s.holds(b, reason, s.clock.now) {
 			continue
 		}
+		j.asks(budgetsHold)
 		if len(b.Reasons) > 0 {
 			s.seen["departure by a budget with reasons"]++
 		}
@@ -157,7 +159,7 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 			s.seen["departure by a budget with a window"]++
 		}
 		if allowed := allows(b.Nodes, total); out > allowed {
-			s.fail("budgets are never exceeded", "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
+			j.charge(budgetsHold, []plea{is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor))), r.wrongClock()}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
 				pool.Name, total, b.Nodes, i, b.Reasons, claim.Name, reason, out)
 		}
 	}

@@ -90,6 +90,7 @@ func (s *Sim) calm() {
 	s.weather, s.mistakes = weather{}, mistakes{}
 	clear(s.cloud.soldOut)
 	s.unfenceByHand()
+	s.calmAdversaries()
 	s.forgetAdvice()
 	s.stopAgents()
 	for _, r := range slices.Clone(s.replicas[:max(0, len(s.replicas)-1)]) {

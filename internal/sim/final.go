@@ -31,6 +31,9 @@ func (s *Sim) machinesInOrder() string {
 		owner[c.UID] = c
 	}
 	for _, m := range s.cloud.machines {
+		if m.namesake {
+			continue
+		}
 		c := owner[types.UID(m.instance.ClaimUID)]
 		switch {
 		case c == nil:

@@ -37,10 +37,12 @@ func (j *judge) fencing(r *replica, claim *v1.NodeClaim) {
 	if !marked || r.stale {
 		return
 	}
+	const promise = "no node is fenced and opened again and again"
+	j.asks(promise)
 	now := j.sim.clock.now
 	recent := slices.DeleteFunc(j.fences[claim.UID], func(at time.Time) bool { return now.Sub(at) > time.Hour })
 	if j.fences[claim.UID] = append(recent, now); len(recent)+1 > handful {
-		j.sim.fail("no node is fenced and opened again and again", "%s fences %s for the %d. time within an hour", r, claim.Name, len(recent)+1)
+		j.sim.fail(promise, "%s fences %s for the %d. time within an hour", r, claim.Name, len(recent)+1)
 	}
 }
 
@@ -52,13 +54,17 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 		return
 	}
 	left, coming := j.balance(r, move)
-	if coming <= left+rounding {
+	if j.asks(givenUpForFree); coming <= left+rounding {
 		return
 	}
-	if left > 0 && !j.disturbed(move) && !j.mayStay(claim) && !slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
-		return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil // those may go, and be worth it
-	}) {
-		s.fail("a move that is given up does not raise the cost", "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
+	if left > 0 {
+		pleas := append(j.mayStay(claim), plea{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
+			plea{"others of the move may still go, and be worth it", func() bool {
+				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
+					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
+				})
+			}})
+		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
 			r, claim.Name, move, left, coming)
 	}
 	begun := j.begun[move]
@@ -153,20 +159,20 @@ func (j *judge) replacing(move string) []*v1.NodeClaim {
 	})
 }
 
-// mayStay reports whether something has happened to a node, its pods or its pool for which it has to stay whatever it costs.
-func (j *judge) mayStay(claim *v1.NodeClaim) bool {
+// mayStay are the things that can happen to a node, its pods or its pool for which it has to stay whatever it costs.
+func (j *judge) mayStay(claim *v1.NodeClaim) []plea {
 	s := j.sim
 	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
-	if !ok || pool.DeletionTimestamp != nil || pool.Annotations[dryRunAnnotation] == "true" || s.cloud.find(claim.Status.ProviderID) == nil {
-		return true
+	if !ok || pool.DeletionTimestamp != nil {
+		return []plea{is("the pool is no more", true)}
 	}
-	if comesAndGoes(pool, command.Underutilized) {
-		return true // a budget may have begun to hold meanwhile
+	return []plea{
+		is("the pool has begun a dry run", pool.Annotations[dryRunAnnotation] == "true"),
+		is("the machine has died", s.cloud.find(claim.Status.ProviderID) == nil),
+		is("a budget may have begun to hold", comesAndGoes(pool, command.Underutilized)),
+		is("prices have changed just now", s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute),
+		{"a pod has come that must not be disrupted", func() bool { return slices.ContainsFunc(s.podsOn(claim.Status.NodeName), s.stays) }},
 	}
-	if s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute {
-		return true // what it would save nobody knows
-	}
-	return slices.ContainsFunc(s.podsOn(claim.Status.NodeName), func(p *corev1.Pod) bool { return s.stays(p) })
 }
 
 // leftover: a move was given up a while ago, and has not been tried again. What was made for it and carries nothing has gone.
@@ -177,9 +183,9 @@ func (j *judge) leftover(move string, begun time.Time) {
 	}
 	for _, c := range j.replacing(move) {
 		pool, ok := find[*v1.NodePool](s.store, pools, c.Labels[v1.NodePoolLabelKey])
-		if !ok || pool.Annotations[dryRunAnnotation] == "true" || slices.ContainsFunc(s.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool { return !isDone(p) }) {
+		if j.asks(givenUpForFree); slices.ContainsFunc(s.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool { return !isDone(p) }) {
 			continue
 		}
-		s.fail("a move that is given up does not raise the cost", "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
+		j.charge(givenUpForFree, []plea{is("the pool is no more", !ok), {"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }}}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
 }

@@ -121,9 +121,10 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	case i.Force, !i.Deadline.IsZero() && !j.sim.clock.now.Before(i.Deadline.Add(-lastDrain)):
 		return
 	}
+	const promise = "pods of an interrupted node leave when their places are ready or time runs out"
+	j.asks(promise)
 	_, joined := r.cache[nodes][c.Node].(*corev1.Node)
-	vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0 // its node is there and has not been opened
-	if !joined || vacant || r.roomElsewhere(c.Node) {
+	if vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0; !joined || vacant { // its node is there and has not been opened
 		return
 	}
 	made, up := 0, 0
@@ -136,7 +137,7 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 		}
 	}
 	if made == 0 || up < made {
-		j.sim.fail("pods of an interrupted node leave when their places are ready or time runs out",
+		j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node) }}, r.wrongClock()},
 			"%s ends %s (%s), of %d replacements %d are ready, and there is no room elsewhere", r, claim.Name, i, made, up)
 	}
 }

@@ -96,28 +96,45 @@ func (j *judge) created(r *replica, obj client.Object) {
 	if claim.Annotations[cluster.ReplacesAnnotation] == "" {
 		j.provisioned = j.sim.clock.now
 	}
+	knows := r.current.knows
 	if r.stale {
 		j.foreign[claim.UID] = true
-		return
+	} else {
+		j.knew[claim.UID] = knows
 	}
-	knows := r.current.knows
-	j.knew[claim.UID] = knows
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	if !ok {
 		return
 	}
-	if limit, has := pool.Spec.Limits["nodes"]; has {
-		count := int64(0)
-		for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
-			if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.unknown(knows, c) {
-				count++
-			}
+	limit, has := pool.Spec.Limits["nodes"]
+	if !has {
+		return
+	}
+	all, known := int64(0), int64(0)
+	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
+		if c.Labels[v1.NodePoolLabelKey] != pool.Name {
+			continue
 		}
-		if count > limit.Value() {
-			j.sim.fail("limits are never exceeded", "NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, count, pool.Name, limit.String())
+		if all++; !j.unknown(knows, c) {
+			known++
 		}
 	}
+	if j.asks(withinLimits); all > limit.Value() {
+		j.charge(withinLimits, []plea{is(cutOff, r.stale), is("another replica's claims were not known yet", known <= limit.Value())},
+			"NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, known, pool.Name, limit.String())
+	}
 }
+
+// The promises that are looked at in more than one place, and the excuse that many have in common.
+const (
+	withinLimits   = "limits are never exceeded"
+	budgetsHold    = "budgets are never exceeded"
+	byEviction     = "pods leave by eviction or last call"
+	claimOutlives  = "a claim outlives its machine"
+	neverDearer    = "consolidation never raises cost"
+	givenUpForFree = "a move that is given up does not raise the cost"
+	cutOff         = "the replica had lost the lease and did not know"
+)
 
 // launched: the cloud runs a new machine. A pool's machines stay within its limits, and a claim has one machine. The limits
 // were asked when the claim was made, so what was known then counts.
@@ -132,25 +149,31 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	if !ok {
 		return
 	}
-	mine := map[string]bool{}
+	mine, unknown := map[string]bool{}, map[string]bool{}
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if c.Labels[v1.NodePoolLabelKey] == pool.Name && !j.unknown(j.knew[claim.UID], c) {
-			mine[string(c.UID)] = true
+		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
+			mine[string(c.UID)], unknown[string(c.UID)] = true, j.unknown(j.knew[claim.UID], c)
 		}
 	}
-	used, alike := amount{}, 0
+	all, known, alike := amount{}, amount{}, 0
 	for _, o := range s.cloud.machines {
-		if mine[o.instance.ClaimUID] {
-			used = used.add(roomOf(o.instance.Capacity))
+		if id := o.instance.ClaimUID; mine[id] {
+			all = all.add(roomOf(o.instance.Capacity))
+			if !unknown[id] {
+				known = known.add(roomOf(o.instance.Capacity))
+			}
 		}
 		if o.instance.ClaimUID == m.instance.ClaimUID {
 			alike++
 		}
 	}
-	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has && used.cpu > limit.MilliValue() && !j.foreign[claim.UID] {
-		s.fail("limits are never exceeded", "with %s the machines of pool %s have %dm CPU, the limit is %s", m.instance.ProviderID, pool.Name, used.cpu, limit.String())
+	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has {
+		if j.asks(withinLimits); all.cpu > limit.MilliValue() {
+			j.charge(withinLimits, []plea{is(cutOff, j.foreign[claim.UID]), is("another replica's claims were not known yet", known.cpu <= limit.MilliValue())},
+				"with %s the machines of pool %s have %dm CPU, the limit is %s", m.instance.ProviderID, pool.Name, known.cpu, limit.String())
+		}
 	}
-	if alike > 1 {
+	if j.asks("a claim has one machine"); alike > 1 {
 		s.fail("a claim has one machine", "NodeClaim %s has %d", claim.Name, alike)
 	}
 }
@@ -202,11 +225,12 @@ func (r *replica) isBinding(uid types.UID, node string) bool {
 func (j *judge) evicting(r *replica, pod *corev1.Pod) {
 	text := pod.Annotations[v1.DoNotDisruptAnnotationKey]
 	protected := text == "true"
-	if length, err := time.ParseDuration(text); err == nil {
+	if length, err := time.ParseDuration(text); err == nil && length >= 0 {
 		protected = pod.Status.StartTime == nil || j.sim.clock.now.Before(pod.Status.StartTime.Add(length))
 	}
-	if protected {
-		j.sim.fail("a do-not-disrupt pod is not evicted before its deadline", "%s asks to evict %s", r, pod.Name)
+	const promise = "a do-not-disrupt pod is not evicted before its deadline"
+	if j.asks(promise); protected {
+		j.charge(promise, []plea{r.wrongClock()}, "%s asks to evict %s", r, pod.Name)
 	}
 }
 
@@ -218,10 +242,12 @@ func (j *judge) spending(g *policyv1.PodDisruptionBudget) {
 			healthy++
 		}
 	}
-	if healthy > g.Status.DesiredHealthy || healthy < g.Status.CurrentHealthy {
-		return // enough, or some went by themselves before the count was brought up to date
+	const promise = "a disruption budget is never overrun"
+	if j.asks(promise); healthy > g.Status.DesiredHealthy {
+		return
 	}
-	j.sim.fail("a disruption budget is never overrun", "%s wants %d healthy pods, has %d, and one is evicted", g.Name, g.Status.DesiredHealthy, healthy)
+	j.charge(promise, []plea{is("pods went by themselves before they were counted again", healthy < g.Status.CurrentHealthy)},
+		"%s wants %d healthy pods, has %d, and one is evicted", g.Name, g.Status.DesiredHealthy, healthy)
 }
 
 // deleting: a replica deletes something.
@@ -237,21 +263,23 @@ func (j *judge) deleting(r *replica, obj client.Object) {
 // lastCall: a pod is deleted without asking only when its node's time is up, or its machine is no more.
 func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
 	s := j.sim
+	j.asks(byEviction)
 	if m := s.machineOf(pod.Spec.NodeName); m == nil || m.instance.Terminating {
 		return
 	}
 	claim := s.claimOf(pod.Spec.NodeName)
 	if claim == nil {
-		return // it was removed by force, and what its end was to be can't be told any more
+		j.charge(byEviction, []plea{is("the claim was removed by force", true)}, "")
+		return // what its end was to be can't be told any more
 	}
 	if claim.DeletionTimestamp == nil {
-		s.fail("pods leave by eviction or last call", "%s deletes %s on %s, which is not on its way out", r, pod.Name, pod.Spec.NodeName)
+		s.fail(byEviction, "%s deletes %s on %s, which is not on its way out", r, pod.Name, pod.Spec.NodeName)
 		return
 	}
 	end, has := endOf(claim)
 	grace := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 	if !has || s.clock.now.Before(end.Add(-grace)) {
-		s.fail("pods leave by eviction or last call", "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))
+		j.charge(byEviction, []plea{r.wrongClock()}, "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))
 	}
 }
 
@@ -297,18 +325,11 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	if !ok || c.Claim != key {
 		return
 	}
+	j.asks(claimOutlives)
 	for _, m := range j.sim.cloud.machines {
-		if m.instance.ClaimUID == c.UID && !j.launchedBeside(r, m) && !j.hidden(r, m) {
-			j.sim.fail("a claim outlives its machine", "%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
-		}
-	}
-}
-
-// ends: a replica asks the cloud to end a machine. It must not be that of a claim which nobody has deleted.
-func (j *judge) ends(r *replica, id string) {
-	for _, claim := range list[*v1.NodeClaim](j.sim.store, claims) {
-		if claim.Status.ProviderID == id && claim.DeletionTimestamp.IsZero() {
-			j.sim.fail("no instance is ended that is somebody's", "%s ends %s, which is the machine of NodeClaim %s", r, id, claim.Name)
+		if m.instance.ClaimUID == c.UID {
+			j.charge(claimOutlives, []plea{is("another replica has just launched it", j.launchedBeside(r, m)), is("the cloud's list did not show it yet", j.hidden(r, m))},
+				"%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (s *Sim) tend(pod *corev1.Pod) {
 		grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 		s.clock.after(s.clock.between(0, grace), func() {
 			if now, ok := find[*corev1.Pod](s.store, pods, key); ok && now.UID == uid && m.awake {
-				s.store.remove(now)
+				s.finish(now)
 			}
 		})
 	case pod.Status.Phase == corev1.PodPending && s.tooMuch(pod):

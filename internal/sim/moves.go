@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -186,13 +187,20 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	if s.cloud.find(claim.Status.ProviderID) == nil {
 		j.died[move] = true
 	}
-	if j.bereft(move) || j.disturbed(move) {
-		return // a machine has died meanwhile, and nobody knows what it would cost; or somebody else has ended a part of the move
+	if reason != command.Underutilized {
+		return
 	}
-	known := s.clock.now.Sub(s.cloud.priced) > 6*time.Minute // catalogs are asked for every five, and what was begun goes on
-	if reason == command.Underutilized && known && coming > going+rounding && !r.someWait() && s.clock.now.Sub(j.bound) > planning {
-		s.fail("consolidation never raises cost", "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
+	if j.asks(neverDearer); coming <= going+rounding {
+		return
 	}
+	j.charge(neverDearer, []plea{
+		{"a machine has died, and nobody knows what it would cost", func() bool { return j.bereft(move) }},
+		{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
+		// Catalogs are asked for every five minutes, and what was begun goes on.
+		is("prices have changed just now", s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute),
+		{"pods wait for a place, and may need what was made", r.someWait},
+		is("a pod has just found a place", s.clock.now.Sub(j.bound) <= planning),
+	}, "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
 }
 
 // ending: a replica begins to end a claim that goes in a move. By what it knows, what takes its place is there, or is no longer
@@ -203,10 +211,13 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 		return
 	}
 	move := claim.Annotations[cluster.MoveAnnotation]
+	const promise = "replacements are ready before the first eviction"
+	j.asks(promise)
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
-		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) && !r.roomElsewhere(c.Node) {
-			j.sim.fail("replacements are ready before the first eviction", "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
+		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
+			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node) }}},
+				"%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
 }
@@ -253,7 +264,9 @@ func (r *replica) roomElsewhere(node string) bool {
 		}
 		free = append(free, room)
 	}
-	moving := slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || r.sim.stays(p) })
+	moving := slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil || r.sim.stays(p) || metav1.GetControllerOfNoCopy(p) == nil // nobody makes another of a pod without an owner
+	})
 	slices.SortStableFunc(moving, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
 	sizes := make([]amount, len(moving))
 	for i, p := range moving {
@@ -295,7 +308,7 @@ func (r *replica) isUp(n *corev1.Node) bool {
 
 // stays reports whether a pod stays on its node until the node's time is up, so that no room is kept for it before.
 func (s *Sim) stays(p *corev1.Pod) bool {
-	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" {
+	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) {
 		return true
 	}
 	return slices.ContainsFunc(list[*policyv1.PodDisruptionBudget](s.store, guards), func(g *policyv1.PodDisruptionBudget) bool {

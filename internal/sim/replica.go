@@ -44,7 +44,13 @@ type replica struct {
 	passes   int  // which of the passes that were asked for is the next
 	lastPass time.Time
 	breath   time.Duration
+	// skew is by how much its clock is wrong; mistaken is until when that may show.
+	skew     time.Duration
+	mistaken time.Time
 }
+
+// now is what time the replica takes it to be.
+func (r *replica) now() time.Time { return r.sim.clock.now.Add(r.skew) }
 
 func (r *replica) String() string { return fmt.Sprintf("tenon-%d", r.number) }
 
@@ -58,6 +64,8 @@ type act struct {
 	// What the replica knew when it began: claims that a stale replica had made, and claims that were on their way out.
 	began          time.Time
 	knows, leaving map[types.UID]bool
+	// tenants are the pods on the node of a machine that is to be ended.
+	tenants map[string]bool
 }
 
 // start begins a replica: its book is filled from a list of everything.
@@ -66,11 +74,11 @@ func (s *Sim) start() *replica {
 	s.judge.vain.restarts = s.started - 1
 	r := &replica{sim: s, number: s.started, started: s.clock.now, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.book = ingest.New(func() time.Time { return s.clock.now }, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
+	r.book = ingest.New(r.now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
 		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads, Planner: s.planner(),
 		Actor: &actuate.Actor{
-			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: func() time.Time { return s.clock.now }, Names: r.book.Names,
+			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.now, Names: r.book.Names,
 			Wait: r.wait,
 		},
 	}
@@ -155,7 +163,7 @@ func (r *replica) pass() {
 		r.passAt(r.sim.clock.now.Add(r.breath))
 		return
 	}
-	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.sim.clock.now))))
+	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.now()))))
 	r.poke()
 }
 
@@ -167,6 +175,7 @@ func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
 	r.sim.judge.beginning(r, c)
 	a := &act{command: c, began: r.sim.clock.now}
 	a.knows, a.leaving = r.sim.judge.known(r)
+	a.tenants = r.tenantsOf(c)
 	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		a.yield = yield
 		r.loop.Carry(r.ctx, s, c)

@@ -123,7 +123,7 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 
 // takes reports whether the pod may go to the node, as far as anybody knows.
 func (v *seen) takes(p *corev1.Pod) bool {
-	if v.node.Spec.Unschedulable || !tolerates(p, v.node.Spec.Taints) {
+	if v.node.Spec.Unschedulable || !tolerates(p, v.node.Spec.Taints) || hasNoPlace(p) {
 		return false
 	}
 	for key, value := range p.Spec.NodeSelector {

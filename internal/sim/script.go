@@ -64,6 +64,7 @@ func (s *Sim) prepare() time.Duration {
 		s.drawThrift(storm)
 	}
 	s.drawWeather(storm)
+	s.drawAdversaries(storm)
 	return storm
 }
 

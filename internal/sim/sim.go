@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	restless = 10 * time.Minute
 	// evictionsPerHour is how often each pod is evicted to save money within an hour, on average, unless people say otherwise.
 	evictionsPerHour = 2
+	// comesToRest is a promise.
+	comesToRest = "a quiet cluster gives an empty plan"
 )
 
 // Sim is one run: a world, the program in it, and what goes wrong.
@@ -53,6 +56,7 @@ type Sim struct {
 
 	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as text.
 	deletesNodes, slowPatches bool
+	foes                      foes
 
 	busyAt   time.Time // when a plan last asked for something
 	busyWith string
@@ -84,6 +88,8 @@ type Result struct {
 type Options struct {
 	// SlowPatches sends every patch as text, instead of some.
 	SlowPatches bool
+	// Adversary is the name of the only one that comes, even if the program is known to fail; empty for any other.
+	Adversary string
 	// Tell gets every line of the history.
 	Tell func(string)
 }
@@ -107,7 +113,7 @@ func Run(seed uint64, o Options) Result {
 func newSim(seed uint64, o Options) *Sim {
 	c := newClock(seed)
 	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string), slowPatches: o.SlowPatches, seen: make(map[string]int),
-		ticks: make(map[string]ticks)}
+		ticks: make(map[string]ticks), foes: foes{dice: rand.New(rand.NewPCG(seed, 0xf0e)), only: o.Adversary}}
 	s.trace.tell = o.Tell
 	s.store.watch = s.announce
 	s.judge = newJudge(s)
@@ -146,6 +152,7 @@ func (s *Sim) passed(_ *replica, p *plan.Plan) {
 // settle ends the faults and waits until the cluster has come to rest in good order.
 func (s *Sim) settle() {
 	s.calm()
+	s.judge.asks(comesToRest)
 	deadline := s.clock.now.Add(patience)
 	for s.failure == nil {
 		s.clock.runUntil(s.clock.now.Add(10*time.Second), s.over)
@@ -164,7 +171,7 @@ func (s *Sim) settle() {
 		if disorder != "" {
 			s.fail("order in the end", "%s", disorder)
 		} else {
-			s.fail("a quiet cluster gives an empty plan", "the last plan asked for %s", s.busyWith)
+			s.fail(comesToRest, "the last plan asked for %s", s.busyWith)
 		}
 	}
 }
@@ -180,6 +187,7 @@ func (s *Sim) bound() bool {
 	if s.policy.Disrupt.EvictionsPerHour > 0 || s.clock.now.Sub(s.judge.provisioned) > restless {
 		return false
 	}
+	s.judge.excused(comesToRest, []plea{is("evictions were not bounded", true)})
 	s.trace.note("someone: bounds evictions again")
 	s.policy.Disrupt.EvictionsPerHour = evictionsPerHour
 	for _, r := range s.replicas {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,12 +21,15 @@ const ordinary = 2000
 type wanted struct {
 	seed, from, seeds uint64
 	soak              bool
+	adversary, tally  string
 }
 
 // flags reads the flags; they are registered by TestMain, which is the only place that may.
 func flags() wanted {
 	get := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
-	return wanted{seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool)}
+	text := func(name string) string { return flag.Lookup(name).Value.String() }
+	return wanted{seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
+		adversary: text("adversary"), tally: text("tally")}
 }
 
 func TestMain(m *testing.M) {
@@ -33,15 +37,18 @@ func TestMain(m *testing.M) {
 	flag.Uint64("from", 1, "the first seed of TestManySeeds and TestSoak")
 	flag.Uint64("seeds", ordinary, "how many seeds TestManySeeds plays")
 	flag.Bool("soak", false, "let TestSoak play seeds without end")
+	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come, even if the program is known to fail")
+	flag.String("tally", "", "the file that TestSoak adds its count to")
 	debug.SetGCPercent(800) // a run makes much garbage and keeps little
 	m.Run()
 }
 
 // play plays seeds on all cores until next has none left or enough have failed.
-func play(next func() (uint64, bool), done func(uint64, Result)) {
-	playWith(next, func(seed uint64) { done(seed, Run(seed, Options{})) })
+func play(o Options, next func() (uint64, bool), done func(uint64, Result)) {
+	playWith(next, func(seed uint64) { done(seed, Run(seed, o)) })
 }
 
+// playWith is play with another way to play a seed.
 func playWith(next func() (uint64, bool), run func(uint64)) {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -61,37 +68,35 @@ func playWith(next func() (uint64, bool), run func(uint64)) {
 func TestManySeeds(t *testing.T) {
 	f := flags()
 	began := time.Now()
-	var at, failed, events, virtual atomic.Int64
-	var mu sync.Mutex
-	seen := make(map[string]int)
+	count := newTally()
+	var at, failed atomic.Int64
 	at.Store(int64(f.from) - 1)
-	play(func() (uint64, bool) {
+	play(Options{Adversary: f.adversary}, func() (uint64, bool) {
 		seed := at.Add(1)
 		return uint64(seed), uint64(seed) < f.from+f.seeds && failed.Load() < 5
 	}, func(_ uint64, r Result) {
-		mu.Lock()
-		for what, n := range r.Seen {
-			seen[what] += n
-		}
-		mu.Unlock()
-		events.Add(int64(r.Events))
-		virtual.Add(int64(r.Time))
+		count.add(r)
 		if r.Failure != nil {
 			failed.Add(1)
 			t.Error(r.Failure)
 		}
 	})
 	took := time.Since(began)
-	t.Logf("%d seeds in %s (%.0f a second), %s of virtual time, %d events", f.seeds, took.Round(time.Millisecond),
-		float64(f.seeds)/took.Seconds(), time.Duration(virtual.Load()).Round(time.Second), events.Load())
-	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		t.Logf("%8d %s", seen[what], what)
+	t.Logf("%d seeds in %s (%.0f a second), %s of virtual time, %d events", count.Seeds, took.Round(time.Millisecond),
+		float64(count.Seeds)/took.Seconds(), count.Time.Round(time.Second), count.Events)
+	for _, what := range slices.Sorted(maps.Keys(count.Seen)) {
+		if !strings.HasPrefix(what, excusedBy) && !strings.HasPrefix(what, askedFor) {
+			t.Logf("%8d %s", count.Seen[what], what)
+		}
 	}
-	if f.seeds < 1000 {
+	for _, line := range count.excessive(t.Logf) {
+		t.Error(line)
+	}
+	if f.seeds < 1000 || f.adversary != "" {
 		return
 	}
 	for _, what := range everything() {
-		if seen[what] == 0 {
+		if count.Seen[what] == 0 {
 			t.Errorf("in %d seeds no %s: the simulation does not test what it should", f.seeds, what)
 		}
 	}
@@ -106,6 +111,11 @@ func everything() []string {
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}
+	for _, a := range (&Sim{}).adversaries() {
+		if a.fault == "" {
+			out = append(out, "adversary "+a.name)
+		}
+	}
 	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled", "launchError", "cloudAnswerLost",
 		"neverComes", "bare", "stuckPod", "slowPlans"} {
 		out = append(out, "weather "+name)
@@ -116,43 +126,13 @@ func everything() []string {
 // TestSeed plays one seed and, with -v, tells its history.
 func TestSeed(t *testing.T) {
 	f := flags()
-	o := Options{}
+	o := Options{Adversary: f.adversary}
 	if testing.Verbose() {
 		o.Tell = func(line string) { fmt.Println(line) }
 	}
 	if r := Run(f.seed, o); r.Failure != nil {
 		t.Error(r.Failure)
 	}
-}
-
-// TestSoak plays seeds until it is told to stop, if it is asked to; otherwise a handful.
-func TestSoak(t *testing.T) {
-	f := flags()
-	last := f.from + 20
-	if f.soak {
-		last = 1 << 62
-	}
-	began, told := time.Now(), time.Now()
-	var mu sync.Mutex
-	var at atomic.Uint64
-	at.Store(f.from - 1)
-	failed := 0
-	play(func() (uint64, bool) {
-		seed := at.Add(1)
-		return seed, seed < last
-	}, func(seed uint64, r Result) {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.Failure != nil {
-			failed++
-			fmt.Println(r.Failure)
-			t.Fail()
-		}
-		if f.soak && time.Since(told) > 10*time.Second {
-			told = time.Now()
-			fmt.Printf("soak: seed=%d failed=%d seeds_per_s=%.0f\n", seed, failed, float64(seed-f.from)/time.Since(began).Seconds())
-		}
-	})
 }
 
 func TestSameSeedSameHistory(t *testing.T) {

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything that is
+// written on it. It is deleted after a while.
+func (s *Sim) impostor() {
+	node, ok := s.any(nodes).(*corev1.Node)
+	if !ok || node.DeletionTimestamp != nil {
+		return
+	}
+	s.foes.count++
+	name := fmt.Sprintf("impostor-%d", s.foes.count)
+	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels), Annotations: maps.Clone(node.Annotations)}}
+	if s.clock.chance(0.7) {
+		fake.Finalizers = []string{v1.TerminationFinalizer}
+	}
+	fake.Spec.ProviderID, fake.Spec.Taints = node.Spec.ProviderID, slices.Clone(node.Spec.Taints)
+	fake.Spec.Unschedulable = true // nobody is there to run anything
+	fake.Status = *node.Status.DeepCopy()
+	s.trace.note("someone: makes Node %s, which names the machine of %s", name, node.Name)
+	s.store.create(fake)
+	s.foes.false = append(s.foes.false, name)
+	s.deleteLater(name)
+}
+
+// twin is a kubelet that has joined a second time by another name: two Nodes, one machine. The second takes pods and runs none.
+func (s *Sim) twin() {
+	m := s.anyMachine()
+	if m == nil || !m.joined || m.namesake {
+		return
+	}
+	s.foes.count++
+	name := fmt.Sprintf("twin-%d", s.foes.count)
+	labels := maps.Clone(m.instance.Labels)
+	labels[corev1.LabelHostname] = name
+	labels[v1.NodeClassLabelKey(classGroup, classKind)] = className
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	node.Spec.ProviderID, node.Spec.Taints = m.instance.ProviderID, []corev1.Taint{v1.UnregisteredNoExecuteTaint()}
+	node.Status = corev1.NodeStatus{Capacity: m.instance.Capacity, Allocatable: m.instance.Allocatable,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.clock.seconds())}}}
+	s.trace.note("kubelet: %s joins once more, as %s", m.instance.ProviderID, name)
+	s.store.create(node)
+	s.foes.false = append(s.foes.false, name)
+	s.deleteLater(name)
+}
+
+func (s *Sim) deleteLater(name string) {
+	s.clock.after(s.clock.between(2*time.Second, 2*time.Minute), func() {
+		if node, ok := find[*corev1.Node](s.store, nodes, name); ok {
+			s.trace.note("someone: deletes Node %s", name)
+			s.store.erase(node)
+		}
+	})
+}
+
+// avalanche is when all claims are gone at once: etcd was restored, or the CustomResourceDefinitions were made anew.
+func (s *Sim) avalanche() {
+	all := list[*v1.NodeClaim](s.store, claims)
+	if len(all) < 5 || s.foes.buried {
+		return
+	}
+	s.foes.buried = true
+	s.trace.note("someone: loses all %d claims", len(all))
+	for _, c := range all {
+		s.store.remove(c)
+	}
+}
+
+// noAvalanche: of machines whose claims are all gone at once, few are ended before a person has said that it is right.
+func (j *judge) noAvalanche(r *replica, m *machine) {
+	f := &j.sim.foes
+	if !f.buried {
+		return
+	}
+	const promise = "an avalanche of orphans waits for a person"
+	j.asks(promise)
+	f.ended++
+	if most := max(3, (len(j.sim.cloud.machines)+9)/10); f.ended > most {
+		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody since all claims were lost, and %d may go", r, m.instance.ProviderID, f.ended, most)
+	}
+}
+
+// namesakes is another cluster of the same name in the same account: its machines carry the same tags, but for the claims that
+// they were made for.
+func (s *Sim) namesakes() {
+	for range s.clock.number(1, 3) {
+		s.foes.count++
+		t := pick(s.clock, s.cloud.types)
+		id := fmt.Sprintf("sim:///zone-a/i-other-%d", s.foes.count)
+		s.trace.note("cloud: runs %s for another cluster of this name", id)
+		s.cloud.machines = append(s.cloud.machines, &machine{namesake: true, image: s.cloud.image, never: true, node: id, instance: cloudprovider.Instance{
+			ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count), ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now,
+			Labels:   map[string]string{corev1.LabelTopologyZone: "zone-a", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelInstanceTypeStable: t.Name},
+			Capacity: t.Capacity, Allocatable: t.Allocatable()}})
+	}
+}
+
+// staleFirstList is a replica that dies, and another that begins with lists of a moment ago: what was made since then is missing
+// from them, and comes later.
+func (s *Sim) staleFirstList(which ...kind) {
+	old := s.leader()
+	if old == nil || len(s.replicas) > 1 {
+		return
+	}
+	old.kill()
+	ago := s.clock.between(time.Second, 90*time.Second)
+	r := s.start()
+	s.trace.note("%s: its first lists are %s old", r, ago.Round(time.Millisecond))
+	for _, k := range which {
+		for _, obj := range list[client.Object](s.store, k) {
+			if obj.GetCreationTimestamp().After(s.clock.now.Add(-ago)) {
+				r.take(k, obj, true)
+			}
+		}
+		s.clock.after(s.clock.between(200*time.Millisecond, 20*time.Second), func() {
+			if !r.dead {
+				r.streams[k].relist()
+				r.poke()
+			}
+		})
+	}
+}
+
+// jumpClock sets the clock of the leader forward or back, for a while.
+func (s *Sim) jumpClock() {
+	r := s.leader()
+	if r == nil {
+		return
+	}
+	by := s.clock.between(-time.Minute, 3*time.Minute)
+	s.trace.note("%s: its clock jumps by %s", r, by.Round(time.Second))
+	lasts := s.clock.between(5*time.Second, 2*time.Minute)
+	r.skew, r.mistaken = by, s.clock.now.Add(lasts+time.Minute)
+	s.clock.after(lasts, func() {
+		r.skew = 0
+		r.poke()
+	})
+}
+
+// wrongClock is an excuse for what goes by the clock: times of the API server and of pods are compared with the replica's own.
+func (r *replica) wrongClock() plea {
+	return is("the replica's clock was wrong just now", r.sim.clock.now.Before(r.mistaken))
+}
