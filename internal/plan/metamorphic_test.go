@@ -21,8 +21,8 @@ func placed(w *world) schedule.Placement {
 	return schedule.Place(w.snapshot(nil).Plain(), schedule.Settings{})
 }
 
-// places says where each pod is: the host, or the pods that it shares a new node with; and why it is nowhere.
-func places(p *schedule.Placement) map[string]string {
+// whereabouts says where each pod is: the host, or the pods that it shares a new node with; and why it is nowhere.
+func whereabouts(p *schedule.Placement) map[string]string {
 	out := make(map[string]string)
 	for _, a := range p.Assigned {
 		out[a.Pod.UID] = "host " + a.Host
@@ -58,7 +58,7 @@ func TestAnUnplaceablePodMoreChangesNothing(t *testing.T) {
 		w.tie(&sh, "giant")
 		giant := w.addPod(cluster.Pod{Name: rapid.SampledFrom([]string{"aaa", "pod0-00", "zzz"}).Draw(t, "name"), Class: w.class("giant", sh), Owner: "giant", Namespace: sh.ties.namespace, Labels: sh.ties.labels})
 		after := placed(w)
-		have, want := places(&after), places(&before)
+		have, want := whereabouts(&after), whereabouts(&before)
 		if have[giant.UID] != "nowhere" {
 			t.Fatalf("the giant is at %s", have[giant.UID])
 		}
@@ -111,8 +111,8 @@ func TestRenamingChangesNothing(t *testing.T) {
 		w := drawWorld(t)
 		as := func(name string) string { return "x-" + name + "-y" }
 		before, after := placed(w), placed(w.withNames(as))
-		have, want := places(&after), map[string]string{}
-		for pod, place := range places(&before) {
+		have, want := whereabouts(&after), map[string]string{}
+		for pod, place := range whereabouts(&before) {
 			if host, ok := strings.CutPrefix(place, "host "); ok {
 				place = "host " + as(host)
 			} else if head, rest, ok := strings.Cut(place, " with "); ok {
@@ -200,7 +200,7 @@ func TestTwiceThePodsCostAtMostTwice(t *testing.T) {
 			exact++
 		}
 		if !noDearer(after.Price, 2*before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and twice as many %.4f\n%v\n%v", before.Price, after.Price, places(&before), places(&after))
+			t.Fatalf("the pods cost %.4f, and twice as many %.4f\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
 		}
 		if after.Bound > after.Price+1e-9 || before.Bound > before.Price+1e-9 {
 			t.Fatalf("the bounds %.4f and %.4f are above the prices %.4f and %.4f", before.Bound, after.Bound, before.Price, after.Price)
@@ -228,7 +228,7 @@ func TestAPoolMoreMakesNothingDearer(t *testing.T) {
 			exact++
 		}
 		if !noDearer(after.Price, before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and %.4f with a pool more\n%v\n%v", before.Price, after.Price, places(&before), places(&after))
+			t.Fatalf("the pods cost %.4f, and %.4f with a pool more\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
 		}
 	})
 	t.Logf("in %d of %d clusters exactly", exact, all)
@@ -257,7 +257,7 @@ func TestAnEmptyNodeMoreMakesNothingDearer(t *testing.T) {
 			exact++
 		}
 		if len(after.Unplaced) == len(before.Unplaced) && !noDearer(after.Price, before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and %.4f with a node more\n%v\n%v", before.Price, after.Price, places(&before), places(&after))
+			t.Fatalf("the pods cost %.4f, and %.4f with a node more\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
 		}
 	})
 	t.Logf("in %d of %d clusters exactly", exact, all)
