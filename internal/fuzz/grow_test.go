@@ -292,7 +292,8 @@ func (s *source) affinity(spec *corev1.PodSpec) {
 	if *a != (corev1.Affinity{}) {
 		spec.Affinity = a
 	}
-	for range s.upTo(2) - s.upTo(2) {
+	most := s.upTo(2)
+	for range most - s.upTo(2) { // mostly none
 		least := int32(s.upTo(4))
 		c := corev1.TopologySpreadConstraint{MaxSkew: int32(choose(s, 1, 2, 0, -1)), TopologyKey: choose(s, corev1.LabelTopologyZone, corev1.LabelHostname, "team"), WhenUnsatisfiable: choose(s, corev1.DoNotSchedule, corev1.ScheduleAnyway, "Odd"), LabelSelector: s.selector()}
 		if s.one(3) {
