@@ -59,6 +59,8 @@ type Snapshot struct {
 	// cluster's identity: the UID of its namespace kube-system.
 	EndOrphans time.Time
 	Cluster    string
+	// ClaimLost is when a claim was last seen to vanish that was not being deleted, or when we began to look.
+	ClaimLost time.Time
 	// Busy holds the keys of commands that are under way, or whose effect the watch has not shown yet.
 	Busy map[string]bool
 	// Retry says, for commands that have failed, how often and when to try again.

@@ -115,6 +115,7 @@ type Book struct {
 	census    census
 	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
 	started   time.Time             // since when evictions are counted
+	claimLost time.Time             // when a claim vanished that was not being deleted, or when we began to look
 	trials    map[string]*trial     // by claim UID
 	settled   map[string]bool       // claims whose trial is over, by UID
 	accounts  map[string]*account   // by the UID of the owner at the root
@@ -152,7 +153,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		joining: make(map[string]launches), refused: make(map[string]refusal), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
-		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), drift: newDrifts(), failed: newQuarantine(),
+		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), drift: newDrifts(), failed: newQuarantine(),
 		trials: make(map[string]*trial), settled: make(map[string]bool), accounts: make(map[string]*account),
 	}
 	for _, kind := range kinds {
@@ -195,7 +196,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
-		Cluster: b.identity, EndOrphans: b.endOrphans,
+		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost,
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

@@ -156,6 +156,9 @@ func (b *Book) DeleteClaim(name string) {
 	defer b.mu.Unlock()
 	what := room
 	if e := b.claims[name]; e != nil {
+		if e.claim.Deleting.IsZero() {
+			b.claimLost = b.now()
+		}
 		b.offer(e.lists(), nil)
 		delete(b.claims, name)
 		b.dropProvider(e.claim)

@@ -18,6 +18,15 @@ const (
 	// confirmedFor is how long a person's word holds; a clock may be ahead of ours by clockSkew.
 	confirmedFor = time.Hour
 	clockSkew    = 5 * time.Minute
+	// allSeenFor is how long no claim may have vanished before anything is ended for having none. Many that vanish together are seen one after
+	// the other, and they must be counted together.
+	allSeenFor = 10 * time.Second
+)
+
+// The reasons why instances are held: there are many, or nothing tells them from those of a cluster of the same name.
+const (
+	ManyOrphans     = "ManyOrphans"
+	UnprovenOrphans = "UnprovenOrphans"
 )
 
 // Hold is how many instances nobody claims, and how many of them are left alone until a person says that they may go.
@@ -26,6 +35,19 @@ type Hold struct {
 	Orphans, Known, Most int
 	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a namesake.
 	Held, Unproven int
+	// nodes are those of our nodes among them that are being deleted.
+	nodes map[string]bool
+}
+
+// Holds reports whether the node is being deleted, has lost its claim, and is neither drained nor ended until a person has looked.
+func (h Hold) Holds(node string) bool { return h.nodes[node] }
+
+// Reason is why instances are held.
+func (h Hold) Reason() string {
+	if h.Unproven == h.Held {
+		return UnprovenOrphans
+	}
+	return ManyOrphans
 }
 
 // Message tells people what is held and what to do; empty if nothing is.
@@ -34,8 +56,11 @@ func (h Hold) Message() string {
 		return ""
 	}
 	why := fmt.Sprintf("at most %d are ended unasked", h.Most)
-	if h.Unproven == h.Held {
+	switch {
+	case h.Reason() == UnprovenOrphans:
 		why = "none of them carries this cluster's identity"
+	case h.Most == 0:
+		why = "they are what is left of many"
 	}
 	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
 		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
@@ -48,8 +73,11 @@ type orphan struct {
 	unproven bool
 	// spare says that its claim is there and has another instance: it is certain to be nobody's.
 	spare bool
-	// end is how it ends; nil if it is ending already.
+	// end is how it ends; nil if it is ending already, or is too young to be sure of.
 	end command.Command
+	// deleted is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector deletes the nodes of claims that
+	// are gone.
+	deleted string
 }
 
 // Orphans ends what the cloud runs and no claim accounts for. What has a node of ours goes by the deletion of that node,
@@ -57,8 +85,15 @@ type orphan struct {
 func Orphans(s *cluster.Snapshot) (Step, Hold) {
 	var step Step
 	list := append(orphanNodes(s, &step), orphanInstances(s)...)
-	hold := Hold{Orphans: len(list), Known: known(s)}
-	hold.Most = max(leastHeld, hold.Known/heldShare)
+	hold := Hold{Orphans: len(list), Known: known(s), nodes: make(map[string]bool)}
+	if hold.Most = max(leastHeld, hold.Known/heldShare); holding(s) {
+		hold.Most = 0
+	}
+	due := s.ClaimLost.Add(allSeenFor)
+	early := s.Now.Before(due)
+	if early && len(list) > 0 {
+		step.wake(due)
+	}
 	unsure := 0
 	for _, o := range list {
 		if !o.spare && !o.unproven && !confirmed(s, o) {
@@ -67,17 +102,36 @@ func Orphans(s *cluster.Snapshot) (Step, Hold) {
 	}
 	for _, o := range list {
 		switch {
-		case o.end == nil:
+		case o.end == nil && o.deleted == "":
+		case early:
+			if o.deleted != "" {
+				hold.nodes[o.deleted] = true
+			}
 		case o.spare, confirmed(s, o), !o.unproven && unsure <= hold.Most:
-			step.do(o.end)
+			if o.end != nil {
+				step.do(o.end)
+			}
 		default:
 			hold.Held++
+			if o.deleted != "" {
+				hold.nodes[o.deleted] = true
+			}
 			if o.unproven {
 				hold.Unproven++
 			}
 		}
 	}
 	return step, hold
+}
+
+// holding reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
+// were being deleted, and the others must not follow when they seem to be few. The pools' condition remembers it, also through a restart.
+func holding(s *cluster.Snapshot) bool {
+	return slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool {
+		return slices.ContainsFunc(p.Status.Conditions, func(c cluster.Condition) bool {
+			return c.Type == cluster.OrphansHeld && c.Status == cluster.True && c.Reason == ManyOrphans
+		})
+	})
 }
 
 // confirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.
@@ -117,18 +171,19 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 		lost := s.Gone[n.ProviderID] || vanished(s, n)
 		if !n.Deleting.IsZero() {
 			if n.Finalized && !lost {
-				out = append(out, orphan{created: seen(s, n)})
+				out = append(out, deletedNode(s, n))
 			}
 			continue
 		}
 		if !n.Finalized && !lost {
 			continue
 		}
-		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
-			step.wake(due)
+		if claimed(s, n) {
 			continue
 		}
-		if claimed(s, n) {
+		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
+			step.wake(due)
+			out = append(out, orphan{created: seen(s, n)}) // it counts, and may still find its claim
 			continue
 		}
 		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
@@ -144,6 +199,21 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 		out = append(out, o)
 	}
 	return out
+}
+
+// deletedNode is a node that is being deleted and has no claim. Once its end was asked for it goes on.
+func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
+	o := orphan{created: seen(s, n)}
+	key := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}.Key()
+	_, asked := s.Retry[key]
+	i, listed := instance(s, n.ProviderID)
+	if !asked && !s.Busy[key] && !(listed && i.Terminating) {
+		o.deleted = n.Name
+	}
+	if listed {
+		o.unproven, o.spare = i.Unproven, second(claimByUID(s, i.ClaimUID), i)
+	}
+	return o
 }
 
 // orphanInstances finds instances that no claim accounts for and that have no node of ours.
@@ -162,7 +232,7 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 	var out []orphan
 	for i := range s.Census.Instances {
 		x := &s.Census.Instances[i]
-		if s.Gone[x.ProviderID] || s.Census.At.Before(x.Created.Add(lagFor)) {
+		if s.Gone[x.ProviderID] || x.Terminating {
 			continue
 		}
 		c := claims[x.ClaimUID]
@@ -174,7 +244,7 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 			continue
 		}
 		o := orphan{created: x.Created, unproven: x.Unproven, spare: spare}
-		if !x.Terminating {
+		if young := s.Census.At.Before(x.Created.Add(lagFor)); !young {
 			o.end = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
 		}
 		out = append(out, o)

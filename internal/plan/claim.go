@@ -89,7 +89,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 func (p *Plan) tellOrphans(pool *cluster.Pool, status *cluster.PoolStatus) {
 	c := cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent}
 	if message := p.Orphans.Message(); message != "" {
-		c = cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True, Reason: "OrphansHeld", Message: message, Generation: pool.Generation}
+		c = cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True, Reason: p.Orphans.Reason(), Message: message, Generation: pool.Generation}
 	}
 	told := slices.ContainsFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
 	if told || c.Status != cluster.Absent {

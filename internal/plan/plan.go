@@ -246,14 +246,14 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 // advance has everything that is on its way take its next step.
 func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
 	p.add(lifecycle.Next(s, policy.Lifecycle))
+	step, hold := lifecycle.Orphans(s)
+	p.Orphans = hold
 	for _, n := range s.Nodes {
-		if _, held := s.Quarantine.Claims[n.Name]; !held {
+		if _, quarantined := s.Quarantine.Claims[n.Name]; !quarantined && !hold.Holds(n.Name) {
 			p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
 		}
 	}
-	step, hold := lifecycle.Orphans(s)
 	p.add(step)
-	p.Orphans = hold
 	if message := hold.Message(); message != "" {
 		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster, Reason: "OrphansHeld", Message: message, Warning: true})
 	}

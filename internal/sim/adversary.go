@@ -27,10 +27,10 @@ type adversary struct {
 // written into objects.
 func (s *Sim) adversaries() []adversary {
 	return []adversary{
-		{name: "impostor node", do: s.impostor, fault: "deleting a Node that names another claim's machine ends that machine"},
+		{name: "impostor node", do: s.impostor},
 		{name: "twin node", do: s.twin},
-		{name: "orphan avalanche", do: s.avalanche, fault: "the machines of claims that are gone are ended without a brake"},
-		{name: "namesake cluster", do: s.namesakes, fault: "machines of another cluster of the same name are taken for orphans"},
+		{name: "orphan avalanche", do: s.avalanche},
+		{name: "namesake cluster", do: s.namesakes},
 		{name: "stale first list of claims", do: func() { s.staleFirstList(claims) }, fault: "the Node of a claim that the first list lacks is deleted, and its machine ended"},
 		{name: "stale first list of nodes", do: func() { s.staleFirstList(nodes) }, fault: "a claim whose Node the first list lacks is deleted, and its machine ended undrained"},
 		{name: "stale first list of pods", do: func() { s.staleFirstList(pods) }, rare: true, fault: "a drained node's pods that the first list lacks are not waited for"},
@@ -57,6 +57,8 @@ type foes struct {
 	count  int
 	ended  int // machines of nobody that were ended since the avalanche
 	buried bool
+	// confirmed is when a person said that machines of nobody may be ended; zero before that.
+	confirmed time.Time
 	// only is the adversary that comes, however likely; empty for any whose fault is not known.
 	only string
 }
@@ -93,6 +95,9 @@ func (s *Sim) calmAdversaries() {
 			s.trace.note("someone: deletes %s, which was never a machine's", name)
 			s.store.erase(node)
 		}
+	}
+	if s.foes.buried {
+		s.confirmOrphans()
 	}
 	for _, undo := range s.foes.undo {
 		undo()

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
 // impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything that is
@@ -24,6 +25,7 @@ func (s *Sim) impostor() {
 	s.foes.count++
 	name := fmt.Sprintf("impostor-%d", s.foes.count)
 	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels), Annotations: maps.Clone(node.Annotations)}}
+	fake.Labels[v1.NodeClassLabelKey(classGroup, classKind)] = className // somebody may have taken it off the other
 	if s.clock.chance(0.7) {
 		fake.Finalizers = []string{v1.TerminationFinalizer}
 	}
@@ -75,14 +77,38 @@ func (s *Sim) avalanche() {
 	s.foes.buried = true
 	s.trace.note("someone: loses all %d claims", len(all))
 	for _, c := range all {
+		node, there := find[*corev1.Node](s.store, nodes, c.Status.NodeName)
+		if m := s.cloud.find(c.Status.ProviderID); m != nil && (c.DeletionTimestamp != nil || there && node.DeletionTimestamp != nil) {
+			m.leaving = true
+		}
 		s.store.remove(c)
 	}
+}
+
+// confirmOrphans is a person who has looked at the machines without claims, and says that they may be ended. Every replica hears of it,
+// also one that begins later.
+func (s *Sim) confirmOrphans() {
+	s.foes.confirmed = s.clock.now
+	s.trace.note("someone: says that machines of nobody may be ended")
+	for _, r := range s.replicas {
+		s.tellSystem(r)
+		r.poke()
+	}
+}
+
+// tellSystem shows a replica the namespace kube-system.
+func (s *Sim) tellSystem(r *replica) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "this-cluster"}}
+	if at := s.foes.confirmed; !at.IsZero() {
+		ns.Annotations = map[string]string{cluster.EndOrphansAnnotation: at.UTC().Format(time.RFC3339)}
+	}
+	r.book.SetNamespace(ns)
 }
 
 // noAvalanche: of machines whose claims are all gone at once, few are ended before a person has said that it is right.
 func (j *judge) noAvalanche(r *replica, m *machine) {
 	f := &j.sim.foes
-	if !f.buried {
+	if !f.buried || !f.confirmed.IsZero() || m.leaving {
 		return
 	}
 	const promise = "an avalanche of orphans waits for a person"
@@ -94,7 +120,7 @@ func (j *judge) noAvalanche(r *replica, m *machine) {
 }
 
 // namesakes is another cluster of the same name in the same account: its machines carry the same tags, but for the claims that
-// they were made for.
+// they were made for, and nothing that would tell the clusters apart.
 func (s *Sim) namesakes() {
 	for range s.clock.number(1, 3) {
 		s.foes.count++
@@ -102,7 +128,7 @@ func (s *Sim) namesakes() {
 		id := fmt.Sprintf("sim:///zone-a/i-other-%d", s.foes.count)
 		s.trace.note("cloud: runs %s for another cluster of this name", id)
 		s.cloud.machines = append(s.cloud.machines, &machine{namesake: true, image: s.cloud.image, never: true, node: id, instance: cloudprovider.Instance{
-			ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count), ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now,
+			ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count), ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now, Unproven: true,
 			Labels:   map[string]string{corev1.LabelTopologyZone: "zone-a", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelInstanceTypeStable: t.Name},
 			Capacity: t.Capacity, Allocatable: t.Allocatable()}})
 	}

@@ -48,6 +48,7 @@ type machine struct {
 	// awake says that the kubelet runs; late ones never come.
 	awake, never, asleep bool
 	gone                 bool
+	leaving              bool     // it was on its way out when its claim was lost
 	namesake             bool     // another cluster of the same name has launched it
 	by                   *replica // who launched it
 }

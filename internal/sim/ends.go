@@ -28,7 +28,7 @@ func (j *judge) ends(r *replica, id string) {
 	owner := s.ownerOf(m)
 	j.asks(endsOnlyItsOwn)
 	switch {
-	case m.namesake:
+	case m.namesake && s.foes.confirmed.IsZero():
 		s.fail(endsOnlyItsOwn, "%s ends %s (%s), a machine of another cluster of the same name", r, id, told(r))
 		return
 	case owner == nil:

@@ -84,6 +84,7 @@ func (s *Sim) start() *replica {
 	}
 	r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
 	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
+	s.tellSystem(r)
 	for _, k := range []kind{sets, guards, pools, claims, nodes, pods} {
 		r.cache[k] = make(map[string]client.Object)
 		r.streams[k] = stream{r: r, kind: k}

@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// lostClaims is a cluster in which the claims of so many instances are gone. Each has a node, which the garbage collector deletes if asked.
+func lostClaims(count int, deleted bool) *cluster.Snapshot {
+	s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon}, Pools: []*cluster.Pool{{Name: "p"}}}
+	for i := range count {
+		name := fmt.Sprintf("n%02d", i)
+		id := "cloud://" + name
+		n := &cluster.Node{Name: name, UID: name, ProviderID: id, Created: noon.Add(-time.Hour), Ours: true, Finalized: true, Ready: true}
+		if deleted {
+			n.Deleting = noon
+		}
+		s.Nodes = append(s.Nodes, n)
+		s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: id, Claim: name, ClaimUID: name, Created: noon.Add(-time.Hour)})
+	}
+	return s
+}
+
+// When claims are gone, the garbage collector deletes their nodes. That is no reason to drain them, or to end what runs there.
+func TestNodesThatTheGarbageCollectorDeletesAreHeld(t *testing.T) {
+	for _, x := range []struct {
+		count int
+		set   func(*cluster.Snapshot)
+		held  int
+	}{
+		{3, func(*cluster.Snapshot) {}, 0},
+		{4, func(*cluster.Snapshot) {}, 4},
+		{4, func(s *cluster.Snapshot) { s.EndOrphans = noon }, 0},
+		{4, func(s *cluster.Snapshot) { s.Busy = map[string]bool{"terminate//cloud://n00/n00": true} }, 3}, // its end was asked for
+		{4, func(s *cluster.Snapshot) { s.Census.Instances[0].Terminating = true }, 3},
+	} {
+		s := lostClaims(x.count, true)
+		x.set(s)
+		step, hold := Orphans(s.Seal())
+		held := 0
+		for _, n := range s.Nodes {
+			if hold.Holds(n.Name) {
+				held++
+			}
+		}
+		if held != x.held || hold.Held != x.held || len(step.Commands) != 0 {
+			t.Errorf("%d nodes are being deleted: %d are held (%+v), %d commands; want %d held", x.count, held, hold, len(step.Commands), x.held)
+		}
+	}
+}
+
+// Claims that vanish together are seen one after the other: nothing is ended while they may still be vanishing.
+func TestOrphansAreCountedTogether(t *testing.T) {
+	s := lostClaims(2, false)
+	s.Nodes[1].Deleting = noon
+	s.ClaimLost = noon.Add(-allSeenFor + time.Second)
+	step, hold := Orphans(s.Seal())
+	if len(step.Commands) != 0 || !step.WakeAt.Equal(s.ClaimLost.Add(allSeenFor)) || !hold.Holds("n01") || hold.Message() != "" {
+		t.Errorf("a second before all are seen: %d commands, to look again at %v, %+v", len(step.Commands), step.WakeAt, hold)
+	}
+	s.ClaimLost = noon.Add(-allSeenFor)
+	if step, hold := Orphans(s.Seal()); len(step.Commands) != 1 || hold.Holds("n01") {
+		t.Errorf("when all are seen: %d commands, %+v", len(step.Commands), hold)
+	}
+}
+
+// What is too young to be ended counts all the same: with the others it is many.
+func TestYoungOrphansCount(t *testing.T) {
+	s := lostClaims(4, false)
+	s.Nodes = s.Nodes[:1]
+	s.Nodes[0].Created, s.Census.Instances[0].Created = noon.Add(-time.Second), noon.Add(-time.Second)
+	s.Census.Instances[1].Created = noon.Add(-time.Second)
+	if step, hold := Orphans(s.Seal()); len(step.Commands) != 0 || hold.Held != 2 {
+		t.Errorf("%d commands, %+v; want the two that are old enough held", len(step.Commands), hold)
+	}
+}
+
+// Once many are held, the few that are left of them are held as well; but not because of those that may be another cluster's.
+func TestWhatIsHeldStaysHeld(t *testing.T) {
+	for _, x := range []struct {
+		reason string
+		held   int
+	}{{ManyOrphans, 1}, {UnprovenOrphans, 0}} {
+		s := lostClaims(1, false)
+		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: x.reason}}
+		step, hold := Orphans(s.Seal())
+		if hold.Held != x.held || len(step.Commands) != 1-x.held || (x.held > 0) != (hold.Message() != "") {
+			t.Errorf("%s: %d commands, %+v, %q", x.reason, len(step.Commands), hold, hold.Message())
+		}
+		s.EndOrphans = noon
+		if step, hold := Orphans(s.Seal()); hold.Held != 0 || len(step.Commands) != 1 {
+			t.Errorf("%s, and a person has confirmed: %d commands, %+v", x.reason, len(step.Commands), hold)
+		}
+	}
+	for want, h := range map[string]Hold{ManyOrphans: {Held: 3, Unproven: 1}, UnprovenOrphans: {Held: 2, Unproven: 2}} {
+		if got := h.Reason(); got != want {
+			t.Errorf("%+v is told as %s, want %s", h, got, want)
+		}
+	}
+}
