@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +49,7 @@ func roleFiles(optional ...string) []string {
 }
 
 // asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else, at an address of the API server.
-func (w *world) asServiceAccount(address string, optional ...string) string {
+func (w *world) asServiceAccount(server *rest.Config, optional ...string) string {
 	w.Helper()
 	for _, file := range roleFiles(optional...) {
 		text, err := os.ReadFile(file)
@@ -62,9 +63,8 @@ func (w *world) asServiceAccount(address string, optional ...string) string {
 	request := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}
 	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
-	lab := w.lab.Config()
 	own := clientcmdapi.NewConfig()
-	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: lab.CAData, CertificateAuthority: lab.CAFile}
+	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: server.Host, CertificateAuthorityData: server.CAData, CertificateAuthority: server.CAFile}
 	own.AuthInfos["karpenter"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
 	own.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "karpenter"}
 	own.CurrentContext = "lab"

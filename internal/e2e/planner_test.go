@@ -34,7 +34,7 @@ func TestAPlannerThatFailsOnOnePod(t *testing.T) {
 	w.create(nodeClass("default"), nodePool("default", onDemand("16")))
 	dir := t.TempDir()
 	c := w.runPlanted("--snapshot-dir", dir)
-	w.create(w.deployment("poison", 1, "3"))
+	w.create(w.deployment("poison", 1, "15")) // more than what is left of the others' nodes
 	w.eventually(w.toldOfFailure)
 	began := time.Now()
 	w.create(w.deployment("web", 3, "9"))
