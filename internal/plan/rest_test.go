@@ -17,7 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-var unruledClusters = flag.Int("unruled", 60, "how many clusters to let settle under a scheduler that does as it likes")
+var unruledClusters = flag.Int("unruled", 20, "how many clusters to let settle under a scheduler that does as it likes")
 
 // unruled is a cluster in which pods go where a scheduler like kube-scheduler likes, which is not where they were planned to go:
 // to the emptiest node that takes them. Nothing bounds how often they are evicted.
