@@ -45,8 +45,8 @@ func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 	return out
 }
 
-// Moves reports whether the pod will be evicted, and needs another place, when its node is drained. One that a disruption
-// budget holds for good stays: a node made for it would wait in vain. Where a sick node goes all its pods do. One whose class is in
+// Moves reports whether the pod will need another place when its node is drained. One that a disruption budget holds for good stays:
+// a node made for it would wait in vain. No budget is asked about one that ends with its node. Where a sick node goes all its pods do. One whose class is in
 // quarantine gets no place before it is out.
 func (s *Snapshot) Moves(p *Pod) bool {
 	if s.Quarantined(p) {
@@ -55,7 +55,7 @@ func (s *Snapshot) Moves(p *Pod) bool {
 	if !p.Reschedulable() || s.expels(p.Node) {
 		return p.Reschedulable()
 	}
-	return p.Moves() && !slices.ContainsFunc(s.view.guards[p.Namespace], func(g *Guard) bool { return g.Never() && g.Selects(p) })
+	return p.Moves() && (p.StaysThroughDrain || !slices.ContainsFunc(s.view.guards[p.Namespace], func(g *Guard) bool { return g.Never() && g.Selects(p) }))
 }
 
 // expels reports whether the node is on its way out for its health and has a time by which all its pods have to leave, whatever they

@@ -128,7 +128,8 @@ type Pod struct {
 	Limits *resource.Vector
 	// Critical pods are drained after the others.
 	Critical bool
-	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits them.
+	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits
+	// them, and they end with their node.
 	StaysThroughDrain bool
 	// EvictionCost is what evicting the pod costs when nodes are compared: 1 for a pod that says nothing, between -10 and 10.
 	EvictionCost float64
@@ -170,13 +171,15 @@ func (p *Pod) NewAt() time.Time {
 // Holds reports whether the pod takes up resources of its node.
 func (p *Pod) Holds() bool { return p.Node != "" && !p.Done }
 
-// Reschedulable reports whether the pod will need another place when its node goes.
+// Reschedulable reports whether the pod will need another place when its node goes. One that stays through the drain does, too:
+// it ends with its node, and its controller makes it anew.
 func (p *Pod) Reschedulable() bool {
-	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != "" && !p.StaysThroughDrain
+	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != ""
 }
 
-// Moves reports whether the pod will be evicted, and needs another place, when its node is drained.
-func (p *Pod) Moves() bool { return p.Reschedulable() && !p.DoNotDisrupt }
+// Moves reports whether the pod will need another place when its node is drained: it is evicted, or it ends with the node, which does
+// not wait for it.
+func (p *Pod) Moves() bool { return p.Reschedulable() && (!p.DoNotDisrupt || p.StaysThroughDrain) }
 
 // Workload reports whether the pod is a reason to keep a node: neither a daemon's nor the kubelet's own, not finished
 // and not on its way out.

@@ -38,7 +38,7 @@ func (v *verdict) pods() bool {
 		if !p.StaysThroughDrain {
 			c.Evicted++
 		}
-		if p.Moves() && !never(guards) {
+		if p.Moves() && (p.StaysThroughDrain || !never(guards)) {
 			c.Pods = append(c.Pods, p)
 		}
 	}

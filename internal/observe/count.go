@@ -110,7 +110,8 @@ func (m *metrics) drainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
 	if claim == nil || n == nil || claim.Is(cluster.Drained) || claim.Is(cluster.InstanceTerminating) {
 		return
 	}
-	if !slices.ContainsFunc(s.PodsOn(n.Name), (*cluster.Pod).Reschedulable) {
+	leaves := func(p *cluster.Pod) bool { return p.Reschedulable() && !p.StaysThroughDrain }
+	if !slices.ContainsFunc(s.PodsOn(n.Name), leaves) {
 		m.nodesDrained.WithLabelValues(claim.Pool).Inc()
 	}
 }

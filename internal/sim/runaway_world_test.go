@@ -29,7 +29,7 @@ func (s *Sim) prepareHour() *agent {
 	victim := s.hourSet("victim", kind)
 	s.store.create(victim)
 	bystander := s.hourSet("bystander", "")
-	bystander.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: agentTaint, Operator: corev1.TolerationOpExists}}
+	bystander.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // also of our own: a drain leaves it
 	one := int32(1)
 	bystander.Spec.Replicas = &one
 	s.store.create(bystander)
