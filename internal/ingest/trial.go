@@ -51,7 +51,7 @@ type fate struct {
 type account struct {
 	tries int
 	since time.Time
-	// made is when the newest claim that failed was made, missed when pods of the owner waited last; eased is when something
+	// made is when the newest claim that failed, or is tried, was made, missed when pods of the owner waited last; eased is when something
 	// changed that may be the cure.
 	made, missed, eased time.Time
 	failures            []cluster.VainNode
@@ -72,6 +72,9 @@ func (b *Book) watchTrial(c *cluster.Claim) {
 	t := &trial{claim: c}
 	for _, m := range c.MadeFor {
 		t.fates = append(t.fates, fate{MadeFor: m, over: b.usedBefore(c, m)})
+		if a := b.accounts[m.Owner]; a != nil && m.Try > a.tries && c.Created.After(a.made) {
+			a.made = c.Created // a try counts from its beginning, also if others take the room
+		}
 	}
 	b.trials[c.UID] = t
 }

@@ -240,6 +240,26 @@ func TestTriesAreCountedUntilPodsRun(t *testing.T) {
 	l.expect("for long enough", "none")
 }
 
+// A try counts from when its node was made, whatever becomes of it: where others take the room the next comes no sooner.
+func TestATryCountsFromItsBeginning(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	for i, name := range []string{"n1", "n2"} {
+		l.made(name, "p1", i+1)
+		l.node(name, tainted("agent"))
+		l.expect(name, fmt.Sprintf("%d tries, 0 coming, standing %v, Taint", i+1, []string{"n1", "n2"}[:i+1]))
+	}
+	l.b.DeleteClaim("n1")
+	l.c.tick(time.Minute)
+	l.made("n3", "p1", 3)
+	l.node("n3")
+	l.runs("other", "batch", "n3", corev1.PodRunning)
+	b := l.expect("others have taken the room", "2 tries, 0 coming, standing [n2], Taint")
+	if want := l.c.now().Add(cluster.RetryAfter(2)); !b.Next.Equal(want) || b.MayTry(l.c.now()) {
+		t.Errorf("the next try is at %s, want %s", b.Next, want)
+	}
+}
+
 func TestARestartGoesOnCounting(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
