@@ -79,12 +79,14 @@ func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) 
 		return result{}, err
 	}
 	var moveWrites []command.Write
+	rest := cluster.RestAnnotation
+	if c.ForSaving {
+		rest = cluster.SavingRestAnnotation
+	}
 	if c.RestUntil.IsZero() {
 		moveWrites, err = a.setMove(ctx, c.Claim, c.UID, "")
 	} else {
-		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{
-			cluster.MoveAnnotation: "", cluster.RestAnnotation: cluster.FormatRest(c.RestUntil, c.Rests),
-		})
+		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{cluster.MoveAnnotation: "", rest: cluster.FormatRest(c.RestUntil, c.Rests)})
 	}
 	return result{writes: slices.Concat(writes, claimWrites, moveWrites)}, err
 }

@@ -172,6 +172,15 @@ func TestGivingUpWritesTheRest(t *testing.T) {
 	if _, moving := have[cluster.MoveAnnotation]; moving || !at.Equal(until) || rests != 3 {
 		t.Errorf("annotations %v", have)
 	}
+	later := until.Add(time.Minute)
+	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", RestUntil: later, Rests: 1, ForSaving: true}); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	have = s.claim("a").Annotations
+	at, rests = cluster.ParseRest(have[cluster.SavingRestAnnotation])
+	if own, _ := cluster.ParseRest(have[cluster.RestAnnotation]); !own.Equal(until) || !at.Equal(later) || rests != 1 {
+		t.Errorf("a rest from saving money is another: annotations %v", have)
+	}
 }
 
 func TestStamps(t *testing.T) {

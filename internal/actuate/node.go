@@ -64,7 +64,7 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	for key, value := range claim.Annotations {
 		switch key {
-		case cluster.SeatsAnnotation, cluster.MadeForAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cloudprovider.InterruptionAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
+		case cluster.SeatsAnnotation, cluster.MadeForAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cloudprovider.InterruptionAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
 		default:
 			node.Annotations[key] = value
 		}

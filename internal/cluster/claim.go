@@ -58,6 +58,10 @@ type Claim struct {
 	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
 	RestUntil time.Time
 	Rests     int
+	// SavingRestUntil is when the node may be fenced to save money again after pods needed it while it was; SavingRests is how often
+	// they did. It may go for other reasons meanwhile.
+	SavingRestUntil time.Time
+	SavingRests     int
 	// Interruption is the end of the instance that the cloud has announced, if it has.
 	Interruption Interruption
 	// Expected marks a claim that we have asked for and the API server has not shown yet.

@@ -102,6 +102,8 @@ type Unfence struct {
 	// happened now.
 	RestUntil time.Time
 	Rests     int
+	// ForSaving says that the rest is only from being fenced to save money: the node was, and is needed.
+	ForSaving bool
 	// Why says why the node stays; empty if it is just needed.
 	Why string
 }

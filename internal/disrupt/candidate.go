@@ -212,6 +212,9 @@ func (v *verdict) quiet() bool {
 	if v.s.Now.Before(c.RestUntil) {
 		return v.noUntil(MoveFailedLately, c.RestUntil)
 	}
+	if saves(v.reason) && v.s.Now.Before(c.SavingRestUntil) {
+		return v.noUntil(MoveFailedLately, c.SavingRestUntil)
+	}
 	return true
 }
 

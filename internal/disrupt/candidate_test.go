@@ -137,6 +137,8 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.pool.ConsolidateAfter.Never, h.pool.Care.Waits = true, map[string]cluster.Wait{"Underutilized": {For: time.Minute}}
 		}, stay{}},
 		{"a wait for drift", d, func(h *house) { h.pool.Care.Waits = map[string]cluster.Wait{"Drifted": {For: 2 * time.Hour}} }, stay{Why: TooSoon, Until: at(time.Hour)}},
+		{"pods came behind the fence", command.Empty, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"pods came behind the fence, drift", d, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{}},
 		{"given up lately", u, func(h *house) { h.claim.RestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
 		{"chosen by kube-scheduler", u, func(h *house) { h.waiting("x").Unschedulable = false; h.s.Pods[2].Nominated = "n" }, stay{Why: PodsExpected}},
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},

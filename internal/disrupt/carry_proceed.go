@@ -221,15 +221,28 @@ const (
 
 // restOf is until when a node rests now, and how often it has.
 func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
-	rests = c.Rests
-	if now.After(c.RestUntil.Add(longestRest)) {
+	return rest(c.RestUntil, c.Rests, longestRest, now)
+}
+
+// longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If it carries nothing it
+// costs money in vain meanwhile.
+const longestSavingRest = 10 * time.Minute
+
+// savingRestOf is the same for a node that was fenced to save money and is needed.
+func savingRestOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	return rest(c.SavingRestUntil, c.SavingRests, longestSavingRest, now)
+}
+
+// rest is the next rest of a node that has rested so often, and until then.
+func rest(last time.Time, rests int, longest time.Duration, now time.Time) (until time.Time, more int) {
+	if now.After(last.Add(longest)) {
 		rests = 0
 	}
 	wait := firstRest
 	for range min(rests, 10) {
 		wait *= 2
 	}
-	return now.Add(min(wait, longestRest)), rests + 1
+	return now.Add(min(wait, longest)), rests + 1
 }
 
 // release opens the nodes of a move again.

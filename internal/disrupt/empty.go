@@ -105,6 +105,8 @@ func (e *emptying) run() {
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
 		case e.unused[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
+		case s.Now.Before(c.SavingRestUntil):
+			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRestUntil)
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:
 			e.would(c, n)
@@ -117,11 +119,14 @@ func (e *emptying) run() {
 	}
 }
 
-// open takes a fence down again, because the node is needed or may not go.
+// open takes a fence down again, because the node is needed or may not go. One that is needed rests: where pods come and go all the
+// time, as those do that somebody evicts, it would be fenced and opened again and again.
 func (e *emptying) open(c *cluster.Claim, n *cluster.Node, idle bool) {
 	cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name}
 	switch {
 	case !idle:
+		cmd.ForSaving = true
+		cmd.RestUntil, cmd.Rests = savingRestOf(c, e.s.Now)
 	case e.pool.Care.DryRun:
 		cmd.Why = string(DryRun)
 	default:

@@ -194,7 +194,7 @@ func (s *source) meta(kind, name string) metav1.ObjectMeta {
 }
 
 func ourAnnotations() []string {
-	return []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.KeptForAnnotation,
+	return []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
 		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, v1.DoNotRepairAnnotationKey, "tenon.sh/dry-run", "tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
 		"controller.kubernetes.io/pod-deletion-cost", v1.NodePoolHashAnnotationKey}
 }

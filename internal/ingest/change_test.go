@@ -388,6 +388,9 @@ func TestStakes(t *testing.T) {
 	}{
 		{"a claim is protected", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.DoNotDisruptAnnotationKey, "true") }), "stakes"},
 		{"it rests", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.RestAnnotation, "2026-11-15T12:30:00Z 1") }), "stakes"},
+		{"it is not taken for empty", claim(func(c *v1.NodeClaim) {
+			c.Annotations = noted(cluster.SavingRestAnnotation, "2026-11-15T12:30:00Z 1")
+		}), "stakes"},
 		{"it is stamped", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "1") }), "stakes"}, // the rest is over
 		{"and again", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "2") }), "rev"},
 		{"it goes in a move", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.MoveAnnotation, "m") }), "supply help"},

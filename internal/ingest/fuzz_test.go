@@ -113,7 +113,7 @@ func FuzzAnnotations(f *testing.F) {
 		"3 2026-03-28T12:02:00Z", "canary", "\x00", "99999999999999999999", "1e400", "NaN"} {
 		f.Add(text, uint8(0))
 	}
-	keys := []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.KeptForAnnotation,
+	keys := []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
 		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, "tenon.sh/dry-run", "tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
 		"tenon.sh/spread-by-default", corev1.PodDeletionCost, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey}
 	f.Fuzz(func(t *testing.T, text string, which uint8) {

@@ -67,7 +67,11 @@ func (w *world) do(c command.Command) {
 		claim := w.claims[c.Claim]
 		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
 		claim.Move = ""
-		if !c.RestUntil.IsZero() {
+		switch {
+		case c.RestUntil.IsZero():
+		case c.ForSaving:
+			claim.SavingRestUntil, claim.SavingRests = c.RestUntil, c.Rests
+		default:
 			claim.RestUntil, claim.Rests = c.RestUntil, c.Rests
 		}
 	case command.DeleteClaim:

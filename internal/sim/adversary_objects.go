@@ -24,7 +24,7 @@ func garbage() []string {
 // scribble writes garbage into annotations that the program reads. Whoever did it takes it back in the end.
 func (s *Sim) scribble() {
 	text := pick(s.clock, garbage())
-	key := pick(s.clock, []string{cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation,
+	key := pick(s.clock, []string{cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation,
 		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, dryRunAnnotation, canaryAnnotation, softAnnotation,
 		v1.DoNotDisruptAnnotationKey, v1.NodePoolHashAnnotationKey})
 	k := pick(s.clock, []kind{claims, nodes, pools, pods})
