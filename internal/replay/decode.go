@@ -213,7 +213,7 @@ func (d *decoder) catalog(into *cluster.Catalog, g goods) error {
 // sane seals a snapshot in which nothing is missing that no snapshot lacks.
 func sane(s *cluster.Snapshot) error {
 	if s.Names == nil {
-		return errors.New("Names is missing")
+		return errors.New("field Names is missing")
 	}
 	for _, p := range s.Pods {
 		if p.Class == nil {

@@ -21,7 +21,7 @@ func (v Values) Form() Form {
 // Values are what the form spells.
 func (f Form) Values() (Values, error) {
 	if !slices.IsSorted(f.List) || hasRepeats(f.List) {
-		return Values{}, errors.New("List has to be sorted and without repeats")
+		return Values{}, errors.New("field List has to be sorted and without repeats")
 	}
 	return Values{absent: f.Absent, except: f.Except, list: f.List, bound: f.Bound, low: f.Low, high: f.High}, nil
 }
