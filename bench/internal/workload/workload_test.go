@@ -31,7 +31,7 @@ func TestSameEachTime(t *testing.T) {
 func TestSizes(t *testing.T) {
 	for _, k := range Kinds() {
 		w := makeKind(t, k)
-		want := 855
+		want := 1309
 		if k.few {
 			want = fewTypes
 		}
