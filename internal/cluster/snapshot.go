@@ -59,6 +59,8 @@ type Snapshot struct {
 	// cluster's identity: the UID of its namespace kube-system.
 	EndOrphans time.Time
 	Cluster    string
+	// OrphansEnded is when the cloud was first asked to end an instance that no claim accounted for, by provider id: those of the last hour.
+	OrphansEnded map[string]time.Time
 	// ClaimLost is when a claim was last seen to vanish that was not being deleted, or when we began to look.
 	ClaimLost time.Time
 	// Busy holds the keys of commands that are under way, or whose effect the watch has not shown yet.

@@ -115,18 +115,20 @@ type Book struct {
 	census    census
 	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
 	started   time.Time             // since when evictions are counted
-	claimLost time.Time             // when a claim vanished that was not being deleted, or when we began to look
-	trials    map[string]*trial     // by claim UID
-	settled   map[string]bool       // claims whose trial is over, by UID
-	accounts  map[string]*account   // by the UID of the owner at the root
-	drift     drifts
-	planned   time.Time
-	bound     time.Time // when a pod that we knew was bound last
-	stirred   cluster.Stir
-	failed    quarantine
-	broke     func(plan.Breakdown) // nil if nobody is to be told
-	reads     func(*corev1.Pod)    // told of each pod before it is read; nil but in tests
-	followed  signal               // the pods that were there at the start are known
+	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
+	orphansEnded map[string]time.Time
+	claimLost    time.Time           // when a claim vanished that was not being deleted, or when we began to look
+	trials       map[string]*trial   // by claim UID
+	settled      map[string]bool     // claims whose trial is over, by UID
+	accounts     map[string]*account // by the UID of the owner at the root
+	drift        drifts
+	planned      time.Time
+	bound        time.Time // when a pod that we knew was bound last
+	stirred      cluster.Stir
+	failed       quarantine
+	broke        func(plan.Breakdown) // nil if nobody is to be told
+	reads        func(*corev1.Pod)    // told of each pod before it is read; nil but in tests
+	followed     signal               // the pods that were there at the start are known
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
@@ -153,7 +155,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		joining: make(map[string]launches), refused: make(map[string]refusal), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
-		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), drift: newDrifts(), failed: newQuarantine(),
+		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), drift: newDrifts(), failed: newQuarantine(),
 		trials: make(map[string]*trial), settled: make(map[string]bool), accounts: make(map[string]*account),
 	}
 	for _, kind := range kinds {
@@ -196,7 +198,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
-		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost,
+		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost, OrphansEnded: maps.Clone(b.orphansEnded),
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

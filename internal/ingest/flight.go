@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"maps"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -149,6 +150,7 @@ func (b *Book) learn(o command.Outcome) change {
 			delete(b.gone, "")
 			what |= supply
 		}
+		b.noteOrphanEnd(c, o)
 		if o.Err != nil {
 			b.countSoon()
 		}
@@ -281,6 +283,7 @@ func (b *Book) expire(now time.Time) {
 	b.easeHolds(now)
 	b.endProtection(now)
 	b.forgetEvictions(now)
+	maps.DeleteFunc(b.orphansEnded, func(_ string, at time.Time) bool { return !now.Before(at.Add(orphanEndsCount)) })
 	for key, r := range b.retries {
 		if now.After(r.NotBefore.Add(10 * lastRetry)) {
 			delete(b.retries, key)

@@ -1,14 +1,18 @@
 package ingest
 
 import (
+	"errors"
+	"maps"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 )
 
 // kube-system says which cluster it is, and when a person has said that orphans may be ended. Other namespaces say nothing of the kind.
@@ -56,5 +60,34 @@ func TestCensusTellsWhatIsUnproven(t *testing.T) {
 	b.SetCensus(time.Unix(1, 0), []*cloudprovider.Instance{{ProviderID: "b"}, {ProviderID: "a", Unproven: true}})
 	if got := b.Snapshot().Census.Instances; !got[0].Unproven || got[1].Unproven {
 		t.Errorf("%+v", got)
+	}
+}
+
+// It is remembered for an hour which instances were ended because nobody claimed them: those that the cloud was asked to end, whatever
+// it answered, but not those that were gone already, and not those that were one too many for a claim that is there.
+func TestEndsOfOrphansAreRemembered(t *testing.T) {
+	b, clock := newBook()
+	b.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "there", UID: "there"}})
+	began := clock.at
+	for _, o := range []command.Outcome{
+		{Command: command.Terminate{UID: "u1", ProviderID: "ended"}, Again: time.Second},
+		{Command: command.Terminate{UID: "u2", ProviderID: "unsure"}, Err: errors.New("no answer")},
+		{Command: command.Terminate{Node: "n", ProviderID: "with a node"}, Again: time.Second},
+		{Command: command.Terminate{UID: "u3", ProviderID: "gone"}, Gone: true},
+		{Command: command.Terminate{UID: "there", ProviderID: "one too many"}, Again: time.Second},
+		{Command: command.Terminate{Claim: "c", UID: "u4", ProviderID: "a claim's"}, Again: time.Second},
+	} {
+		o.At = began
+		b.Record(o)
+	}
+	clock.at = clock.at.Add(time.Minute)
+	b.Record(command.Outcome{Command: command.Terminate{UID: "u1", ProviderID: "ended"}, At: clock.at, Gone: true})
+	want := map[string]time.Time{"ended": began, "unsure": began, "with a node": began}
+	if got := b.Snapshot().OrphansEnded; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	clock.at = clock.at.Add(time.Hour - time.Minute)
+	if got := b.Snapshot().OrphansEnded; len(got) != 0 {
+		t.Errorf("an hour later: %v", got)
 	}
 }

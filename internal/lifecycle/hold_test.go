@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,9 +96,96 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 			t.Errorf("%s, and a person has confirmed: %d commands, %+v", x.reason, len(step.Commands), hold)
 		}
 	}
-	for want, h := range map[string]Hold{ManyOrphans: {Held: 3, Unproven: 1}, UnprovenOrphans: {Held: 2, Unproven: 2}} {
+	for want, h := range map[string]Hold{ManyOrphans: {Held: 2, Unproven: 2, Many: true}, UnprovenOrphans: {Held: 2, Unproven: 2}} {
 		if got := h.Reason(); got != want {
 			t.Errorf("%+v is told as %s, want %s", h, got, want)
+		}
+	}
+}
+
+// Claims may be lost one after the other: what was ended within the last hour counts with what is there.
+func TestOrphansEndedWithinTheHourCount(t *testing.T) {
+	ended := func(ago ...time.Duration) map[string]time.Time {
+		out := make(map[string]time.Time)
+		for i, d := range ago {
+			out[fmt.Sprintf("cloud://gone%d", i)] = noon.Add(-d)
+		}
+		return out
+	}
+	for _, x := range []struct {
+		name  string
+		ended map[string]time.Time
+		said  time.Duration // how long ago a person confirmed; zero for never
+		held  int
+	}{
+		{"two", ended(time.Minute, 2*time.Minute), 0, 0},
+		{"three", ended(time.Minute, 2*time.Minute, 59*time.Minute), 0, 1},
+		{"three, one of them long ago", ended(time.Minute, 2*time.Minute, time.Hour), 0, 0},
+		{"three, one of them is still listed", map[string]time.Time{"cloud://n00": noon, "cloud://a": noon, "cloud://b": noon}, 0, 0},
+		{"three, one of them is a claim's", map[string]time.Time{"cloud://claimed": noon, "cloud://a": noon, "cloud://b": noon}, 0, 0},
+		{"three, while a person's word held", ended(31*time.Minute, 40*time.Minute, 50*time.Minute), 90 * time.Minute, 0},
+		{"three, since that word no longer holds", ended(time.Minute, 2*time.Minute, 3*time.Minute), 90 * time.Minute, 1},
+	} {
+		s := lostClaims(1, false)
+		s.Nodes[0].Created, s.Census.Instances[0].Created = noon.Add(-time.Minute), noon.Add(-time.Minute)
+		s.Claims = []*cluster.Claim{{Name: "claimed", UID: "claimed", ProviderID: "cloud://claimed"}}
+		if s.OrphansEnded = x.ended; x.said > 0 {
+			s.EndOrphans = noon.Add(-x.said)
+		}
+		step, hold := Orphans(s.Seal())
+		if hold.Held != x.held || len(step.Commands) != 1-x.held || hold.Many != (x.held > 0) {
+			t.Errorf("%s were ended: %d commands, %+v; want %d held", x.name, len(step.Commands), hold, x.held)
+		}
+	}
+	h := Hold{Many: true, Held: 1, Known: 9, Most: 3, Ended: 3}
+	if want := "No NodeClaim accounts for 1 of 9 instances; at most 3 are ended unasked within an hour, and 3 have been. "; !strings.HasPrefix(h.Message(), want) {
+		t.Errorf("%s\nwant it to begin with\n%s", h.Message(), want)
+	}
+}
+
+// What the condition remembers is not forgotten while nobody can tell whether any are left.
+func TestHoldIsRememberedUntilItCanBeTold(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		set  func(*cluster.Snapshot)
+		many bool
+	}{
+		{"none is left", func(*cluster.Snapshot) {}, false},
+		{"a claim has vanished just now", func(s *cluster.Snapshot) { s.ClaimLost = noon }, true},
+		{"the cloud has not been asked yet", func(s *cluster.Snapshot) { s.Census = nil }, true},
+		{"one is left, and is young", func(s *cluster.Snapshot) {
+			s.Census.Instances = []cluster.Instance{{ProviderID: "cloud://x", ClaimUID: "x", Created: noon}}
+		}, true},
+		{"one is left that may be another cluster's", func(s *cluster.Snapshot) {
+			s.Census.Instances = []cluster.Instance{{ProviderID: "cloud://x", ClaimUID: "x", Unproven: true}}
+		}, false},
+	} {
+		s := lostClaims(0, false)
+		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: ManyOrphans}}
+		x.set(s)
+		if _, hold := Orphans(s.Seal()); hold.Many != x.many {
+			t.Errorf("%s: %+v", x.name, hold)
+		}
+	}
+}
+
+// A claim that says it has an instance accounts for it, for whomever it was launched: a claim that was restored with a new UID, say. Its own claim
+// may be gone, or have another instance.
+func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
+	for name, own := range map[string][]*cluster.Claim{
+		"its own claim is gone": nil,
+		"its own claim has another instance": {{Name: "old", UID: "old", ProviderID: "cloud://other",
+			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}},
+	} {
+		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{
+			{ProviderID: "cloud://x", Claim: "old", ClaimUID: "old", Created: noon.Add(-time.Hour)}}}}
+		s.Claims = append([]*cluster.Claim{{Name: "new", UID: "new", ProviderID: "cloud://x"}}, own...)
+		if step, hold := Orphans(s.Seal()); len(step.Commands) != 0 || hold.Orphans != 0 {
+			t.Errorf("%s: %v, %+v", name, step.Commands, hold)
+		}
+		s.Claims = own
+		if step, _ := Orphans(s.Seal()); len(step.Commands) != 1 {
+			t.Errorf("%s, and no claim names it: %v, want its end", name, step.Commands)
 		}
 	}
 }

@@ -15,6 +15,8 @@ const (
 	// rather than the instances.
 	leastHeld = 3
 	heldShare = 10
+	// endsCount is for how long an instance that was ended unasked counts: claims may also be lost one after the other.
+	endsCount = time.Hour
 	// confirmedFor is how long a person's word holds; a clock may be ahead of ours by clockSkew.
 	confirmedFor = time.Hour
 	clockSkew    = 5 * time.Minute
@@ -33,8 +35,13 @@ const (
 type Hold struct {
 	// Orphans is how many there are; Known is how many instances the cloud runs, and Most how many orphans are ended unasked.
 	Orphans, Known, Most int
+	// Ended is how many were ended unasked within the last hour.
+	Ended int
 	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a namesake.
 	Held, Unproven int
+	// Many says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
+	// how many there are.
+	Many, Undecided bool
 	// nodes are those of our nodes among them that are being deleted.
 	nodes map[string]bool
 }
@@ -44,10 +51,10 @@ func (h Hold) Holds(node string) bool { return h.nodes[node] }
 
 // Reason is why instances are held.
 func (h Hold) Reason() string {
-	if h.Unproven == h.Held {
-		return UnprovenOrphans
+	if h.Many {
+		return ManyOrphans
 	}
-	return ManyOrphans
+	return UnprovenOrphans
 }
 
 // Message tells people what is held and what to do; empty if nothing is.
@@ -61,6 +68,8 @@ func (h Hold) Message() string {
 		why = "none of them carries this cluster's identity"
 	case h.Most == 0:
 		why = "they are what is left of many"
+	case h.Ended > 0:
+		why = fmt.Sprintf("at most %d are ended unasked within an hour, and %d have been", h.Most, h.Ended)
 	}
 	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
 		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
@@ -69,6 +78,7 @@ func (h Hold) Message() string {
 
 // orphan is an instance that no claim accounts for.
 type orphan struct {
+	id       string
 	created  time.Time
 	unproven bool
 	// spare says that its claim is there and has another instance: it is certain to be nobody's.
@@ -86,20 +96,13 @@ func Orphans(s *cluster.Snapshot) (Step, Hold) {
 	var step Step
 	list := append(orphanNodes(s, &step), orphanInstances(s)...)
 	hold := Hold{Orphans: len(list), Known: known(s), nodes: make(map[string]bool)}
-	if hold.Most = max(leastHeld, hold.Known/heldShare); holding(s) {
-		hold.Most = 0
-	}
 	due := s.ClaimLost.Add(allSeenFor)
 	early := s.Now.Before(due)
 	if early && len(list) > 0 {
 		step.wake(due)
 	}
-	unsure := 0
-	for _, o := range list {
-		if !o.spare && !o.unproven && !confirmed(s, o) {
-			unsure++
-		}
-	}
+	hold.Undecided = early || s.Census == nil
+	hold.count(s, list)
 	for _, o := range list {
 		switch {
 		case o.end == nil && o.deleted == "":
@@ -107,21 +110,67 @@ func Orphans(s *cluster.Snapshot) (Step, Hold) {
 			if o.deleted != "" {
 				hold.nodes[o.deleted] = true
 			}
-		case o.spare, confirmed(s, o), !o.unproven && unsure <= hold.Most:
+		case o.spare, confirmed(s, o), !o.unproven && !hold.Many:
 			if o.end != nil {
 				step.do(o.end)
 			}
 		default:
-			hold.Held++
-			if o.deleted != "" {
-				hold.nodes[o.deleted] = true
-			}
-			if o.unproven {
-				hold.Unproven++
-			}
+			hold.keep(o)
 		}
 	}
 	return step, hold
+}
+
+// count finds out whether there are too many orphans: those that are there, and those that were ended within the last hour. Each counts
+// once: the cloud's list may still have one that is ending.
+func (h *Hold) count(s *cluster.Snapshot, list []orphan) {
+	unsure := 0
+	lately := endedUnasked(s)
+	h.Ended = len(lately)
+	for _, o := range list {
+		if !o.spare && !o.unproven && !confirmed(s, o) {
+			unsure++
+			lately[o.id] = true
+		}
+	}
+	h.Most = max(leastHeld, h.Known/heldShare)
+	h.Many = unsure > 0 && len(lately) > h.Most
+	if holding(s) {
+		h.Most, h.Many = 0, unsure > 0 || h.Undecided
+	}
+}
+
+// keep leaves an orphan alone.
+func (h *Hold) keep(o orphan) {
+	h.Held++
+	if o.deleted != "" {
+		h.nodes[o.deleted] = true
+	}
+	if o.unproven {
+		h.Unproven++
+	}
+}
+
+// endedUnasked are the instances that were ended within the last hour because no claim accounted for them. What was ended before a person said
+// that it may be, or within the hour for which that holds, does not count: somebody has looked. Nor does one that a claim has after all:
+// then it was not ended.
+func endedUnasked(s *cluster.Snapshot) map[string]bool {
+	since := s.Now.Add(-endsCount)
+	if heard := s.EndOrphans.Add(confirmedFor); !s.EndOrphans.IsZero() && heard.After(since) {
+		since = heard
+	}
+	out := make(map[string]bool)
+	for id, at := range s.OrphansEnded {
+		if at.After(since) {
+			out[id] = true
+		}
+	}
+	if len(out) > 0 {
+		for _, c := range s.Claims {
+			delete(out, c.ProviderID)
+		}
+	}
+	return out
 }
 
 // holding reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
@@ -183,7 +232,7 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 		}
 		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
 			step.wake(due)
-			out = append(out, orphan{created: seen(s, n)}) // it counts, and may still find its claim
+			out = append(out, orphan{id: n.ProviderID, created: seen(s, n)}) // it counts, and may still find its claim
 			continue
 		}
 		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
@@ -192,7 +241,7 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 			step.do(end)
 			continue
 		}
-		o := orphan{created: seen(s, n), end: end}
+		o := orphan{id: n.ProviderID, created: seen(s, n), end: end}
 		if i, found := instance(s, n.ProviderID); found {
 			o.unproven, o.spare = i.Unproven, second(claimByUID(s, i.ClaimUID), i)
 		}
@@ -203,7 +252,7 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 
 // deletedNode is a node that is being deleted and has no claim. Once its end was asked for it goes on.
 func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
-	o := orphan{created: seen(s, n)}
+	o := orphan{id: n.ProviderID, created: seen(s, n)}
 	key := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}.Key()
 	_, asked := s.Retry[key]
 	i, listed := instance(s, n.ProviderID)
@@ -216,14 +265,15 @@ func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
 	return o
 }
 
-// orphanInstances finds instances that no claim accounts for and that have no node of ours.
+// orphanInstances finds instances that no claim accounts for and that have no node of ours. A claim that says it has the instance accounts for
+// it, for whomever it was launched: to end it would take the machine of a claim that is there.
 func orphanInstances(s *cluster.Snapshot) []orphan {
 	if s.Census == nil || len(s.Census.Instances) == 0 {
 		return nil
 	}
-	claims := make(map[string]*cluster.Claim, len(s.Claims))
+	claims, named := make(map[string]*cluster.Claim, len(s.Claims)), make(map[string]bool, len(s.Claims))
 	for _, c := range s.Claims {
-		claims[c.UID] = c
+		claims[c.UID], named[c.ProviderID] = c, true
 	}
 	nodes := make(map[string]*cluster.Node, len(s.Nodes))
 	for _, n := range s.Nodes {
@@ -232,7 +282,7 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 	var out []orphan
 	for i := range s.Census.Instances {
 		x := &s.Census.Instances[i]
-		if s.Gone[x.ProviderID] || x.Terminating {
+		if s.Gone[x.ProviderID] || x.Terminating || named[x.ProviderID] {
 			continue
 		}
 		c := claims[x.ClaimUID]
@@ -243,7 +293,7 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 		if n := nodes[x.ProviderID]; n != nil && (s.ClaimOf(n.Name) != nil || n.Ours && n.Finalized) {
 			continue
 		}
-		o := orphan{created: x.Created, unproven: x.Unproven, spare: spare}
+		o := orphan{id: x.ProviderID, created: x.Created, unproven: x.Unproven, spare: spare}
 		if young := s.Census.At.Before(x.Created.Add(lagFor)); !young {
 			o.end = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
 		}

@@ -20,11 +20,16 @@ type breakdowns struct {
 }
 
 func newBreakdowns(mk maker) breakdowns {
-	return breakdowns{
+	out := breakdowns{
 		panics: mk.counter("tenon_planner_panics_total", "Failures that were contained, by the step that failed. Each is a mistake in Tenon.", "step"),
 		faults: mk.counter("tenon_planner_faults_total", "Invariants of placements that were found violated. Each is a mistake in Tenon.", "invariant"),
 		left:   mk.gauge("tenon_planner_quarantined", "What plans leave out because the planner has failed on it, by kind: pod classes, claims, parts.", "kind"),
 	}
+	// Prometheus sees no increase from a series that begins with 1.
+	for _, step := range plan.Steps() {
+		out.panics.WithLabelValues(step)
+	}
+	return out
 }
 
 // Broke tells that something has failed that should never fail, and what was done about it. It is written to the log

@@ -35,6 +35,15 @@ func TestBreakdownIsTold(t *testing.T) {
 	}
 }
 
+// Each step is shown with 0 before it fails for the first time: an alert on the increase would not see the first failure otherwise.
+func TestEveryStepIsCountedFromZero(t *testing.T) {
+	now := time.Now()
+	o, _, _, _ := newObserver(&now)
+	if got, want := testutil.CollectAndCount(o.metrics.breakdowns.panics), len(plan.Steps()); got != want || want == 0 {
+		t.Errorf("%d of %d steps are shown", got, want)
+	}
+}
+
 func TestContainedSaysWhatIsLeftOut(t *testing.T) {
 	one := map[string]cluster.Failure{"x": {}}
 	for want, b := range map[string]plan.Breakdown{

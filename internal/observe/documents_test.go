@@ -193,8 +193,16 @@ func TestAlertsUseWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	known, exprs := registered(t), under(rules, "expr")
-	if len(exprs) < 2 {
-		t.Errorf("only %d expressions", len(exprs))
+	for _, key := range []string{"alert", "severity", "summary", "description"} {
+		if got := under(rules, key); len(got) != len(exprs) {
+			t.Errorf("%d rules have %d of %q", len(exprs), len(got), key)
+		}
+	}
+	// Whatever waits for a person has an alert.
+	for _, name := range []string{"tenon_workloads_held", "tenon_orphan_instances_held", "tenon_planner_panics_total", "tenon_planner_quarantined"} {
+		if !slices.ContainsFunc(exprs, func(expr string) bool { return slices.Contains(metricNames(expr), name) }) {
+			t.Errorf("no alert looks at %s", name)
+		}
 	}
 	for _, expr := range exprs {
 		names := metricNames(expr)

@@ -85,15 +85,18 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 	return status
 }
 
-// tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over.
+// tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over. The condition is also what remembers
+// that there were many: while it can't be told whether any are left, it stays as it is.
 func (p *Plan) tellOrphans(pool *cluster.Pool, status *cluster.PoolStatus) {
-	c := cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent}
-	if message := p.Orphans.Message(); message != "" {
-		c = cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True, Reason: p.Orphans.Reason(), Message: message, Generation: pool.Generation}
-	}
-	told := slices.ContainsFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
-	if told || c.Status != cluster.Absent {
-		status.Conditions = append(status.Conditions, c)
+	at := slices.IndexFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
+	switch message := p.Orphans.Message(); {
+	case message != "":
+		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True,
+			Reason: p.Orphans.Reason(), Message: message, Generation: pool.Generation})
+	case at >= 0 && p.Orphans.Many:
+		status.Conditions = append(status.Conditions, pool.Status.Conditions[at])
+	case at >= 0:
+		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent})
 	}
 }
 

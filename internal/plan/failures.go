@@ -124,3 +124,8 @@ const (
 	StepWatch    = "watch" // taking in an object of Kubernetes, or an answer of the cloud
 	StepPass     = "pass"  // what is around the others
 )
+
+// Steps lists the steps.
+func Steps() []string {
+	return []string{StepMake, StepSearch, StepCheck, StepSnapshot, StepCommand, StepObserve, StepWatch, StepPass}
+}

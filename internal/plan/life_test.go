@@ -28,16 +28,20 @@ type life struct {
 	unwritten map[string]cluster.Labels
 	stir      cluster.Stir
 	said      time.Time // when somebody said that orphans may be ended
+	lost      time.Time // when a claim vanished that was not being deleted
+	ended     map[string]time.Time
 }
 
 func newLife() life {
 	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.Guard{}, attached: map[string][]string{},
-		expire: map[string]cluster.Wait{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{}}
+		expire: map[string]cluster.Wait{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{},
+		ended: map[string]time.Time{}}
 }
 
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
 	s.Census, s.Stir, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
+	s.ClaimLost, s.OrphansEnded = w.lost, maps.Clone(w.ended)
 	s.Setbacks = w.setbacksNow()
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
@@ -68,6 +72,9 @@ func (w *world) run(c *cluster.Claim) {
 // endInstance is the cloud's part of a termination, once it is over.
 func (w *world) endInstance(c command.Terminate) {
 	id := c.ProviderID
+	if c.Claim == "" {
+		w.ended[id] = w.now
+	}
 	if claim := w.claims[c.Claim]; id == "" && claim != nil {
 		for _, i := range w.instances {
 			if i.ClaimUID == claim.UID {

@@ -282,6 +282,7 @@ func (n *narrator) happen(words []string) string {
 		delete(w.pods, arg)
 	case "lose claim":
 		delete(w.claims, real)
+		w.lost = w.now
 	case "lose instance":
 		w.gone[real], w.gone[w.nodes[real].ProviderID] = true, true
 	case "cordon node":

@@ -55,7 +55,7 @@ type foes struct {
 	false  []string
 	undo   []func()
 	count  int
-	ended  int // machines of nobody that were ended since the avalanche
+	ends   []orphanEnd // machines of nobody that were ended before a person had confirmed it
 	buried bool
 	// confirmed is when a person said that machines of nobody may be ended; zero before that.
 	confirmed time.Time
@@ -96,9 +96,7 @@ func (s *Sim) calmAdversaries() {
 			s.store.erase(node)
 		}
 	}
-	if s.foes.buried {
-		s.confirmOrphans()
-	}
+	s.watchOrphans()
 	for _, undo := range s.foes.undo {
 		undo()
 	}

@@ -13,6 +13,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
 )
 
 // impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything that is
@@ -78,8 +80,8 @@ func (s *Sim) avalanche() {
 	s.trace.note("someone: loses all %d claims", len(all))
 	for _, c := range all {
 		node, there := find[*corev1.Node](s.store, nodes, c.Status.NodeName)
-		if m := s.cloud.find(c.Status.ProviderID); m != nil && (c.DeletionTimestamp != nil || there && node.DeletionTimestamp != nil) {
-			m.leaving = true
+		if m := s.cloud.find(c.Status.ProviderID); m != nil {
+			m.buried = c.DeletionTimestamp == nil && !(there && node.DeletionTimestamp != nil)
 		}
 		s.store.remove(c)
 	}
@@ -105,18 +107,62 @@ func (s *Sim) tellSystem(r *replica) {
 	r.book.SetNamespace(ns)
 }
 
-// noAvalanche: of machines whose claims are all gone at once, few are ended before a person has said that it is right.
-func (j *judge) noAvalanche(r *replica, m *machine) {
-	f := &j.sim.foes
-	if !f.buried || !f.confirmed.IsZero() || m.leaving {
-		return
+// orphansWait: of machines whose claims are all gone at once, few are ended before a person has said that it is right, whoever leads. Of
+// others, no replica ends more than that within an hour.
+func (j *judge) orphansWait(r *replica, m *machine) {
+	f, now := &j.sim.foes, j.sim.clock.now
+	if c, ok := r.ending(); ok && c.Claim != "" || !f.confirmed.IsZero() {
+		return // it goes with its claim, which was being deleted when the replica looked; or a person has looked
 	}
-	const promise = "an avalanche of orphans waits for a person"
+	const promise = "many orphans wait for a person"
 	j.asks(promise)
-	f.ended++
-	if most := max(3, (len(j.sim.cloud.machines)+9)/10); f.ended > most {
-		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody since all claims were lost, and %d may go", r, m.instance.ProviderID, f.ended, most)
+	most := max(3, (len(j.sim.cloud.machines)+9)/10)
+	f.ends = append(f.ends, orphanEnd{at: now, by: r, buried: m.buried})
+	buried, own := 0, 0
+	for _, e := range f.ends {
+		if e.buried {
+			buried++
+		}
+		if e.by == r && now.Before(e.at.Add(time.Hour)) {
+			own++
+		}
 	}
+	if m.buried && buried > most {
+		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody since all claims were lost, and %d may go", r, m.instance.ProviderID, buried, most)
+	}
+	if own > most {
+		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody within an hour, and %d may go", r, m.instance.ProviderID, own, most)
+	}
+}
+
+// orphanEnd is a machine of nobody that was ended.
+type orphanEnd struct {
+	at     time.Time
+	by     *replica
+	buried bool
+}
+
+// ending is the end of a machine that the replica is asking for.
+func (r *replica) ending() (c command.Terminate, ok bool) {
+	if r.current == nil {
+		return c, false
+	}
+	c, ok = r.current.command.(command.Terminate)
+	return c, ok
+}
+
+// watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that machines which
+// nobody claims may be ended.
+func (s *Sim) watchOrphans() {
+	held := slices.ContainsFunc(list[*v1.NodePool](s.store, pools), func(p *v1.NodePool) bool {
+		return slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == cluster.OrphansHeld && c.Status == metav1.ConditionTrue && c.Reason == lifecycle.ManyOrphans
+		})
+	})
+	if held && s.clock.now.After(s.foes.confirmed.Add(10*time.Minute)) {
+		s.confirmOrphans()
+	}
+	s.clock.after(time.Minute, s.watchOrphans)
 }
 
 // namesakes is another cluster of the same name in the same account: its machines carry the same tags, but for the claims that

@@ -48,7 +48,7 @@ type machine struct {
 	// awake says that the kubelet runs; late ones never come.
 	awake, never, asleep bool
 	gone                 bool
-	leaving              bool     // it was on its way out when its claim was lost
+	buried               bool     // its claim was lost in an avalanche, and it was not on its way out
 	namesake             bool     // another cluster of the same name has launched it
 	by                   *replica // who launched it
 }

@@ -33,7 +33,7 @@ func (j *judge) ends(r *replica, id string) {
 		return
 	case owner == nil:
 		s.seen["machine of nobody ended"]++
-		j.noAvalanche(r, m)
+		j.orphansWait(r, m)
 	case owner.DeletionTimestamp == nil:
 		// A live read before each end will need no excuse.
 		j.charge(endsOnlyItsOwn, []plea{is("the replica had lost the lease, and its clock was wrong", r.stale && s.clock.now.Before(r.mistaken))},
