@@ -53,8 +53,8 @@ func (j *judge) ends(r *replica, id string) {
 	node, there := find[*corev1.Node](s.store, nodes, m.node)
 	j.charge(endsDrained, []plea{
 		is(cutOff, r.stale), r.wrongClock(),
-		is("the claim was removed by force", owner == nil),
 		is("the node was removed by force, or made anew", !there || node.Spec.ProviderID != id || node.Labels[v1.NodeRegisteredLabelKey] == ""),
+		is("the claim was removed by force", owner == nil),
 		is("the cloud's list had lost the machine", m.asleep && j.lately(m)),
 		is("the pods came after the replica had looked", !r.knowsAny(staying)),
 		is("the claim of the machine has said that it is ending", owner != nil && isTerminating(owner)),
