@@ -96,7 +96,9 @@ type Pod struct {
 	// Node is the name of the node it is bound to; Nominated that of the node which kube-scheduler has chosen and not bound
 	// it to yet (it waits for a volume, or makes room there).
 	Node, Nominated string
-	Created         time.Time
+	// Binding says that we are binding it to Node, and the watch has not shown it there: it may be on another node by now.
+	Binding bool
+	Created time.Time
 	// Appeared is when we first saw it.
 	Appeared time.Time
 

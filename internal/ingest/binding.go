@@ -26,7 +26,7 @@ func (b *Book) podsNow() []*cluster.Pod {
 			all, own = slices.Clone(all), true
 		}
 		p := *all[i]
-		p.Node, p.Nominated, p.Unschedulable, p.Judged = b.nodeName(bind.Node), "", false, true
+		p.Node, p.Nominated, p.Unschedulable, p.Judged, p.Binding = b.nodeName(bind.Node), "", false, true, true
 		all[i] = &p
 	}
 	return all

@@ -20,8 +20,8 @@ func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
 	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
 	b.Begin(bind)
 	s := b.Snapshot()
-	if p := s.Pods[0]; p.Node != "n" || p.Pending() || len(s.Pending()) != 0 {
-		t.Errorf("a pod that is being bound is on %q, pending: %t", p.Node, p.Pending())
+	if p := s.Pods[0]; p.Node != "n" || !p.Binding || p.Pending() || len(s.Pending()) != 0 {
+		t.Errorf("a pod that is being bound is on %q, binding: %t, pending: %t", p.Node, p.Binding, p.Pending())
 	}
 	if s.Demand == before.Demand || s.Supply == before.Supply {
 		t.Error("the placement from before would be taken over, although the pod is placed now")
@@ -33,5 +33,24 @@ func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
 	}
 	if after.Demand == s.Demand {
 		t.Error("nobody would plan for the pod again")
+	}
+}
+
+// Whoever was faster may have bound it elsewhere, which the API server says as a conflict: that it is bound is known, where is not
+// before the watch has shown it.
+func TestWhereABoundPodIsTheWatchTells(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}}
+	b := New(time.Now, validate.Labels{}, nil)
+	b.SetPod(pod)
+	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
+	b.Begin(bind)
+	b.Record(command.Outcome{Command: bind, At: time.Now(), Writes: []command.Write{{Kind: command.KindPod, Name: "u", Bound: true, Node: "n"}}})
+	if p := b.Snapshot().Pods[0]; p.Node != "n" || !p.Binding {
+		t.Errorf("before the watch has shown it the pod is on %q, binding: %t", p.Node, p.Binding)
+	}
+	pod.Spec.NodeName = "other"
+	b.SetPod(pod)
+	if p := b.Snapshot().Pods[0]; p.Node != "other" || p.Binding {
+		t.Errorf("the watch has shown the pod on other, and it is on %q, binding: %t", p.Node, p.Binding)
 	}
 }

@@ -51,10 +51,10 @@ func (p *parting) drain() (left int) {
 }
 
 // dismiss deletes what is left on a node that goes without waiting for it: whoever owns the pods learns at once that they
-// are to be replaced, and not when somebody notices that their node is no more.
+// are to be replaced, and not when somebody notices that their node is no more. One that we are just binding may be on another node.
 func (p *parting) dismiss() {
 	for _, pod := range p.s.PodsOn(p.n.Name) {
-		if pod.Deleting.IsZero() && !pod.Mirror && !pod.Daemon && !pod.StaysThroughDrain {
+		if pod.Deleting.IsZero() && !pod.Mirror && !pod.Daemon && !pod.StaysThroughDrain && !pod.Binding {
 			p.step.do(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: p.n.Name, Now: true, Grace: time.Second})
 		}
 	}
@@ -99,13 +99,15 @@ func stuck(p *cluster.Pod, now time.Time) bool {
 	return !p.Deleting.IsZero() && !now.Before(p.Deleting.Add(p.Grace+stuckAfter))
 }
 
-// ask asks pods to leave. A pod that does not want to be disturbed is left alone until that ends or its last call comes.
+// ask asks pods to leave. A pod that does not want to be disturbed is left alone until that ends or its last call comes. So is one that
+// we are just binding, until the watch shows where it is: somebody else may have been faster.
 func (p *parting) ask(pods []*cluster.Pod) {
 	for _, pod := range pods {
 		evict := command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: p.n.Name}
 		switch {
 		case !pod.Deleting.IsZero():
 			p.step.wake(pod.Deleting.Add(pod.Grace + stuckAfter))
+		case pod.Binding:
 		case !p.by.IsZero() && !p.s.Now.Before(p.lastCall(pod)):
 			evict.Now, evict.Grace = true, max(p.by.Sub(p.s.Now), time.Second)
 			p.step.do(evict)

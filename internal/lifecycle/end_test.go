@@ -45,6 +45,21 @@ func TestEndOfAClaim(t *testing.T) {
 	}{
 		{"an empty node is ended", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "terminate/a/cloud://a/a"},
 		{"a pod is evicted, and the claim tells", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Pods = []*cluster.Pod{web()} }, "claim/a evict/p"},
+		{"a pod that we are binding may be elsewhere, and is waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.Binding = true
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a"},
+		{"also if the machine is no more", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+			p := web()
+			p.Binding = true
+			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{p}
+		}, "terminate/a/cloud://a/a"},
+		{"or its time is up", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.Binding, c.Deadline = true, noon
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a terminate/a/cloud://a/a"},
 		{"a pod that asks for peace is left alone", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			p := web()
 			p.DoNotDisrupt, p.DoNotDisruptUntil = true, noon.Add(time.Second)
