@@ -52,7 +52,7 @@ type labelled struct {
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
 		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
-	_, j.shown = s.InVain()
+	_, j.shown = inVain(s)
 	for _, g := range s.Guards {
 		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
 	}

@@ -49,7 +49,7 @@ func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration
 func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Settings) Result {
 	var out Result
 	moves := movesUnderWay(s)
-	unused, shown := s.InVain()
+	unused, shown := inVain(s)
 	for _, p := range s.Pools {
 		if p.Deleting {
 			continue

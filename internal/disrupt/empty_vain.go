@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // madeInVain is why a claim goes that nobody has waited for.
@@ -31,6 +32,30 @@ func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 		return false
 	}
 	return !e.evidence()[c]
+}
+
+// inVain lists the nodes that stand in vain, and says which of them stay to show what is wrong. One does not stay where the next try is due and
+// the limits of its pool leave no room for another such node beside it: nothing could ever show then that the cause has gone.
+func inVain(s *cluster.Snapshot) (standing map[string]*cluster.Setback, shown map[string]bool) {
+	standing, shown = s.InVain()
+	headroom := make(map[*cluster.Pool]*schedule.Headroom)
+	for _, b := range s.Setbacks {
+		c := s.Claim(b.Witness)
+		if c == nil || s.Now.Before(b.Next) {
+			continue
+		}
+		pool := s.Pool(c.Pool)
+		if pool == nil || !pool.Limits.Any() || pool.Limits.Broken != "" {
+			continue
+		}
+		if headroom[pool] == nil {
+			headroom[pool] = schedule.HeadroomOf(s, pool)
+		}
+		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
+			delete(shown, c.Name)
+		}
+	}
+	return standing, shown
 }
 
 // evidence are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did not come up, unless

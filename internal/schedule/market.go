@@ -193,6 +193,12 @@ func (h *Headroom) Take(capacity resource.Vector) bool {
 	return true
 }
 
+// Fits reports whether one more node of that capacity is within the limits.
+func (h *Headroom) Fits(capacity resource.Vector) bool {
+	n, _ := h.left.allows(capacity, 1)
+	return n == 1
+}
+
 // Charge is what a claim counts for against its pool's limits: what its node has or, until that is known, the most that
 // it may turn out to have.
 func Charge(s *cluster.Snapshot, p *cluster.Pool, c *cluster.Claim) resource.Vector {
