@@ -45,8 +45,7 @@ type Failure struct {
 // Any reports whether anything is left out.
 func (q *Quarantine) Any() bool { return len(q.Classes)+len(q.Claims)+len(q.Parts) > 0 }
 
-// Holds reports whether some pods or claims are left out. Nobody knows then what other pods of the same kind would find if their nodes
-// went, so none goes that need not.
+// Holds reports whether some pods or claims are left out (see LeftAlone).
 func (q *Quarantine) Holds() bool { return len(q.Classes)+len(q.Claims) > 0 }
 
 // Leaves reports whether the part is left out.
@@ -100,6 +99,23 @@ func (s *Snapshot) LeavingOut(more Quarantine) *Snapshot {
 func (s *Snapshot) Quarantined(p *Pod) bool {
 	_, out := s.Quarantine.Classes[p.Class.Key]
 	return out
+}
+
+// LeftAlone reports whether the claim's node goes only if it has to, because the planner has failed on it, on a class of pods of which one runs
+// there, or on pods of an owner that it was made for. Nobody knows what such pods would find elsewhere, or when they come.
+func (s *Snapshot) LeftAlone(c *Claim) bool {
+	q := &s.Quarantine
+	if !q.Holds() {
+		return false
+	}
+	n := s.NodeOf(c.Name)
+	if n != nil {
+		if _, out := q.Claims[n.Name]; out || slices.ContainsFunc(s.PodsOn(n.Name), s.Quarantined) {
+			return true
+		}
+	}
+	_, out := q.Claims[c.Name]
+	return out || slices.ContainsFunc(c.MadeFor, func(m MadeFor) bool { return s.view.refusedFor[m.Owner] })
 }
 
 // Refused lists the pods that would be pending were their class not left out.

@@ -98,7 +98,8 @@ type view struct {
 	replaced    map[string]time.Time // moves for which claims have been made, and when the last was
 	kin         map[string]*kin      // by owner UID
 	pendingPods []*Pod
-	refused     []*Pod // that would be pending, were their class not in quarantine
+	refused     []*Pod          // that would be pending, were their class not in quarantine
+	refusedFor  map[string]bool // the owners at the root of those
 	// told are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still waits.
 	// What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler looks at one
 	// pod at a time. Whoever has room after all is given it, not a node.
@@ -240,9 +241,11 @@ func (v *view) refuse(s *Snapshot) {
 	if len(s.Quarantine.Classes) == 0 {
 		return
 	}
+	v.refusedFor = make(map[string]bool)
 	v.pendingPods = slices.DeleteFunc(v.pendingPods, func(p *Pod) bool {
 		if s.Quarantined(p) {
 			v.refused = append(v.refused, p)
+			v.refusedFor[s.Root(p)] = true
 		}
 		return s.Quarantined(p)
 	})

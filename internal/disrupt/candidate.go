@@ -80,7 +80,7 @@ func (j *Judge) MayStillGo(c *cluster.Claim, reason command.Reason) (Candidate, 
 func (j *Judge) judge(c *cluster.Claim, reason command.Reason, begun bool) (Candidate, *Stay) {
 	v := &verdict{Judge: j, reason: reason, begun: begun,
 		candidate: Candidate{Claim: c, Node: j.s.NodeOf(c.Name), Pool: j.s.Pool(c.Pool)}}
-	for _, ask := range []func(*verdict) bool{(*verdict).ours, (*verdict).there, (*verdict).willing, (*verdict).priced,
+	for _, ask := range []func(*verdict) bool{(*verdict).ours, (*verdict).understood, (*verdict).there, (*verdict).willing, (*verdict).priced,
 		(*verdict).permitted, (*verdict).quiet, (*verdict).unpromised, (*verdict).pods, (*verdict).rested} {
 		if !ask(v) {
 			v.stay.Claim = c.Name
@@ -131,6 +131,11 @@ func (v *verdict) ours() bool {
 		return v.no(PoolUnknown)
 	}
 	return true
+}
+
+// understood: what the planner fails on is left as it is.
+func (v *verdict) understood() bool {
+	return !v.s.LeftAlone(v.candidate.Claim) || v.no(PlannerFails)
 }
 
 // there: the node has come up, and is not on its way out. What is sick may be replaced before it is up.

@@ -81,11 +81,11 @@ func compareGroups(a, b *group) int {
 	return cmp.Or(a.since.Compare(b.since), strings.Compare(a.id, b.id))
 }
 
-// gather finds the moves that are under way.
+// gather finds the moves that are under way. One that touches what the planner has failed on stands still meanwhile.
 func (d *desk) gather() {
-	byID := make(map[string]*group)
+	byID, still := make(map[string]*group), standstill(d.s)
 	for _, c := range d.s.Claims {
-		if c.Move == "" || c.Foreign || c.Expected || hurried(c) {
+		if c.Move == "" || c.Foreign || c.Expected || hurried(c) || still[c.Move] {
 			continue
 		}
 		g := byID[c.Move]
@@ -99,6 +99,20 @@ func (d *desk) gather() {
 	d.groups = slices.DeleteFunc(d.groups, func(g *group) bool { return len(g.nodes) == 0 })
 	slices.SortFunc(d.groups, compareGroups)
 	d.fencing = beginning(d.s)
+}
+
+// standstill are the moves of nodes that are left alone because the planner has failed on them or on their pods.
+func standstill(s *cluster.Snapshot) map[string]bool {
+	if !s.Quarantine.Holds() {
+		return nil
+	}
+	out := make(map[string]bool)
+	for _, c := range s.Claims {
+		if c.Move != "" && s.LeftAlone(c) {
+			out[c.Move] = true
+		}
+	}
+	return out
 }
 
 // enrol adds a claim to its move.

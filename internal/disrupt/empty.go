@@ -86,6 +86,9 @@ func (e *emptying) run() {
 	wait, _ := WaitFor(p, command.Empty)
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
+		if s.LeftAlone(c) {
+			continue
+		}
 		if e.vain(c, n) {
 			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nameOf(n), Reason: command.Empty, Message: madeInVain})
 			continue

@@ -273,7 +273,7 @@ func (d *desk) proceedInterrupted(counting bool) {
 			continue
 		}
 		if g.fresh() {
-			if (far == none || counting || d.s.Quarantine.Holds()) && !c.Claim.Interruption.Urgent() {
+			if (far == none || counting || d.s.LeftAlone(c.Claim)) && !c.Claim.Interruption.Urgent() {
 				continue // it may stay, and some pod would have to wait, or might
 			}
 			if !d.s.Busy[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
@@ -281,7 +281,7 @@ func (d *desk) proceedInterrupted(counting bool) {
 			}
 		}
 		switch {
-		case d.s.Quarantine.Holds(): // some of its pods may have no place that anybody could find: it goes when its time is up
+		case d.s.LeftAlone(c.Claim): // some of its pods may have no place that anybody could find: it goes when its time is up
 		case far == ready && !g.fresh() && !g.blocked && !counting && !d.lacks(g):
 			d.endInterrupted(c.Claim, c.Node, g.id, d.destiny(g))
 		case g.static && !g.fresh() && replaced == nil:

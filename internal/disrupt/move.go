@@ -117,6 +117,7 @@ const (
 	SeveralGuards     Why = "SeveralGuards"     // more than one selects the pod, which Kubernetes refuses to evict
 	PodsExpected      Why = "PodsExpected"      // pods have been promised room there
 	ShowsCause        Why = "ShowsCause"        // it was made in vain, and shows what keeps pods off such nodes
+	PlannerFails      Why = "PlannerFails"      // the planner has failed on it, or on its pods
 	PoolUnknown       Why = "PoolUnknown"       // the pool is gone, or static, or can't be read
 	PriceUnknown      Why = "PriceUnknown"      // nobody sells what the node is, so that no price can be compared
 	PolicyForbids     Why = "PolicyForbids"     // the pool consolidates empty nodes only

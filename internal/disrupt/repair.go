@@ -221,7 +221,7 @@ func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSetting
 	for _, c := range claims {
 		ill, is := sick[c.Name]
 		n := s.NodeOf(c.Name)
-		if !is || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
+		if !is || s.LeftAlone(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
 			continue
 		}
 		if s.Now.Before(ill.due()) {

@@ -12,7 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tenon-sh/tenon/cloudprovider/fake"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -439,3 +442,49 @@ func TestCommandPanics(t *testing.T) {
 type clumsy struct{}
 
 func (clumsy) Do(context.Context, command.Command) command.Outcome { panic("oops") }
+
+// Nodes that have nothing to do with what the planner fails on are disrupted as ever, whether it fails when it plans or when it searches. An empty
+// node that was made for the pods that are left out stays: they may still come.
+func TestOtherNodesGoMeanwhile(t *testing.T) {
+	for name, fail := range map[string]func(*stage){
+		"make": func(st *stage) { st.failOn("p000") },
+		"search": func(st *stage) {
+			st.loop.Planner.Search = func(s *cluster.Snapshot, p plan.Policy) disrupt.Proposal {
+				if len(s.PodsOn("n00")) > 0 {
+					panic("boom")
+				}
+				return plan.Search(s, p)
+			}
+		},
+	} {
+		st := newStage(t, map[string]int{"make": 1}[name])
+		class := cluster.ClassRef{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"}
+		other := poolOf("other", class)
+		st.book.SetPool(other)
+		st.book.FetchCatalogs(t.Context(), fake.New(fake.NewCloud()))
+		addNode(st.book, other, "idle")
+		made := addNode(st.book, poolOf("default", class), "made")
+		made.Annotations = map[string]string{cluster.MadeForAnnotation: cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "p000", Try: 1}})}
+		st.book.SetClaim(made)
+		for _, node := range []string{"idle", "made"} {
+			st.book.DeletePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID("pod-" + node)}})
+		}
+		st.now = st.now.Add(time.Minute)
+		fail(st)
+		var fenced []string
+		for range 5 {
+			st.loop.Pass(func(_ *cluster.Snapshot, c command.Command) {
+				if f, ok := c.(command.Fence); ok {
+					fenced = append(fenced, f.Node)
+				}
+			})
+			st.now = st.now.Add(10 * time.Second)
+		}
+		if len(st.told.broken) == 0 || st.told.broken[0].Step != name {
+			t.Errorf("%s: told %+v", name, st.told.broken)
+		}
+		if !slices.Contains(fenced, "idle") || name == "make" && slices.Contains(fenced, "made") {
+			t.Errorf("%s: fenced %v", name, fenced)
+		}
+	}
+}

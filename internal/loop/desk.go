@@ -217,7 +217,7 @@ func moving(s *cluster.Snapshot) bool {
 // look again.
 func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 	at := l.desk.due(s)
-	if at.IsZero() || unplanned(s, p) || s.Quarantine.Any() {
+	if at.IsZero() || unplanned(s, p) || len(s.Quarantine.Parts) > 0 {
 		return
 	}
 	if landed := l.desk.last.proposal.Now.Add(landing); at.Before(landed) && moving(s) {

@@ -40,12 +40,7 @@ func wastefulAt(t *testing.T, now func() time.Time, count int) *ingest.Book {
 	class := cluster.ClassRef{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"}
 	book := ingest.New(now, validate.Labels{}, []cluster.ClassRef{class})
 	book.SetNodeClass(class, cluster.NodeClassState{Ready: true, Generation: 1})
-	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
-	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind, Name: class.Name}
-	pool.Spec.Template.Spec.ExpireAfter = v1.NeverDuration()
-	pool.Spec.Disruption = v1.Disruption{
-		ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized, ConsolidateAfter: v1.DurationOf(0), Budgets: []v1.Budget{{Nodes: "100%"}},
-	}
+	pool := poolOf("default", class)
 	book.SetPool(pool)
 	book.FetchCatalogs(t.Context(), fake.New(fake.NewCloud()))
 	book.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Known: true, Desired: count})
@@ -55,7 +50,19 @@ func wastefulAt(t *testing.T, now func() time.Time, count int) *ingest.Book {
 	return book
 }
 
-func addNode(book *ingest.Book, pool *v1.NodePool, name string) {
+// poolOf is a pool whose nodes go as soon as they may.
+func poolOf(name string, class cluster.ClassRef) *v1.NodePool {
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind, Name: class.Name}
+	pool.Spec.Template.Spec.ExpireAfter = v1.NeverDuration()
+	pool.Spec.Disruption = v1.Disruption{
+		ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized, ConsolidateAfter: v1.DurationOf(0), Budgets: []v1.Budget{{Nodes: "100%"}},
+	}
+	return pool
+}
+
+// addNode adds a node with a small pod, and returns its claim.
+func addNode(book *ingest.Book, pool *v1.NodePool, name string) *v1.NodeClaim {
 	longAgo := metav1.NewTime(time.Now().Add(-24 * time.Hour))
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID("claim-" + name), ResourceVersion: "1", CreationTimestamp: longAgo, Finalizers: []string{v1.TerminationFinalizer},
@@ -92,6 +99,7 @@ func addNode(book *ingest.Book, pool *v1.NodePool, name string) {
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: longAgo}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
 	}}
 	book.SetPod(pod)
+	return claim
 }
 
 // The two desks together: what the search in the background finds is begun by a plan, while plans go on and the world changes.

@@ -56,6 +56,8 @@ func keptByPeople(r reasoned) string {
 		return "Pods have been promised room on the node"
 	case disrupt.ShowsCause:
 		return "The node was made for pods that can't use it, and stays as long as they wait: it shows when what keeps them away has gone"
+	case disrupt.PlannerFails:
+		return "The planner has failed on the node, on its pods, or on pods that it was made for, which is a mistake in Tenon; see the event PlannerFailed of the NodePool"
 	case disrupt.PodsStranded:
 		return subject("Pod", r.Pod, "Some pod") + " would find no place elsewhere"
 	}

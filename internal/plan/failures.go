@@ -41,7 +41,7 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 	}
 }
 
-// tellHeld says on the pools that no node goes because pods or claims are left out.
+// tellHeld says on the pools that nodes stay because pods or claims are left out.
 func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	q := &s.Quarantine
 	if !q.Holds() {
@@ -49,7 +49,7 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	}
 	for _, pool := range s.Pools {
 		text := fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
-			"While they are left out no node is disrupted; pods get nodes as before", len(q.Classes), len(q.Claims))
+			"While they are left out, nodes that carry them or were made for them are not disrupted; everything else goes on", len(q.Classes), len(q.Claims))
 		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 	}
 }

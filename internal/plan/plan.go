@@ -179,9 +179,6 @@ func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposa
 	if policy.StaticCapacity {
 		defer func() { p.take(disrupt.Static(s, policy.Schedule)) }()
 	}
-	if s.Quarantine.Holds() {
-		return
-	}
 	orders := disrupt.Orders{Placement: p.taken(), Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves}
 	if closed {
 		p.Looked = found != nil
