@@ -98,7 +98,7 @@ func (s *source) operator() corev1.NodeSelectorOperator {
 // addMachine puts in a claim, its node, or only one of the two, in some state.
 func (w *world) addMachine(s *source, i int) {
 	t := w.types[s.upTo(len(w.types)-1)]
-	pool, name, id := w.pools[s.upTo(len(w.pools)-1)], fmt.Sprint("node", i), fmt.Sprint("fuzz:///", i) // that two claims name one machine is a known fault
+	pool, name, id := w.pools[s.upTo(len(w.pools)-1)], fmt.Sprint("node", i), fmt.Sprint("fuzz:///", i)
 	labels := map[string]string{v1.NodePoolLabelKey: pool.Name, corev1.LabelInstanceTypeStable: t.Name, corev1.LabelTopologyZone: choose(s, "a", "b"),
 		v1.CapacityTypeLabelKey: choose(s, v1.CapacityTypeOnDemand, v1.CapacityTypeSpot), corev1.LabelHostname: name, v1.NodeClassLabelKey(classGroup, classKind): className}
 	what := s.upTo(5)
@@ -109,6 +109,9 @@ func (w *world) addMachine(s *source, i int) {
 		c.Spec.ExpireAfter = s.lasting()
 		c.Spec.TerminationGracePeriod = pool.Spec.Template.Spec.TerminationGracePeriod
 		c.Status.Capacity, c.Status.Allocatable = t.Capacity, t.Allocatable()
+		if s.one(8) {
+			c.Spec.Resources.Requests, c.Status.Allocatable = s.resources(), s.resources()
+		}
 		for k, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
 			if what == 0 || what != 3 && k < what-1 {
 				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, LastTransitionTime: s.when()})
@@ -116,6 +119,8 @@ func (w *world) addMachine(s *source, i int) {
 		}
 		if c.Status.ProviderID, c.Status.NodeName = id, name; what == 3 {
 			c.Status.ProviderID, c.Status.NodeName = "", ""
+		} else if s.one(6) {
+			c.Status.ProviderID = fmt.Sprint("fuzz:///", s.upTo(5)) // another claim's machine
 		}
 		w.claims = append(w.claims, c)
 	}
@@ -143,7 +148,11 @@ func (w *world) addMachine(s *source, i int) {
 		w.nodes = append(w.nodes, n)
 	}
 	if !s.one(5) {
-		w.running = append(w.running, &cloudprovider.Instance{ProviderID: id, Type: t.Name, ClaimName: fmt.Sprint("claim", i), ClaimUID: fmt.Sprint("claim-claim", i), CreatedAt: start().Add(-time.Hour), Labels: labels})
+		machine := &cloudprovider.Instance{ProviderID: id, Type: t.Name, ClaimName: fmt.Sprint("claim", i), ClaimUID: fmt.Sprint("claim-claim", i), CreatedAt: start().Add(-time.Hour), Labels: labels}
+		if s.one(6) { // launched for another claim, or for one of this name that was there before
+			machine.ClaimName, machine.ClaimUID = fmt.Sprint("claim", s.upTo(5)), fmt.Sprint("claim-claim", s.upTo(5))
+		}
+		w.running = append(w.running, machine)
 	}
 }
 
@@ -171,6 +180,9 @@ func (s *source) pod(w *world, i int) *corev1.Pod {
 		p.Status.StartTime = &at
 	case !s.one(5):
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: s.when()}}
+	}
+	if s.one(8) { // what a kubelet says, which nobody checks
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c0", AllocatedResources: s.resources(), Resources: &corev1.ResourceRequirements{Requests: s.resources()}}}
 	}
 	if s.one(6) {
 		p.Status.NominatedNodeName = fmt.Sprint("node", s.upTo(5))

@@ -138,7 +138,7 @@ func (w *world) book(backwards bool) *ingest.Book {
 
 func (s *source) quantity() apiresource.Quantity {
 	return choose(s, apiresource.MustParse("100m"), apiresource.MustParse("1"), apiresource.MustParse("3500m"), apiresource.MustParse("256Mi"), apiresource.MustParse("3Gi"),
-		apiresource.MustParse("0"), apiresource.MustParse("1u"), apiresource.MustParse("9E"), *apiresource.NewQuantity(max(s.number(), 0), apiresource.DecimalSI)) // the API server takes none below zero
+		apiresource.MustParse("0"), apiresource.MustParse("1u"), apiresource.MustParse("9E"), *apiresource.NewQuantity(s.number(), apiresource.DecimalSI), apiresource.MustParse("-1"), apiresource.MustParse("-3Gi"))
 }
 
 func (s *source) resources() corev1.ResourceList {

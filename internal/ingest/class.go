@@ -204,14 +204,15 @@ func (b *Book) demand(r *recipe, unsupported []string) (resource.Vector, []strin
 }
 
 // vector turns some of the requests into a vector, numbering resources that are new. crowded are those for which there was no
-// number left.
+// number left. What is below zero counts as nothing: otherwise one pod would make room for others. The API server refuses it in a
+// pod's requests, but not in the status that a kubelet writes.
 func (b *Book) vector(list corev1.ResourceList, which func(name string) bool) (v resource.Vector, crowded []string) {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if !b.counts(name) || !which(string(name)) {
 			continue
 		}
 		if dim, ok := b.number(name); ok {
-			v[dim] = amount(dim, list[name])
+			v[dim] = max(0, amount(dim, list[name]))
 		} else {
 			crowded = append(crowded, string(name))
 		}
@@ -221,12 +222,13 @@ func (b *Book) vector(list corev1.ResourceList, which func(name string) bool) (v
 
 func all(string) bool { return true }
 
-// measure turns a capacity into a vector over the resources that somebody has asked for.
+// measure turns a capacity into a vector over the resources that somebody has asked for. The schema of a NodeClaim takes amounts
+// below zero; nobody has less than nothing.
 func (b *Book) measure(list corev1.ResourceList) resource.Vector {
 	var v resource.Vector
 	for name, q := range list {
 		if dim, ok := b.names.Lookup(string(name)); ok {
-			v[dim] = amount(dim, q)
+			v[dim] = max(0, amount(dim, q))
 		}
 	}
 	return v

@@ -39,6 +39,14 @@ type planted struct {
 	dir     string
 	overlay string
 	targets []*target
+	// through is a command that builds and tests are run through; none if it is empty.
+	through []string
+}
+
+// command is a command that is run through what people have asked for.
+func (p *planted) command(line ...string) *exec.Cmd {
+	line = append(slices.Clone(p.through), line...)
+	return exec.Command(line[0], line[1:]...)
 }
 
 // plant writes all mutants of the packages into an overlay.
@@ -134,7 +142,7 @@ func check(root, path string, fset *token.FileSet) (*listed, []*ast.File, *types
 // build compiles the tests of a suite with all mutants in place.
 func (p *planted) build(s *suite) (binary string, err error) {
 	binary = filepath.Join(p.dir, strings.ReplaceAll(s.path, "/", "_")+".test")
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", p.overlay, "-o", binary, "./"+s.path)
+	cmd := p.command("go", "test", "-c", "-vet=off", "-overlay", p.overlay, "-o", binary, "./"+s.path)
 	cmd.Dir = p.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the tests of %s: %w\n%s", s.path, err, out)

@@ -20,6 +20,7 @@ type options struct {
 	show    int
 	again   bool
 	quick   bool
+	exec    string
 }
 
 func main() {
@@ -32,6 +33,7 @@ func main() {
 	flag.IntVar(&o.show, "show", 0, "show the mutant with this number, and do nothing else")
 	flag.BoolVar(&o.quick, "quick", false, "leave slow suites out; a later run without it tries what is left")
 	flag.BoolVar(&o.again, "again", false, "try mutants again that are known to survive")
+	flag.StringVar(&o.exec, "exec", "", "a command, with its arguments, that builds and tests are run through (as in nice -n 19)")
 	flag.Parse()
 	ok, err := run(&o)
 	if err != nil {
@@ -60,6 +62,7 @@ func run(o *options) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	p.through = strings.Fields(o.exec)
 	if o.show > 0 {
 		return p.show(o.show)
 	}
