@@ -58,6 +58,13 @@ fuzz-short: ## fuzz every target for a number of inputs that is fixed: about two
 	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $${count}x -timeout 10m || { echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name" >&2; exit 1; }; \
 	done
 
+.PHONY: fuzz-corpus
+fuzz-corpus: ## keep inputs that the fuzzer has found and that reach new code, in testdata/fuzz (ONLY=FuzzCluster for one target)
+	@for f in $(FUZZ); do IFS=: read -r pkg name count <<< "$$f"; \
+	  test -z "$(ONLY)" || test "$(ONLY)" = "$$name" || continue; \
+	  go run ./internal/fuzz/corpus -package $$pkg -target $$name || exit 1; \
+	done
+
 .PHONY: mutants
 mutants: ## plant small faults and list those that no test notices (ARGS='-only lifecycle -budget 20m')
 	go run ./internal/mutants $(ARGS)
