@@ -102,7 +102,7 @@ func (p *planted) write(name string, text []byte, replace map[string]string) err
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(p.dir, strings.ReplaceAll(rel, string(filepath.Separator), "__"))
+	to := filepath.Join(p.dir, strings.ReplaceAll(rel, string(filepath.Separator), "__")+".txt") // gofmt and editors leave it alone
 	replace[name] = to
 	return os.WriteFile(to, text, 0o644)
 }
