@@ -49,13 +49,13 @@ fuzz: ## fuzz one target after the other (FUZZTIME=1h for each, or 5000x for so 
 	@bad=0; for f in $(FUZZ); do IFS=: read -r pkg name count <<< "$$f"; \
 	  test -z "$(ONLY)" || test "$(ONLY)" = "$$name" || continue; \
 	  echo "== $$name in ./$$pkg"; \
-	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $(or $(FUZZTIME),1h) -timeout 0 || { bad=1; echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name; commit it with the fix" >&2; }; \
+	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $(or $(FUZZTIME),1h) -fuzzminimizetime 5s -timeout 0 || { bad=1; echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name; commit it with the fix" >&2; }; \
 	done; exit $$bad
 
 .PHONY: fuzz-short
 fuzz-short: ## fuzz every target for a number of inputs that is fixed: about two minutes in all
 	@for f in $(FUZZ); do IFS=: read -r pkg name count <<< "$$f"; \
-	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $${count}x -timeout 10m || { echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name" >&2; exit 1; }; \
+	  go test ./$$pkg -run '^$$' -fuzz "^$$name$$" -fuzztime $${count}x -fuzzminimizetime 5s -timeout 10m || { echo "$$name found something: it is in $$pkg/testdata/fuzz/$$name" >&2; exit 1; }; \
 	done
 
 .PHONY: fuzz-corpus

@@ -199,7 +199,12 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 			continue
 		}
 		v.Status = survived
-		if _, err := p.play(s, strconv.Itoa(w.mutant.ID), 4*s.took+20*time.Second); err != nil {
+		patience := 4*s.took + 20*time.Second
+		text, err := p.play(s, strconv.Itoa(w.mutant.ID), patience)
+		if err != nil && strings.Contains(text, "test timed out") { // because of the mutant, or because the machine was busy
+			_, err = p.play(s, strconv.Itoa(w.mutant.ID), 2*patience)
+		}
+		if err != nil {
 			return verdict{Status: killed, By: s.name}
 		}
 	}

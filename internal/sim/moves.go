@@ -247,49 +247,58 @@ func (r *replica) podsOf(node string) []*corev1.Pod {
 	return out
 }
 
-// roomElsewhere reports whether the pods of a node fit on others that are ready, going by size alone: some may have gone
-// since the replacement was asked for.
+// leavers are the pods that have to find another place when a node goes. Nobody makes another of a pod without an owner.
+func (r *replica) leavers(node string) []*corev1.Pod {
+	return slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil || r.sim.stays(p) || metav1.GetControllerOfNoCopy(p) == nil
+	})
+}
+
+// roomElsewhere reports whether the pods of a node have places on others, as far as the replica knows: kube-scheduler would put them
+// there as they are now, all of them together, and without the room of pods that are nominated to these nodes.
 func (r *replica) roomElsewhere(node string) bool {
-	var free []amount
 	disrupted := v1.DisruptedNoScheduleTaint()
+	var others []*seen
+	at := make(map[string]*seen)
 	for _, name := range slices.Sorted(maps.Keys(r.cache[nodes])) {
 		n := r.cache[nodes][name].(*corev1.Node)
 		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
 		if n.Name == node || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
 		}
-		room := roomOf(n.Status.Allocatable)
+		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]amount{}}
 		for _, p := range r.podsOf(n.Name) {
-			room = room.less(sizeOf(p))
+			v.used = v.used.add(sizeOf(p))
 		}
-		free = append(free, room)
+		others, at[n.Name] = append(others, v), v
 	}
-	moving := slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil || r.sim.stays(p) || metav1.GetControllerOfNoCopy(p) == nil // nobody makes another of a pod without an owner
-	})
-	slices.SortStableFunc(moving, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
-	sizes := make([]amount, len(moving))
-	for i, p := range moving {
-		sizes[i] = sizeOf(p)
+	for _, obj := range r.cache[pods] {
+		p := obj.(*corev1.Pod)
+		if v := at[p.Status.NominatedNodeName]; v != nil && p.Spec.NodeName == "" && !isDone(p) && p.DeletionTimestamp == nil {
+			v.kept[p.UID] = sizeOf(p)
+		}
 	}
-	steps := 10000
-	return fit(sizes, free, &steps)
+	leave := r.leavers(node)
+	slices.SortStableFunc(leave, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
+	steps := 20000
+	return fit(leave, others, &steps) || steps < 0
 }
 
-// fit reports whether things fit into rooms. Whoever finds no answer in so many steps gets the benefit of the doubt.
-func fit(sizes, rooms []amount, steps *int) bool {
-	if *steps--; len(sizes) == 0 || *steps < 0 {
-		return true
+// fit reports whether all pods find places on the nodes. It gives up after so many steps: then there may be places that it has not seen.
+func fit(leave []*corev1.Pod, others []*seen, steps *int) bool {
+	if *steps--; *steps < 0 || len(leave) == 0 {
+		return *steps >= 0
 	}
-	for i := range rooms {
-		if sizes[0].within(rooms[i]) && !slices.Contains(rooms[:i], rooms[i]) {
-			before := rooms[i]
-			rooms[i] = before.less(sizes[0])
-			if fit(sizes[1:], rooms, steps) {
-				return true
-			}
-			rooms[i] = before
+	for _, v := range others {
+		if !v.takes(leave[0]) {
+			continue
 		}
+		before := v.used
+		v.used = before.add(sizeOf(leave[0]))
+		if fit(leave[1:], others, steps) {
+			return true
+		}
+		v.used = before
 	}
 	return false
 }
