@@ -231,6 +231,9 @@ func precondition(s *cluster.Snapshot, c command.Command) string {
 		return wrong
 	case command.Terminate:
 		if c.Claim == "" {
+			if slices.ContainsFunc(s.Claims, func(x *cluster.Claim) bool { return x.ProviderID == c.ProviderID }) {
+				return "a claim says that it is its machine"
+			}
 			return ""
 		}
 		x, wrong := claim(c.Claim, c.UID)

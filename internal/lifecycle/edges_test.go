@@ -169,8 +169,8 @@ func TestWhoMayLaunch(t *testing.T) {
 			s.Claims = append(s.Claims, &cluster.Claim{Name: "z", Pool: "gone", Finalized: true, Created: noon})
 			s.Busy["launch/z"] = true
 		}, "launch/a", time.Hour},
-		{"a short hold is waited for", hold(longHold - time.Second), func(*cluster.Snapshot) {}, "", longHold - time.Second},
-		{"at a long one the first waits", hold(longHold), func(*cluster.Snapshot) {}, "delete/b", longHold},
+		{"a short hold is waited for", hold(9 * time.Second), func(*cluster.Snapshot) {}, "", 9 * time.Second},
+		{"at a long one the first waits", hold(10 * time.Second), func(*cluster.Snapshot) {}, "delete/b", 10 * time.Second},
 		{"after it the first that is due tries", func(p *cluster.Pool, _ *cluster.Offering) { p.OnTrial = true }, func(s *cluster.Snapshot) {
 			s.Retry["launch/a"] = cluster.Retry{NotBefore: noon.Add(time.Minute)}
 		}, "launch/b", time.Hour},

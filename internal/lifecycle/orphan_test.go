@@ -1,0 +1,143 @@
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// What counts as an orphan, which of them are ended, and which are held. There are a few more than are ended unasked, if nothing else is said.
+func TestWhichOrphansAreHeld(t *testing.T) {
+	launched := []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}
+	second := func(s *cluster.Snapshot) { // every instance has a claim, and every claim another instance
+		for _, i := range s.Census.Instances {
+			s.Claims = append(s.Claims, &cluster.Claim{Name: i.Claim, UID: i.ClaimUID, ProviderID: i.ProviderID + "-2", Conditions: launched})
+		}
+	}
+	holds := func(kind string, status cluster.ConditionStatus) func(*cluster.Snapshot) {
+		return func(s *cluster.Snapshot) {
+			s.Pools[0].Status.Conditions = []cluster.Condition{{Type: kind, Status: status, Reason: ManyOrphans}}
+		}
+	}
+	others := func(count int, change func(*cluster.Node)) func(*cluster.Snapshot) { // nodes that the cloud's list does not have yet, and that may find their claims
+		return func(s *cluster.Snapshot) {
+			for range count {
+				n := &cluster.Node{Name: "x" + string(rune('a'+len(s.Nodes))), ProviderID: "cloud://x" + string(rune('a'+len(s.Nodes))), Ours: true, Ready: true, Created: noon}
+				change(n)
+				s.Nodes = append(s.Nodes, n)
+			}
+		}
+	}
+	each := func(do func(*cluster.Node, *cluster.Instance)) func(*cluster.Snapshot) {
+		return func(s *cluster.Snapshot) {
+			for i := range s.Nodes {
+				do(s.Nodes[i], &s.Census.Instances[i])
+			}
+		}
+	}
+	for _, x := range []struct {
+		name                  string
+		count                 int
+		deleted               bool
+		set                   func(*cluster.Snapshot)
+		orphans, ended, held  int
+		unproven, onlyWarning int
+	}{
+		{name: "many", count: 4, set: func(*cluster.Snapshot) {}, orphans: 4, held: 4},
+		{name: "those that a person has confirmed don't count", count: 7, set: func(s *cluster.Snapshot) {
+			s.EndOrphans = noon.Add(-30 * time.Minute)
+			for i := range 3 {
+				s.Nodes[i].Created = noon.Add(-10 * time.Minute)
+			}
+		}, orphans: 7, ended: 7},
+		{name: "what was made after a person's word is not confirmed", count: 4, set: func(s *cluster.Snapshot) {
+			s.EndOrphans = noon.Add(-30 * time.Minute)
+			each(func(n *cluster.Node, _ *cluster.Instance) { n.Created = noon.Add(-10 * time.Minute) })(s)
+		}, orphans: 4, held: 4},
+		{name: "second machines of claims are nobody's, however many", count: 6, set: second, orphans: 6, ended: 6},
+		{name: "also if their nodes are being deleted", count: 6, deleted: true, set: second, orphans: 6},
+		{name: "nobody knows for whom they were launched", count: 4, set: func(s *cluster.Snapshot) {
+			each(func(_ *cluster.Node, i *cluster.Instance) { i.ClaimUID = "" })(s)
+			s.Claims = []*cluster.Claim{{Name: "expected", ProviderID: "cloud://y", Conditions: launched}}
+		}, orphans: 4, held: 4},
+		{name: "another condition holds nothing", count: 1, set: holds("Odd", cluster.True), orphans: 1, ended: 1},
+		{name: "a hold that is over holds nothing", count: 1, set: holds(cluster.OrphansHeld, cluster.False), orphans: 1, ended: 1},
+		{name: "a tenth of what there is", count: 4, set: others(36, func(*cluster.Node) {}), orphans: 4, ended: 4},
+		{name: "less than a tenth", count: 4, set: others(35, func(*cluster.Node) {}), orphans: 4, held: 4},
+		{name: "others' nodes don't count", count: 4, set: others(36, func(n *cluster.Node) { n.Ours = false }), orphans: 4, held: 4},
+		{name: "nodes without a machine don't count", count: 4, set: others(36, func(n *cluster.Node) { n.ProviderID = "" }), orphans: 4, held: 4},
+		{name: "those that the list has count once", count: 4, set: func(s *cluster.Snapshot) {
+			others(20, func(*cluster.Node) {})(s)
+			for _, n := range s.Nodes[4:] {
+				s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: n.ProviderID, Claim: n.Name, ClaimUID: n.Name, Terminating: true})
+			}
+		}, orphans: 4, held: 4},
+		{name: "nodes whose machines are gone go at once", count: 5, set: func(s *cluster.Snapshot) {
+			s.Gone = map[string]bool{}
+			each(func(n *cluster.Node, _ *cluster.Instance) { s.Gone[n.ProviderID] = true })(s)
+		}, ended: 5},
+		{name: "and don't count if they are being deleted", count: 5, deleted: true, set: func(s *cluster.Snapshot) {
+			s.Gone = map[string]bool{}
+			each(func(n *cluster.Node, _ *cluster.Instance) { s.Gone[n.ProviderID] = true })(s)
+		}},
+		{name: "a machine whose node does not wait for us counts once", count: 5, deleted: true,
+			set: each(func(n *cluster.Node, _ *cluster.Instance) { n.Finalized = false }), orphans: 5, held: 5},
+		{name: "one that may be another cluster's", count: 1, set: each(func(_ *cluster.Node, i *cluster.Instance) { i.Unproven = true }), orphans: 1, held: 1, unproven: 1},
+		{name: "the same, and its node is being deleted", count: 1, deleted: true, set: each(func(_ *cluster.Node, i *cluster.Instance) { i.Unproven = true }), orphans: 1, held: 1, unproven: 1},
+		{name: "the end of one was asked for", count: 4, deleted: true, set: func(s *cluster.Snapshot) {
+			s.Retry = map[string]cluster.Retry{"terminate//cloud://n00/n00": {}}
+		}, orphans: 4, held: 3},
+		{name: "one whose claim names another and is not launched", count: 1, set: func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "n00", UID: "n00", ProviderID: "cloud://y"}}
+		}},
+		{name: "one whose machine is a claim's that has another node", count: 1, set: func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "c", UID: "c", ProviderID: "cloud://n00", NodeName: "other"}}
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: "other", ProviderID: "cloud://n00", Ours: true, Finalized: true, Ready: true})
+		}, onlyWarning: 1},
+		{name: "one whose machine is a claim's that has no node yet", count: 1, set: func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "n00", UID: "n00"}}
+		}},
+	} {
+		s := lostClaims(x.count, x.deleted)
+		x.set(s)
+		step, hold := Orphans(s.Seal())
+		if hold.Orphans != x.orphans || len(step.Commands) != x.ended || hold.Held != x.held || hold.Unproven != x.unproven || len(step.Notes) != x.onlyWarning {
+			t.Errorf("%s: %d ended, %d notes, %+v", x.name, len(step.Commands), len(step.Notes), hold)
+		}
+	}
+}
+
+// Orphans are looked at again when all that vanish must have been seen; without any there is nothing to look at.
+func TestOrphansAreLookedAtAgain(t *testing.T) {
+	for _, count := range []int{0, 1} {
+		s := lostClaims(count, false)
+		s.ClaimLost = noon
+		if step, _ := Orphans(s.Seal()); step.WakeAt.IsZero() != (count == 0) {
+			t.Errorf("%d orphans: to look again at %s", count, step.WakeAt)
+		}
+	}
+}
+
+// Before the cloud has been asked, nodes are all that is known.
+func TestOrphansBeforeTheFirstList(t *testing.T) {
+	s := lostClaims(2, false)
+	s.Census = nil
+	if _, hold := Orphans(s.Seal()); hold.Known != 2 || hold.Orphans != 2 {
+		t.Errorf("%+v, want two of two", hold)
+	}
+}
+
+// What is told of a hold says why it is one.
+func TestAHoldSaysWhy(t *testing.T) {
+	for want, h := range map[string]Hold{
+		"; they are what is left of many. ":                {Many: true, Held: 1, Known: 9},
+		"; none of them carries this cluster's identity. ": {Held: 1, Known: 9, Most: 3, Unproven: 1},
+		"; at most 3 are ended unasked. ":                  {Many: true, Held: 4, Known: 9, Most: 3},
+	} {
+		if !strings.Contains(h.Message(), want) {
+			t.Errorf("%+v is told as %q, want %q in it", h, h.Message(), want)
+		}
+	}
+}
