@@ -21,6 +21,7 @@ type options struct {
 	again   bool
 	quick   bool
 	exec    string
+	files   []string
 }
 
 func main() {
@@ -34,7 +35,11 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "leave slow suites out; a later run without it tries what is left")
 	flag.BoolVar(&o.again, "again", false, "try mutants again that are known to survive")
 	flag.StringVar(&o.exec, "exec", "", "a command, with its arguments, that builds and tests are run through (as in nice -n 19)")
+	files := flag.String("files", "", "names of files, as a list with commas, to try mutants of (default all)")
 	flag.Parse()
+	if *files != "" {
+		o.files = strings.Split(*files, ",")
+	}
 	ok, err := run(&o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)

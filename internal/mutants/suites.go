@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // targets are the packages that mutants are planted in: those whose faults end machines, evict pods or spend money.
 func targets() []*target {
@@ -9,7 +13,7 @@ func targets() []*target {
 		{name: "actuate", path: "internal/actuate"},
 		{name: "plan", path: "internal/plan"},
 		{name: "disrupt", path: "internal/disrupt"},
-		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "fleet.go", "instances.go", "lost.go", "register.go", "settle.go"}},
+		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleet.go", "instances.go", "lost.go", "register.go", "settle.go"}},
 	}
 }
 
@@ -27,6 +31,42 @@ type suite struct {
 	// reached are the mutants that it gets to.
 	reached map[int]bool
 	binary  string
+	// each has every test looked at by itself: a mutant is tried by those tests only that reach it.
+	each  bool
+	tests []reach
+}
+
+// reach is what a test gets to, and how long it takes.
+type reach struct {
+	name    string
+	took    time.Duration
+	reached map[int]bool
+}
+
+// first is how many of the quickest tests that reach a mutant try it before the others do.
+const first = 6
+
+// parts are the tests that a mutant is tried by, in order, as arguments of the test binary.
+func (s *suite) parts(id int) [][]string {
+	if !s.each {
+		return [][]string{s.args}
+	}
+	var names []string
+	for _, t := range s.tests {
+		if t.reached[id] {
+			names = append(names, t.name)
+		}
+	}
+	var out [][]string
+	for begin, end := 0, first; begin < len(names); begin, end = end, len(names) {
+		out = append(out, s.only(names[begin:min(end, len(names))]...))
+	}
+	return out
+}
+
+// only are the arguments that run some tests.
+func (s *suite) only(names ...string) []string {
+	return append(slices.Clone(s.args), "-test.run=^("+strings.Join(names, "|")+")$")
 }
 
 // suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says the same.
@@ -34,9 +74,9 @@ func suites() []*suite {
 	rapid := []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.checks=40"}
 	return []*suite{
 		{name: "lifecycle", path: "internal/lifecycle", of: []string{"lifecycle"}},
-		{name: "actuate", path: "internal/actuate", of: []string{"actuate"}},
+		{name: "actuate", path: "internal/actuate", each: true, of: []string{"actuate"}},
 		{name: "stories", path: "internal/plan", args: []string{"-test.run=TestStories"}, of: []string{"lifecycle", "plan", "disrupt"}},
-		{name: "aws", path: "cloudprovider/aws", of: []string{"aws"}, args: []string{"-test.short"}},
+		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws"}, args: []string{"-test.short"}},
 		{name: "disrupt", path: "internal/disrupt", args: append([]string{"-test.short"}, rapid...), of: []string{"disrupt"}},
 		{name: "plan", path: "internal/plan", slow: true, args: append([]string{"-test.short", "-test.skip=TestStories"}, rapid...), of: []string{"lifecycle", "plan", "disrupt"}},
 		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100", "-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,6 +132,9 @@ func (p *planted) todo(o *options, known *knowledge) []work {
 	for _, t := range p.targets {
 		for i := range t.mutants {
 			m := &t.mutants[i]
+			if len(o.files) > 0 && !slices.Contains(o.files, filepath.Base(m.File)) {
+				continue
+			}
 			if v, is := known.about(m); !is || v.Status != killed && (o.again || v.By == quickly && !o.quick) {
 				out = append(out, work{t, m})
 			}
@@ -155,21 +160,64 @@ func (p *planted) ready(o *options, todo []work) ([]*suite, error) {
 			built[s.path] = s.binary
 		}
 		reached := filepath.Join(p.dir, s.name+".reached")
-		if err := os.Remove(reached); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		began := time.Now()
-		if text, err := p.play(s, reached, 20*time.Minute); err != nil {
-			return nil, fmt.Errorf("the suite %s fails without a mutant: %w\n%s", s.name, err, text)
-		}
-		s.took = time.Since(began)
-		if s.reached, err = numbers(reached); err != nil {
+		if err := p.look(s, reached); err != nil {
 			return nil, err
 		}
 		fmt.Printf("suite %s takes %s and reaches %d mutants\n", s.name, s.took.Round(time.Millisecond), len(s.reached))
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// look runs a suite without a mutant, each test by itself if the suite wants it so.
+func (p *planted) look(s *suite, file string) error {
+	if !s.each {
+		t, err := p.lookAt(s, file, s.args)
+		s.took, s.reached = t.took, t.reached
+		return err
+	}
+	list, err := p.list(s)
+	if err != nil {
+		return err
+	}
+	s.reached = make(map[int]bool)
+	for _, name := range list {
+		t, err := p.lookAt(s, file, s.only(name))
+		if err != nil {
+			return err
+		}
+		t.name = name
+		s.tests = append(s.tests, t)
+		s.took += t.took
+		maps.Copy(s.reached, t.reached)
+	}
+	slices.SortFunc(s.tests, func(a, b reach) int { return cmp.Compare(a.took, b.took) })
+	return nil
+}
+
+func (p *planted) lookAt(s *suite, file string, args []string) (reach, error) {
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return reach{}, err
+	}
+	began := time.Now()
+	if text, err := p.play(s, args, file, 20*time.Minute); err != nil {
+		return reach{}, fmt.Errorf("the suite %s %v fails without a mutant: %w\n%s", s.name, args, err, text)
+	}
+	t := reach{took: time.Since(began)}
+	var err error
+	t.reached, err = numbers(file)
+	return t, err
+}
+
+// list names the tests of a suite.
+func (p *planted) list(s *suite) ([]string, error) {
+	cmd := p.command(s.binary, "-test.list", "^Test")
+	cmd.Dir = filepath.Join(p.root, s.path)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the tests of %s: %w", s.path, err)
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(name string) bool { return !strings.HasPrefix(name, "Test") }), nil
 }
 
 func numbers(file string) (map[int]bool, error) {
@@ -200,12 +248,14 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 		}
 		v.Status = survived
 		patience := 4*s.took + 20*time.Second
-		text, err := p.play(s, strconv.Itoa(w.mutant.ID), patience)
-		if err != nil && strings.Contains(text, "test timed out") { // because of the mutant, or because the machine was busy
-			_, err = p.play(s, strconv.Itoa(w.mutant.ID), 2*patience)
-		}
-		if err != nil {
-			return verdict{Status: killed, By: s.name}
+		for _, args := range s.parts(w.mutant.ID) {
+			text, err := p.play(s, args, strconv.Itoa(w.mutant.ID), patience)
+			if err != nil && strings.Contains(text, "test timed out") { // because of the mutant, or because the machine was busy
+				_, err = p.play(s, args, strconv.Itoa(w.mutant.ID), 2*patience)
+			}
+			if err != nil {
+				return verdict{Status: killed, By: s.name}
+			}
 		}
 	}
 	return v
@@ -213,8 +263,8 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 
 // play runs a suite with TENON_MUTANT set. A test that never ends has found the mutant, too. The test binary itself looks at the
 // clock: what it is run through may have it wait for its turn.
-func (p *planted) play(s *suite, mutant string, patience time.Duration) (string, error) {
-	cmd := p.command(append([]string{s.binary, "-test.failfast", "-test.timeout=" + patience.String()}, s.args...)...)
+func (p *planted) play(s *suite, args []string, mutant string, patience time.Duration) (string, error) {
+	cmd := p.command(append([]string{s.binary, "-test.failfast", "-test.timeout=" + patience.String()}, args...)...)
 	cmd.Dir = filepath.Join(p.root, s.path)
 	cmd.Env = append(os.Environ(), "TENON_MUTANT="+mutant)
 	cmd.WaitDelay = 5 * time.Second
