@@ -84,6 +84,9 @@ const (
 	CauseRoom    CauseKind = "RoomTaken"
 	CauseDeleted CauseKind = "NodeDeleted"
 	CauseEvicted CauseKind = "PodsEvicted"
+	CausePort    CauseKind = "PortTaken"
+	// CauseScheduler is for what nothing else explains: the node would do, and kube-scheduler does not put the pods there.
+	CauseScheduler CauseKind = "RefusedByScheduler"
 )
 
 // Cause is what keeps pods off a node that was made for them.
@@ -99,6 +102,8 @@ type Cause struct {
 	// Left what there is. Takers are the pods that have taken the room.
 	Resource, Need, Promised, Left string
 	Takers                         string
+	// Words are those of others, cut to a length: kube-scheduler's about the pods, or why a pod had to leave.
+	Words string
 
 	// Free is the room that there was for pods, Labels are those of the node, where they are the cause.
 	Free   resource.Vector
@@ -109,6 +114,9 @@ type Cause struct {
 func (c Cause) Same(d Cause) bool {
 	return c.Kind == d.Kind && c.Taint == d.Taint && c.Label == d.Label && c.Is == d.Is && c.Resource == d.Resource
 }
+
+// Taken reports whether others have what the pods need.
+func (c Cause) Taken() bool { return c.Kind == CauseRoom || c.Kind == CausePort }
 
 // touches reports whether the cause would keep pods of the class away.
 func (f *VainNode) touches(class *PodClass) bool {
@@ -216,6 +224,29 @@ func (s *Snapshot) Refuses(c *Claim, n *Node, class *PodClass) (cause Cause, ref
 	}
 	if !class.Requests.Fits(h.Free) {
 		return s.lackOf(c, n, class, h.Free), true
+	}
+	return s.portTaken(n, class)
+}
+
+// portTaken says which port of the host that pods of the class need is taken, if one is. Pods of the kubelet's own may do that on
+// each new node, and no plan can know of them.
+func (s *Snapshot) portTaken(n *Node, class *PodClass) (cause Cause, taken bool) {
+	if len(class.Ports) == 0 {
+		return Cause{}, false
+	}
+	wanted := make(map[int32][]Port, len(class.Ports))
+	for _, want := range class.Ports {
+		wanted[want.Number] = append(wanted[want.Number], want)
+	}
+	for _, p := range s.PodsOn(n.Name) {
+		if !p.Holds() || !p.Deleting.IsZero() {
+			continue
+		}
+		for _, has := range p.Class.Ports {
+			if slices.ContainsFunc(wanted[has.Number], has.Conflicts) {
+				return Cause{Kind: CausePort, Resource: fmt.Sprintf("%d/%s", has.Number, has.Protocol), Takers: p.ID()}, true
+			}
+		}
 	}
 	return Cause{}, false
 }

@@ -119,6 +119,7 @@ type Book struct {
 	orphansEnded map[string]time.Time
 	claimLost    time.Time           // when a claim vanished that was not being deleted, or when we began to look
 	trials       map[string]*trial   // by claim UID
+	verdicts     map[string]verdict  // kube-scheduler's words about pods without a place, by UID
 	settled      map[string]bool     // claims whose trial is over, by UID
 	accounts     map[string]*account // by the UID of the owner at the root
 	drift        drifts
@@ -156,7 +157,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
 		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), drift: newDrifts(), failed: newQuarantine(),
-		trials: make(map[string]*trial), settled: make(map[string]bool), accounts: make(map[string]*account),
+		trials: make(map[string]*trial), verdicts: make(map[string]verdict), settled: make(map[string]bool), accounts: make(map[string]*account),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true

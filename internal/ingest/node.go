@@ -21,6 +21,8 @@ type nodeEntry struct {
 	capacity, allocatable corev1.ResourceList
 	// most is the most of each resource that the node has had for pods; it is allocatable unless that has shrunk.
 	most corev1.ResourceList
+	// wrote is who wrote which of its fields: see keepAuthors.
+	wrote []metav1.ManagedFieldsEntry
 }
 
 // mostOf is what a node has had at most, given what it had before. A node that has shrunk does not show that others of its type are
@@ -86,7 +88,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 	}
 	b.offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable,
-		most: mostOf(old, n.UID, node.Status.Allocatable)}
+		most: mostOf(old, n.UID, node.Status.Allocatable), wrote: node.ManagedFields}
 	settled := b.settle(command.KindNode, n.Name)
 	what, changed := nodeChange(old, n)
 	if changed {

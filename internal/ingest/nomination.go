@@ -30,16 +30,18 @@ func (b *Book) judge(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
 	if p.Node == "" {
 		p.Nominated = b.nodeName(pod.Status.NominatedNodeName)
 	}
-	told := false
+	told, words := false, ""
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
 			p.Judged = true
 			told = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+			words = c.Message
 		}
 	}
 	n := nominee{unschedulable: told, signed: p.Nominated != "" && isSigned(pod)}
 	b.enlistNominee(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
+	b.hear(p, told, words)
 	b.seen(p, old)
 }
 
@@ -123,12 +125,17 @@ func (b *Book) judgeAgain(node string) change {
 // isSigned reports whether our name stands under the pod's nomination: see keepSignature.
 func isSigned(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == fieldManager && f.FieldsV1 == nil
+		return f.Manager == fieldManager && f.FieldsV1 == nil && f.FieldsType != wroteEnd
 	})
 }
 
-// keepSignature drops who wrote which field of a pod, but for one word if it was we who named a node for it.
+// keepSignature drops who wrote which field of a pod, but for one word if it was we who named a node for it, and for the name of who
+// wrote that it has to end.
 func keepSignature(pod *corev1.Pod) {
+	if slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.FieldsType == wroteEnd }) {
+		return // it has been here before
+	}
+	ender := whoEnds(pod)
 	ours := pod.Status.NominatedNodeName != "" && slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == fieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:nominatedNodeName"`))
 	})
@@ -139,4 +146,20 @@ func keepSignature(pod *corev1.Pod) {
 	if ours {
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
 	}
+	if ender != "" {
+		pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{Manager: ender, FieldsType: wroteEnd})
+	}
+}
+
+// whoEnds is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API leaves no name.
+func whoEnds(pod *corev1.Pod) string {
+	if endOf(pod) == nil {
+		return ""
+	}
+	for _, f := range pod.ManagedFields {
+		if f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(endField)) {
+			return f.Manager
+		}
+	}
+	return ""
 }

@@ -38,6 +38,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	}
 	b.stirredBy(old, p)
 	b.showNomination(p)
+	b.noteEnd(p, pod)
 	settled := b.settle(command.KindPod, p.UID)
 	awaited := !same && b.trialPod(old, p)
 	switch {
@@ -69,6 +70,7 @@ func (b *Book) removePod(uid string) {
 	b.mountMoved(old.UID)
 	b.unmount(old.UID)
 	b.strikeNominee(old)
+	delete(b.verdicts, old.UID)
 	b.forgetNote("Pod", old.UID)
 	b.forgetNote("PodCost", old.UID)
 	b.defaults.forget(old.UID)

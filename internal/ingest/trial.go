@@ -41,6 +41,8 @@ type fate struct {
 	// its owner still wants it.
 	guests []string
 	lost   bool
+	// end is why pods of the owner had to leave, as the last of them said; its Kind is empty if none has said anything.
+	end cluster.Cause
 	// refusal is what would have kept the owner's pods away when the node was last looked at; its Kind is empty if nothing would.
 	refusal cluster.Cause
 	over    bool // nothing more is to be learned
@@ -148,7 +150,8 @@ func (b *Book) setbacksNow(s *cluster.Snapshot) map[string]*cluster.Setback {
 	if len(b.trials) == 0 && len(b.accounts) == 0 {
 		return nil
 	}
-	look := &look{b: b, s: s, waiting: make(map[string]map[string]*cluster.PodClass), pending: make(map[string]bool), sums: make(map[string]*cluster.Setback)}
+	look := &look{b: b, s: s, waiting: make(map[string]map[string]*cluster.PodClass), pending: make(map[string]bool),
+		heard: make(map[kin]heard), sums: make(map[string]*cluster.Setback)}
 	look.listWaiting()
 	for _, t := range b.trialsInOrder() {
 		look.at(t)

@@ -16,13 +16,16 @@ type look struct {
 	waiting map[string]map[string]*cluster.PodClass
 	// pending are the owners of which pods have no node now.
 	pending map[string]bool
-	sums    map[string]*cluster.Setback
+	// heard is what kube-scheduler says of those pods.
+	heard map[kin]heard
+	sums  map[string]*cluster.Setback
 }
 
 func (l *look) listWaiting() {
 	for _, p := range l.s.Pending() {
 		l.waits(p)
 		l.pending[l.s.Root(p)] = true
+		l.hear(p)
 	}
 	for _, c := range l.s.Claims {
 		n := l.s.NodeOf(c.Name)
@@ -209,7 +212,7 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	case f.refusal.Kind != "":
 		cause = f.refusal
 	case chosen(c) && f.lost:
-		cause = cluster.Cause{Kind: cluster.CauseEvicted}
+		cause = evicted(f)
 	}
 	switch classes := l.missed(c, f.Owner); {
 	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0: // it has cost nothing, or nobody needs it
@@ -251,7 +254,7 @@ func endedBy(c *cluster.Claim, n *cluster.Node) string {
 
 // judgeUp looks at a node that is up and carries no pod of the owner. If pods of a class that it was made for wait and it refuses them, it
 // was made in vain. So it was if they were made to leave it, of an owner whose nodes have been in vain before. That others have
-// taken the room is in the order of things.
+// taken the room is in the order of things. What neither explains, kube-scheduler's own words do.
 func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
 	var refused []*cluster.PodClass
 	f.refusal = cluster.Cause{}
@@ -260,7 +263,8 @@ func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
 		if class == nil {
 			continue
 		}
-		if why, no := l.s.Refuses(c, n, class); no && !(busy && why.Kind == cluster.CauseRoom) {
+		if why, no := l.s.Refuses(c, n, class); no && !(busy && why.Taken()) {
+			l.b.nameAuthor(n.Name, &why)
 			f.refusal, refused = why, append(refused, class)
 		}
 	}
@@ -269,10 +273,19 @@ func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
 	case slices.ContainsFunc(refused, func(r *cluster.PodClass) bool { return slices.Contains(classes, r) }):
 		l.fail(c, f, f.refusal, refused)
 	case f.lost && !busy && len(classes) > 0 && l.b.accounts[f.Owner] != nil:
-		l.fail(c, f, cluster.Cause{Kind: cluster.CauseEvicted}, classes)
+		l.fail(c, f, evicted(f), classes)
+	case !busy && len(classes) > 0 && l.refusedByScheduler(c, f.Owner) != "":
+		l.fail(c, f, cluster.Cause{Kind: cluster.CauseScheduler, Words: l.refusedByScheduler(c, f.Owner)}, classes)
 	case !l.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor)) && len(l.waiting[f.Owner]) == 0:
 		f.over = true
 	}
+}
+
+// evicted is the cause if pods had to leave the node: in the words of the last of them, if it had any.
+func evicted(f *fate) cluster.Cause {
+	cause := f.end
+	cause.Kind = cluster.CauseEvicted
+	return cause
 }
 
 // classOf finds a class by its key: one of which pods wait, or one that the book remembers.

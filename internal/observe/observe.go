@@ -5,6 +5,7 @@
 package observe
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -68,7 +69,7 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 		o.changes.look(s)
 	}
 	if p.Provisioned {
-		misfits := o.events.explain(p.Placement.Unplaced)
+		misfits := o.events.explain(slices.Concat(p.Placement.Unplaced, refusedByScheduler(s, p.Placement.Assigned)))
 		o.logPlacement(p, misfits, took)
 		o.events.unplaced(misfits)
 		o.events.placed(p)

@@ -65,6 +65,22 @@ func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
 	return out
 }
 
+// refusedByScheduler lists the pods that are meant for a node on which kube-scheduler does not put them: they are placed as far as a plan
+// can see, and wait.
+func refusedByScheduler(s *cluster.Snapshot, assigned []schedule.Assignment) []schedule.Unplaced {
+	if len(s.Setbacks) == 0 {
+		return nil
+	}
+	var out []schedule.Unplaced
+	for _, a := range assigned {
+		b, f := s.HeldBy(a.Pod)
+		if b != nil && f.Cause.Kind == cluster.CauseScheduler && f.Node == a.Host {
+			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.Hold{Setback: b, Failure: f, Sent: true}})
+		}
+	}
+	return out
+}
+
 // unplaced tells pods why they have no place. Who was turned away for now is first the next time: with more pods than
 // events, the first ones would otherwise be told again before the last ones are told at all.
 func (e *events) unplaced(list []misfit) {

@@ -46,9 +46,42 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 	}
 }
 
+// A pod that kube-scheduler does not put on the node that is meant for it is placed as far as the plan can see. It is told all the same.
+func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	o, r, registry, _ := newObserver(&now)
+	class := &cluster.PodClass{Key: "k"}
+	setback := &cluster.Setback{Owner: "web", Kind: "Deployment", Name: "ns/web", Tries: 1, Since: now, Standing: []string{"a"}, Witness: "a",
+		Failures: []cluster.VainNode{{Claim: "a", Node: "n1", Pool: "default", Classes: []*cluster.PodClass{class},
+			Cause: cluster.Cause{Kind: cluster.CauseScheduler, Words: "0/2 nodes are available: 2 node(s) had no free ring."}}}}
+	s := snapshot()
+	s.Setbacks = map[string]*cluster.Setback{"web": setback}
+	pod := func(name string, class *cluster.PodClass) *cluster.Pod {
+		return &cluster.Pod{UID: name, Namespace: "ns", Name: name, Owner: "web", Class: class}
+	}
+	other := &cluster.PodClass{Key: "other", Priority: 1, Tolerations: []cluster.Toleration{{Key: "x"}}}
+	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{Assigned: []schedule.Assignment{
+		{Pod: pod("p1", class), Host: "n1"}, {Pod: pod("p2", class), Host: "n2"}, {Pod: pod("p3", other), Host: "n1"}}}}
+	o.Planned(s, p, time.Millisecond)
+	var told []string
+	for _, line := range r.lines {
+		if strings.Contains(line, "FailedScheduling") {
+			told = append(told, line)
+		}
+	}
+	want := `kube-scheduler does not put it on node n1: "0/2 nodes are available: 2 node(s) had no free ring."; 1 try has failed since 12:00:00 UTC, and the node is kept for it`
+	if len(told) != 1 || !strings.Contains(told[0], "Pod/p1") || !strings.Contains(told[0], want) {
+		t.Errorf("told is %q, want one with %q", told, want)
+	}
+	if got := series(t, registry, "tenon_workloads_"); got != "tenon_workloads_held{cause=RefusedByScheduler} 1\n" {
+		t.Errorf("counted is %q", got)
+	}
+}
+
 func TestEveryCauseIsPutIntoWords(t *testing.T) {
 	said := make(map[string]bool)
-	for _, kind := range []cluster.CauseKind{cluster.CauseTaint, cluster.CauseCordon, cluster.CauseLabel, cluster.CauseShrunk, cluster.CauseRoom, cluster.CauseDeleted, cluster.CauseEvicted} {
+	for _, kind := range []cluster.CauseKind{cluster.CauseTaint, cluster.CauseCordon, cluster.CauseLabel, cluster.CauseShrunk, cluster.CauseRoom, cluster.CauseDeleted, cluster.CauseEvicted,
+		cluster.CausePort, cluster.CauseScheduler} {
 		f := &cluster.VainNode{Claim: "c", Node: "n1", Cause: cluster.Cause{Kind: kind, Label: "zone", Resource: "cpu", Need: "2", Left: "1", Promised: "4"}}
 		text := schedule.Away(f)
 		if said[text] || !strings.Contains(text, "n1") || strings.Contains(text, "does not take it") {

@@ -1,13 +1,14 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// setback: setback web tries=2 taint=agent=yes:NoExecute next=30s [standing=default#1,default#2] [coming=1] [well] says that nodes made for the
+// setback: setback web tries=2 taint=agent=yes:NoExecute|cause=label next=30s [standing=default#1,default#2] [coming=1] [well] says that nodes made for the
 // owner of the pods web are in vain. The newest that stands is the witness. setback web none takes it back.
 func (n *narrator) setback(name string, words []string) {
 	b := &cluster.Setback{Owner: "rs-" + name, Kind: "ReplicaSet", Name: "default/" + name, Since: n.w.now}
@@ -41,12 +42,34 @@ func (n *narrator) setback(name string, words []string) {
 			f.Cause = cluster.Cause{Kind: cluster.CauseTaint, Taint: n.taint(value), By: "node-agent"}
 		case "cordon":
 			f.Cause = cluster.Cause{Kind: cluster.CauseCordon}
+		case "cause":
+			f.Cause = causes()[value]
+			if f.Cause.Kind == "" {
+				n.fail("setback: unknown cause %q", value)
+			}
 		default:
 			n.fail("setback: unknown word %q", word)
 		}
 	}
+	for _, p := range n.w.pods {
+		if p.Owner == b.Owner && !slices.Contains(f.Classes, p.Class) {
+			f.Classes = append(f.Classes, p.Class)
+		}
+	}
 	b.Failures = []cluster.VainNode{f}
 	n.w.setbacks[b.Owner] = b
+}
+
+// causes are examples of what keeps pods away, by the word that stands for them.
+func causes() map[string]cluster.Cause {
+	return map[string]cluster.Cause{
+		"label":     {Kind: cluster.CauseLabel, Label: "tier", Was: "gold", Is: "tin", By: "kubectl-label", Labels: cluster.Labels{}.With("tier", "tin")},
+		"unlabel":   {Kind: cluster.CauseLabel, Label: "tier", Was: "gold"},
+		"shrunk":    {Kind: cluster.CauseShrunk, Resource: "cpu", Need: "2", Promised: "4", Left: "1", By: "cpu-taker"},
+		"port":      {Kind: cluster.CausePort, Resource: "8080/TCP", Takers: "kube-system/proxy"},
+		"evicted":   {Kind: cluster.CauseEvicted, Words: "PreemptionByScheduler: preempted by a critical pod", By: "kube-scheduler"},
+		"scheduler": {Kind: cluster.CauseScheduler, Words: "0/6 nodes are available: 6 node(s) had no free ring."},
+	}
 }
 
 // alias is the last of several names.

@@ -16,6 +16,8 @@ func (h Hold) String() string {
 	}
 	text := fmt.Sprintf("nodes that are made for it are of no use to it: %s; %s failed since %s UTC", Away(f), tries, b.Since.UTC().Format("15:04:05"))
 	switch {
+	case h.Sent:
+		text += ", and the node is kept for it"
 	case h.Trying || b.Coming > 0:
 		text += ", another node is being tried"
 	case len(b.Standing) > cluster.MayStand:
@@ -38,9 +40,13 @@ func Away(f *cluster.VainNode) string {
 	case cluster.CauseCordon:
 		return fmt.Sprintf("%s is cordoned%s", node, writtenBy(c.By))
 	case cluster.CauseLabel:
-		return fmt.Sprintf("label %s of %s is %s and was to be %s", c.Label, node, orAbsent(c.Is), orAbsent(c.Was))
+		return fmt.Sprintf("label %s of %s is %s%s and was to be %s", c.Label, node, orAbsent(c.Is), writtenBy(c.By), orAbsent(c.Was))
 	case cluster.CauseShrunk:
-		return fmt.Sprintf("%s has %s of %s for pods instead of %s, and the pod needs %s", node, c.Left, c.Resource, c.Promised, c.Need)
+		return fmt.Sprintf("%s has %s of %s for pods%s instead of %s, and the pod needs %s", node, c.Left, c.Resource, writtenBy(c.By), c.Promised, c.Need)
+	case cluster.CausePort:
+		return fmt.Sprintf("port %s of %s is taken by %s", c.Resource, node, c.Takers)
+	case cluster.CauseScheduler:
+		return fmt.Sprintf("kube-scheduler does not put it on %s: %q", node, c.Words)
 	case cluster.CauseRoom:
 		text := fmt.Sprintf("%s has %s of %s left, and the pod needs %s", node, c.Left, c.Resource, c.Need)
 		if c.Takers != "" {
@@ -48,7 +54,11 @@ func Away(f *cluster.VainNode) string {
 		}
 		return text
 	case cluster.CauseEvicted:
-		return "pods had to leave " + node + " before they had run there for " + cluster.RanFor.String()
+		text := "pods had to leave " + node + " before they had run there for " + cluster.RanFor.String()
+		if c.Words != "" {
+			text += fmt.Sprintf(": %q", c.Words) + writtenBy(c.By)
+		}
+		return text
 	case cluster.CauseDeleted:
 		text := node + " went before the pod had run there"
 		if c.By != "" {
@@ -90,8 +100,11 @@ func remedy(c *cluster.Cause) string {
 		return "see the kubelet's reservations, or ask for less"
 	case cluster.CauseRoom:
 		return "see which pods take the room (DaemonSets of higher priority may preempt others), or ask for less"
-	}
-	if c.Kind == cluster.CauseEvicted {
+	case cluster.CausePort:
+		return "free the port on new nodes, or give the pod another"
+	case cluster.CauseScheduler:
+		return "see the pod's events of kube-scheduler for what it misses on the node"
+	case cluster.CauseEvicted:
 		return "find out who evicts, preempts or deletes the pods: see their events"
 	}
 	return "find out who ends new nodes"

@@ -31,6 +31,8 @@ type Hold struct {
 	Failure *cluster.VainNode
 	// Trying says that a node is tried right now, for another pod of the same kind.
 	Trying bool
+	// Sent says that the pod is meant for that very node all the same: it would do, and only kube-scheduler says no.
+	Sent bool
 }
 
 // Placement says where every pending pod goes.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -96,7 +97,7 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 		fits = append(fits, v)
 	}
 	if len(fits) == 0 {
-		s.giveUp(p)
+		s.giveUp(p, fmt.Sprintf("0/%d nodes are available.", len(view)))
 		for _, v := range view {
 			delete(v.kept, p.UID)
 		}
@@ -156,6 +157,16 @@ func tolerates(p *corev1.Pod, taints []corev1.Taint) bool {
 	return true
 }
 
+// refusal is what kube-scheduler says of a pod that it has found no place for.
+func refusal(p *corev1.Pod) string {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // wasTried reports whether kube-scheduler has looked for a place for the pod and found none.
 func wasTried(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -164,10 +175,10 @@ func wasTried(p *corev1.Pod) bool {
 }
 
 // giveUp tells the world that there is no place for the pod. A nomination goes with it, whoever made it: since there is
-// nobody to preempt, kube-scheduler takes the pod for one without a node.
-func (s *Sim) giveUp(p *corev1.Pod) {
+// nobody to preempt, kube-scheduler takes the pod for one without a node. It says so again when its words differ.
+func (s *Sim) giveUp(p *corev1.Pod, words string) {
 	lost := p.Status.NominatedNodeName != ""
-	if wasTried(p) && !lost {
+	if wasTried(p) && !lost && refusal(p) == words {
 		return
 	}
 	if lost {
@@ -178,6 +189,6 @@ func (s *Sim) giveUp(p *corev1.Pod) {
 	edit(s.store, pods, keyOf(p), p.UID, func(p *corev1.Pod) {
 		p.Status.NominatedNodeName = ""
 		setPodCondition(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-			Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(s.clock.seconds())})
+			Reason: corev1.PodReasonUnschedulable, Message: words, LastTransitionTime: metav1.NewTime(s.clock.seconds())})
 	})
 }
