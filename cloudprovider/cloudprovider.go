@@ -146,7 +146,9 @@ type Instance struct {
 	Capacity    corev1.ResourceList
 	Allocatable corev1.ResourceList
 	Price       float64
-	CreatedAt   time.Time
+	// PriceEstimated is that of its offering.
+	PriceEstimated bool
+	CreatedAt      time.Time
 	// Terminating is set from the first Delete until the instance is gone.
 	Terminating bool
 	// Unproven says that the instance carries the cluster's name, and nothing that tells the cluster from a namesake. It is

@@ -67,7 +67,8 @@ func (a *painter) portrait(ctx context.Context, i *ec2types.Instance) (*cloudpro
 	if h != nil && h.answer != nil {
 		known := copyInstance(h.answer)
 		out.Labels, out.Annotations = known.Labels, known.Annotations
-		out.Capacity, out.Allocatable, out.Price = known.Capacity, known.Allocatable, known.Price
+		out.Capacity, out.Allocatable = known.Capacity, known.Allocatable
+		out.Price, out.PriceEstimated = known.Price, known.PriceEstimated
 		return out, nil
 	}
 	return out, a.describeByCatalog(ctx, i, out)
@@ -101,7 +102,7 @@ func (a *painter) describeByCatalog(ctx context.Context, i *ec2types.Instance, o
 		for key, value := range o.Labels {
 			out.Labels[key] = value
 		}
-		out.Price = o.Price
+		out.Price, out.PriceEstimated = o.Price, o.PriceEstimated
 	}
 	return nil
 }

@@ -137,6 +137,35 @@ func TestLaunchWritesDownWhatItGot(t *testing.T) {
 	}
 }
 
+// guessing is a cloud that does not know its prices.
+type guessing struct{ cloudprovider.Instances }
+
+func (g guessing) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+	i, err := g.Instances.Create(ctx, claim)
+	if err == nil {
+		i.Type, i.Price, i.PriceEstimated = "m9.large", 0.125, true
+	}
+	return i, err
+}
+
+func TestAnEstimatedPriceIsTold(t *testing.T) {
+	for _, estimated := range []bool{false, true} {
+		s := newStage(t, interceptor.Funcs{}, ours("a"))
+		want := ""
+		if estimated {
+			s.actor.Cloud = guessing{s.actor.Cloud}
+			want = "nobody has told the price of m9.large; it is estimated at $0.1250 an hour from what other instance types cost"
+		}
+		if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
+		if c == nil || c.Status != metav1.ConditionTrue || c.Message != want {
+			t.Errorf("Launched is %+v, want the message %q", c, want)
+		}
+	}
+}
+
 // stamping is a cloud that wants to find something on the claim later.
 type stamping struct{ cloudprovider.Instances }
 

@@ -77,7 +77,7 @@ func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instanc
 	status, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
 		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
-		setCondition(claim, isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched))
+		setCondition(claim, launched(instance))
 		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
 			putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
 		}
@@ -88,6 +88,15 @@ func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instanc
 		return a.Client.Status().Patch(ctx, claim, pinned{base})
 	})
 	return append(labels, status...), err
+}
+
+// launched says that the instance runs, and whether what it costs is only an estimate.
+func launched(instance *cloudprovider.Instance) cluster.Condition {
+	cond := isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched)
+	if instance.PriceEstimated {
+		cond.Message = fmt.Sprintf("nobody has told the price of %s; it is estimated at $%.4f an hour from what other instance types cost", instance.Type, instance.Price)
+	}
+	return cond
 }
 
 // heldUp names what keeps an instance from being launched although it may go well later.

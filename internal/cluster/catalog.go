@@ -25,7 +25,9 @@ type Offering struct {
 	// Zone and CapacityType repeat two of the labels, because everybody asks for them.
 	Zone, CapacityType string
 	Price              float64 // dollars per hour
-	Available          bool
+	// Estimated says that nobody has told the price: it is inferred from what other types cost.
+	Estimated bool
+	Available bool
 	// Why is what people could do about it that the cloud has refused the offering lately, with the cloud's code; empty if they
 	// can only wait.
 	Why string
@@ -44,6 +46,7 @@ type Catalog struct {
 	index     *require.Index
 	byType    map[string]int
 	available require.Bits
+	estimated require.Bits // nil if all prices were told
 }
 
 // NewCatalog sorts types and offerings and numbers them. Offering.Type refers to the order of types as given. What is the
@@ -63,6 +66,12 @@ func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog 
 	for i := range c.Offerings {
 		if c.Offerings[i].Available {
 			c.available.Set(i)
+		}
+		if c.Offerings[i].Estimated {
+			if c.estimated == nil {
+				c.estimated = require.NewBits(len(c.Offerings))
+			}
+			c.estimated.Set(i)
 		}
 	}
 	return c
@@ -138,6 +147,9 @@ func (c *Catalog) Index() *require.Index { return c.index }
 // Available is the set of offerings that can be bought now.
 func (c *Catalog) Available() require.Bits { return c.available }
 
+// Estimated is the set of offerings whose price nobody has told.
+func (c *Catalog) Estimated() require.Bits { return c.estimated }
+
 // Type finds a type by name.
 func (c *Catalog) Type(name string) (*Type, bool) {
 	i, ok := c.byType[name]
@@ -149,13 +161,21 @@ func (c *Catalog) Type(name string) (*Type, bool) {
 
 // Price finds what an offering of the type in the zone costs under the capacity type; ok is false if it is not sold.
 func (c *Catalog) Price(typeName, zone, capacityType string) (price float64, ok bool) {
+	if o := c.Offering(typeName, zone, capacityType); o != nil {
+		return o.Price, true
+	}
+	return 0, false
+}
+
+// Offering finds an offering of the type in the zone under the capacity type; nil if it is not sold.
+func (c *Catalog) Offering(typeName, zone, capacityType string) *Offering {
 	first := c.firstOf(typeName)
 	for i := first; i < len(c.Offerings) && c.Offerings[i].Type == c.Offerings[first].Type; i++ {
 		if o := &c.Offerings[i]; o.Zone == zone && o.CapacityType == capacityType {
-			return o.Price, true
+			return o
 		}
 	}
-	return 0, false
+	return nil
 }
 
 // Without is the catalog with some offerings unavailable. It shares everything else with the catalog it came from.

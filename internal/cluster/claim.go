@@ -30,7 +30,9 @@ type Claim struct {
 	Conditions            []Condition
 	Seats                 []Seat
 	MadeFor               []MadeFor
-	Price                 float64
+	// Price per hour; Estimated if nobody has told it, and it is inferred from what other types cost.
+	Price     float64
+	Estimated bool
 	// LastPodEvent is when a pod last came to or left the node; SavedPodEvent is what the status says about it.
 	LastPodEvent, SavedPodEvent time.Time
 	DoNotDisrupt                bool

@@ -51,6 +51,8 @@ type CreateClaim struct {
 	Relaxed bool
 	// Price of the cheapest offering that meets the requirements: what the planner expects to pay per hour.
 	Price float64
+	// Estimated says that nobody has told that price: it is inferred from what other types cost.
+	Estimated bool
 	// Replaces is the disruption that the node is made for, if it is.
 	Replaces string
 }

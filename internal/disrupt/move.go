@@ -100,6 +100,8 @@ type Stay struct {
 	// Saving is what the best move is expected to save per hour, and Sure what it saves at least, whichever of the types and zones that it
 	// may have the cloud hands out. Needed is what it must save for sure.
 	Saving, Sure, Needed float64
+	// Estimated says that some price in it is an estimate.
+	Estimated bool
 }
 
 // Why is why a node stays.

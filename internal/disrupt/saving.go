@@ -51,6 +51,7 @@ func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin
 		stay := &Stay{Why: why, Saving: a.Before, Needed: a.Needed}
 		for i := range bins {
 			stay.Saving -= bins[i].Price
+			stay.Estimated = stay.Estimated || bins[i].Estimated
 		}
 		stay.Sure = min(stay.Saving, a.Before-a.Worst)
 		if len(candidates) > 0 {

@@ -72,7 +72,7 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 	for i, b := range bins {
 		out.Commands = append(out.Commands, command.CreateClaim{
 			Name: names[i], Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
-			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
+			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
 		})
 	}
 	if n -= len(bins); n > 0 {

@@ -252,7 +252,9 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 			kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
 			zone, _ := c.Labels.Get(cluster.ZoneLabel)
 			terms, _ := c.Labels.Get(cluster.CapacityTypeLabel)
-			c.Price, _ = p.Catalog.Price(kind, zone, terms)
+			if o := p.Catalog.Offering(kind, zone, terms); o != nil {
+				c.Price, c.Estimated = o.Price, o.Estimated
+			}
 		}
 		out = append(out, &c)
 	}
@@ -270,7 +272,7 @@ func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
 	return &cluster.Claim{
 		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Price: c.Price,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Price: c.Price, Estimated: c.Estimated,
 		Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version, Replaces: c.Replaces,
 	}
 }

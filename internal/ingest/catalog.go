@@ -266,7 +266,7 @@ func sameType(x, y *cloudprovider.InstanceType) bool {
 	return x.Name == y.Name && maps.EqualFunc(x.Labels, y.Labels, slices.Equal) && maps.Equal(x.VolumeLimits, y.VolumeLimits) &&
 		maps.EqualFunc(x.Capacity, y.Capacity, apiresource.Quantity.Equal) && maps.EqualFunc(x.Overhead, y.Overhead, apiresource.Quantity.Equal) &&
 		slices.EqualFunc(x.Offerings, y.Offerings, func(o, p cloudprovider.Offering) bool {
-			return o.Price == p.Price && o.Available == p.Available && o.ReservationID == p.ReservationID &&
+			return o.Price == p.Price && o.PriceEstimated == p.PriceEstimated && o.Available == p.Available && o.ReservationID == p.ReservationID &&
 				o.ReservationCapacity == p.ReservationCapacity && maps.Equal(o.Labels, p.Labels)
 		})
 }

@@ -68,7 +68,7 @@ func offeringsOf(in []*cloudprovider.InstanceType, before *cluster.Catalog) []cl
 				offerings = append(offerings, cluster.Offering{
 					Type: i, Labels: own.of(variant, o.Labels), Common: common,
 					Zone: o.Labels[cluster.ZoneLabel], CapacityType: o.Labels[cluster.CapacityTypeLabel],
-					Price: o.Price, Available: o.Available, Reservation: o.ReservationID, Left: max(0, o.ReservationCapacity),
+					Price: o.Price, Estimated: o.PriceEstimated, Available: o.Available, Reservation: o.ReservationID, Left: max(0, o.ReservationCapacity),
 				})
 			}
 		}

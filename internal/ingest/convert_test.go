@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -270,4 +273,35 @@ func describe(s *cluster.Snapshot) map[string]string {
 		out[p.Name] = fmt.Sprint(p.Catalog.Types, p.Catalog.Offerings, p.Catalog.Available(), p.Catalog.Index().Match("class", require.Anything()))
 	}
 	return out
+}
+
+// TestAnEstimateStaysOne: that a price is only an estimate reaches the catalog and the claims, and is news when it changes.
+func TestAnEstimateStaysOne(t *testing.T) {
+	b := bookOfClasses(1)
+	guess := func(estimated bool) []*cloudprovider.InstanceType {
+		types := wares("c0", 2, 1)
+		for i := range types[1].Offerings {
+			types[1].Offerings[i].PriceEstimated = estimated
+		}
+		return types
+	}
+	b.setCatalog("p0", 1, guess(false), nil)
+	if sold(b, "p0").Estimated().Any() {
+		t.Error("a price that was told is taken for an estimate")
+	}
+	types := guess(true)
+	b.setCatalog("p0", 1, types, nil)
+	c := sold(b, "p0")
+	if got := c.Estimated().Count(); got != 2*len(types[1].Offerings) { // in both tenancies
+		t.Errorf("%d offerings are estimated, want %d", got, 2*len(types[1].Offerings))
+	}
+	o := types[1].Offerings[0].Labels
+	b.SetClaim(with(launchedClaim("n1", "", metav1.ConditionTrue), func(c *v1.NodeClaim) {
+		c.Labels[v1.NodePoolLabelKey] = "p0"
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel] = types[1].Name, o[cluster.ZoneLabel]
+		c.Labels[cluster.CapacityTypeLabel] = o[cluster.CapacityTypeLabel]
+	}))
+	if claim := b.Snapshot().Claim("n1"); claim == nil || claim.Price == 0 || !claim.Estimated {
+		t.Errorf("the claim is %+v, want an estimated price", claim)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // namedNodes is how many nodes of a move the log names.
@@ -141,7 +142,7 @@ func (e *events) begun(s *cluster.Snapshot, m *disrupt.Move, totals func() disru
 	if m.Reason != command.Underutilized {
 		return
 	}
-	text := "Consolidation begins: " + summary(m)
+	text := byEstimate("Consolidation begins: "+summary(m), estimated(s, m))
 	for _, name := range m.Claims {
 		e.both(s, name, consolidationCandidate, text)
 	}
@@ -212,6 +213,12 @@ func summary(m *disrupt.Move) string {
 		pods = "one pod moves"
 	}
 	return fmt.Sprintf("%s; %s and %s is saved (move %s)", what, pods, monthly(m.Before-m.After), m.ID)
+}
+
+// estimated reports whether some price of the move is an estimate.
+func estimated(s *cluster.Snapshot, m *disrupt.Move) bool {
+	return slices.ContainsFunc(m.Bins, func(b schedule.Bin) bool { return b.Estimated }) ||
+		slices.ContainsFunc(m.Claims, func(name string) bool { c := s.Claim(name); return c != nil && c.Estimated })
 }
 
 // lowered makes a sentence the continuation of another. Names that begin with a capital keep it.

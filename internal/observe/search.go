@@ -66,7 +66,7 @@ func byClaim(a, b stayed) int { return strings.Compare(a.Claim, b.Claim) }
 // add adds a node that stays.
 func (sr *search) add(s *cluster.Snapshot, one stayed) {
 	if c := s.Claim(one.Claim); c != nil {
-		one.pool = c.Pool
+		one.pool, one.Estimated = c.Pool, one.Estimated || c.Estimated
 	}
 	if one.Why == disrupt.BudgetBlocks && sr.budgets[one.pool] == "" {
 		if pool := s.Pool(one.pool); pool != nil {

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -28,7 +29,7 @@ func explained(r reasoned) string {
 		return text
 	}
 	if text := keptByPrice(r); text != "" {
-		return text
+		return byEstimate(text, r.Estimated)
 	}
 	return keptForNow(r)
 }
@@ -206,6 +207,14 @@ func forgone(s disrupt.Stay) string {
 // monthly writes a price per hour as people know it from their bills.
 func monthly(perHour float64) string {
 	return fmt.Sprintf("$%.2f a month", rounded(perHour*hoursPerMonth))
+}
+
+// byEstimate adds to a text about money that it rests on an estimate, if it does.
+func byEstimate(text string, estimated bool) string {
+	if !estimated || !strings.Contains(text, "$") {
+		return text
+	}
+	return text + "; a price in this is an estimate"
 }
 
 func subject(kind, name, otherwise string) string {

@@ -107,6 +107,9 @@ func TestWhyNamesWhatStandsInTheWay(t *testing.T) {
 		{disrupt.Stay{Why: disrupt.NothingCheaper, Saving: 0.01, Needed: 0.1}, "Nothing that would take its pods is sure to cost less: at best $7.30 a month could be saved, and it has to be $73.00 a month"},
 		{disrupt.Stay{Why: disrupt.SpotToSpotOff, Saving: 0.1},
 			"Its pods would go to a cheaper spot node, which the feature gate SpotToSpotConsolidation does not allow; $73.00 a month would be saved"},
+		{disrupt.Stay{Why: disrupt.NothingCheaper, Saving: -0.1, Estimated: true},
+			"Nothing that would take its pods is sure to cost less: it would cost $73.00 a month more; a price in this is an estimate"},
+		{disrupt.Stay{Why: disrupt.PodUnowned, Pod: "shop/tool", Estimated: true}, "Pod shop/tool has no owner that would make it again elsewhere"},
 		{disrupt.Stay{Why: disrupt.NotBalanced, Saving: 0.1, Needed: 0.2}, "A move would save $73.00 a month; for the pods that it disturbs the policy Balanced asks for $146.00 a month (--balanced-k)"},
 	} {
 		if got := explained(reasoned{Stay: c.stay, pool: "default", budget: "none (budgets[1], 0) until 17:00"}); got != c.want {

@@ -24,7 +24,7 @@ func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
 	return command.CreateClaim{
 		Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
-		Pods: b.Pods, MadeFor: s.MadeFor(b.Pods), Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
+		Pods: b.Pods, MadeFor: s.MadeFor(b.Pods), Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
 	}
 }
 
@@ -135,7 +135,7 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 		return no("NoCompatibleInstanceTypes", strings.Join(append([]string{why}, doubts(p)...), "; "))
 	}
 	can := condition(cluster.CanLaunch, true, "", "")
-	can.Message = problems(p.Doubts)
+	can.Message = strings.Join(append(doubts(p), schedule.Estimated(p)...), "; ")
 	return can
 }
 

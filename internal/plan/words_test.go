@@ -56,7 +56,7 @@ func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
 }
 
 // addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value] [attach.DRIVER=2]
-// [reserved=ID:COUNT]. Allocatable equals capacity; a driver without a limit attaches what it is asked to.
+// [reserved=ID:COUNT] [estimated]. Allocatable equals capacity; a driver without a limit attaches what it is asked to.
 func (n *narrator) addType(name string, words []string) {
 	t := typeWords{Type: cluster.Type{Name: name}}
 	t.Capacity[resource.Pods] = 110
@@ -64,6 +64,7 @@ func (n *narrator) addType(name string, words []string) {
 	labels := cluster.Labels{}.With(cluster.InstanceTypeLabel, name)
 	systems := []string{""}
 	var attach resource.Vector
+	estimated := false
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch {
@@ -74,6 +75,8 @@ func (n *narrator) addType(name string, words []string) {
 			t.reserved = append(t.reserved, value)
 		case key == "price":
 			prices["on-demand"] = n.price(value)
+		case key == "estimated":
+			estimated = true
 		case key == "spot":
 			prices["spot"] = n.price(value)
 		case key == "os":
@@ -98,6 +101,11 @@ func (n *narrator) addType(name string, words []string) {
 	for _, word := range t.reserved {
 		id, count, _ := strings.Cut(word, ":")
 		n.w.reserve(id, n.integer(count), prices["on-demand"]/1e7, labels, zones[0])
+	}
+	for i := range n.w.offerings {
+		if o := &n.w.offerings[i]; o.Type == len(n.w.types)-1 {
+			o.Estimated = estimated
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type Bin struct {
 	Requests, Capacity resource.Vector
 	Seats              []cluster.Seat
 	Price              float64
+	Estimated          bool // nobody has told that price
 	// Relaxed says that minValues were lowered to what there is (the BestEffort policy).
 	Relaxed bool
 }
@@ -286,7 +287,7 @@ func (p *purchase) bin() Bin {
 	c := p.interchangeable()
 	p.rows = c.rows
 	own := &catalog.Offerings[p.row]
-	b := Bin{Pool: m.pool, Price: own.Price, Capacity: catalog.Types[own.Type].Capacity,
+	b := Bin{Pool: m.pool, Price: own.Price, Estimated: own.Estimated, Capacity: catalog.Types[own.Type].Capacity,
 		Requirements: m.pool.Template.Requirements.And(c.settled), Labels: m.fixed, Relaxed: m.shortOfValues(c.rows) != ""}
 	for _, label := range m.fixed {
 		if catalog.Index().Knows(label.Key) {
@@ -332,7 +333,9 @@ func (p *purchase) describe(b *Bin, c *choice) {
 		}
 		last = i
 		zones, terms = include(zones, o.Zone), include(terms, o.CapacityType)
-		b.Price = min(b.Price, o.Price)
+		if o.Price < b.Price {
+			b.Price, b.Estimated = o.Price, o.Estimated
+		}
 	}
 	for _, t := range c.types {
 		b.Types = append(b.Types, catalog.Types[t].Name)

@@ -11,10 +11,7 @@ import (
 // fewest by itself; it is empty if some are left.
 func NothingFor(p *cluster.Pool) string {
 	index := p.Catalog.Index()
-	wants := p.Template.Requirements
-	for _, label := range p.Template.Labels {
-		wants = wants.With(label.Key, require.Only(label.Value))
-	}
+	wants := wantsOf(p)
 	left, worst, fewest := require.AllBits(index.Len()), require.Entry{}, -1
 	for _, e := range wants {
 		if !index.Knows(e.Key) {
