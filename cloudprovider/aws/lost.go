@@ -82,9 +82,17 @@ func (p *Provider) ask(ctx context.Context, s *sale) (landed <-chan struct{}, fa
 	landed, mine, failure := p.register.retake(s, p.now())
 	if mine {
 		// Whoever asks first may give up before the others do.
-		go p.askAgain(context.WithoutCancel(ctx), s)
+		go p.guardedAsk(context.WithoutCancel(ctx), s)
 	}
 	return landed, failure
+}
+
+// guardedAsk is askAgain; if it panics the answer stays lost, and is asked for again by whoever needs it next.
+func (p *Provider) guardedAsk(ctx context.Context, s *sale) {
+	lostAt := p.register.lostAt(s)
+	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { p.askAgain(ctx, s) }); err != nil {
+		p.register.lose(s, err, lostAt, p.now())
+	}
 }
 
 func (p *Provider) askAgain(ctx context.Context, s *sale) {

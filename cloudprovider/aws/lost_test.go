@@ -3,9 +3,11 @@ package aws_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +15,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
@@ -290,4 +293,50 @@ func TestEndingInstanceIsNone(t *testing.T) {
 func faultsLeft(w *world) int {
 	left, _, _ := w.faults.Active()
 	return len(left)
+}
+
+// panickingFleet fails at a launch when it is told to.
+type panickingFleet struct {
+	aws.EC2API
+	fails atomic.Bool
+}
+
+func (p *panickingFleet) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+	if p.fails.Load() {
+		panic("boom")
+	}
+	return p.EC2API.CreateFleet(ctx, in, o...)
+}
+
+// A panic of the one who asks what became of a lost launch leaves the answer lost: it is asked for again, and there is one instance.
+func TestPanicWhileAskingAgain(t *testing.T) {
+	clock, fleet := &ahead{}, &panickingFleet{}
+	var told atomic.Int32
+	w, p := start(t, setup{}, func(o *aws.Options) {
+		fleet.EC2API = o.EC2
+		o.EC2, o.Now, o.Guard = fleet, clock.now, &contain.Guard{Tell: func(contain.Failure) { told.Add(1) }}
+	})
+	clock.put(15 * time.Second)
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := claim()
+	w.lose(3)
+	if _, err := p.Create(t.Context(), c); err == nil {
+		t.Fatal("the answers are lost, and the launch is known")
+	}
+	w.faults.Clear()
+	fleet.fails.Store(true)
+	clock.put(time.Minute)
+	if _, err := p.Create(t.Context(), c); err == nil || told.Load() != 1 {
+		t.Fatalf("%v, told %d times", err, told.Load())
+	}
+	fleet.fails.Store(false)
+	clock.put(time.Minute)
+	if _, err := p.Create(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	if n := len(w.alive()); n != 1 {
+		t.Errorf("one claim has %d instances", n)
+	}
 }

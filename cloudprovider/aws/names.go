@@ -2,12 +2,14 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -20,6 +22,8 @@ const (
 	nameLimit     = 30 * time.Second
 	// nameTries is how often a name is tried before it is left for the next look at the instances.
 	nameTries = 3
+
+	namingInstances = "writing the names of claims on instances"
 )
 
 // names writes the names of claims on instances that were launched together and so could not be named by the launch. It
@@ -27,7 +31,8 @@ const (
 type names struct {
 	api EC2API
 	// done is told of every instance that is named.
-	done func(id string)
+	done  func(id string)
+	guard *contain.Guard
 
 	mu sync.Mutex
 	// life is the time in which names are written: as long as this process leads, or always if nobody says so.
@@ -45,8 +50,8 @@ type naming struct {
 	tries     int
 }
 
-func newNames(api EC2API, now func() time.Time, done func(id string)) *names {
-	return &names{api: api, done: done, now: now, life: context.Background(), queued: map[string]bool{}, tokens: namesBurst}
+func newNames(api EC2API, now func() time.Time, guard *contain.Guard, done func(id string)) *names {
+	return &names{api: api, done: done, guard: guard, now: now, life: context.Background(), queued: map[string]bool{}, tokens: namesBurst}
 }
 
 // until has names written until the context ends, and not after.
@@ -70,7 +75,16 @@ func (n *names) add(id, claim string) {
 	n.queue = append(n.queue, naming{id: id, claim: claim})
 	if n.workers < namesAtOnce {
 		n.workers++
-		go n.work()
+		go n.begin()
+	}
+}
+
+// begin works until there is nothing left to do.
+func (n *names) begin() {
+	if err := n.guard.Run(namingInstances, n.work); err != nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.workers-- // the next name that is added has another begin
 	}
 }
 
@@ -85,11 +99,18 @@ func (n *names) work() {
 			pause(life, wait)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(life, nameLimit)
-		_, err := n.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{next.id}, Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: next.claim})})
-		cancel()
-		n.finish(next, err)
+		n.finish(next, n.write(life, next))
 	}
+}
+
+// write writes one name. A panic is an error like others, so that it is tried a few times and no more.
+func (n *names) write(life context.Context, what naming) (err error) {
+	ctx, cancel := context.WithTimeout(life, nameLimit)
+	defer cancel()
+	broken := n.guard.Run(namingInstances, func() {
+		_, err = n.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{what.id}, Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: what.claim})})
+	})
+	return errors.Join(err, broken)
 }
 
 // next takes the next name to write, or says how long to wait for EC2's sake. Without a context there is nothing more to do.

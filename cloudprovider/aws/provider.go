@@ -24,6 +24,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 )
 
 // Options say how a Provider works.
@@ -55,6 +56,8 @@ type Options struct {
 	Refused func() func(cloudprovider.OfferingRef) bool
 	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
 	Shifted func(zoneID string) bool
+	// Guard catches panics of what goes on in the background; nil to tell nobody of them.
+	Guard *contain.Guard
 	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it took.
 	// May be nil.
 	Gathered func(what string, size int, took time.Duration)
@@ -84,6 +87,7 @@ type Provider struct {
 	// gathered is Options.Gathered, and never nil.
 	gathered func(what string, size int, took time.Duration)
 	stats    *Stats
+	guard    *contain.Guard
 
 	catalog   *catalog
 	templates *templates
@@ -131,11 +135,11 @@ func New(o Options) (*Provider, error) {
 	p := &Provider{
 		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, identity: o.Identity, now: o.Now,
 		templates: newTemplates(o.EC2, o.Now), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
-		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats,
+		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
 	}
 	p.catalog = newCatalog(&o)
 	p.stats.know(p.hasClass)
-	p.names = newNames(o.EC2, o.Now, p.register.named)
+	p.names = newNames(o.EC2, o.Now, o.Guard, p.register.named)
 	p.surveys = p.newSurveys()
 	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit).While(p.worthWaiting)
 	return p, nil

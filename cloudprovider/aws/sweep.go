@@ -29,6 +29,11 @@ func (p *Provider) NeedLeaderElection() bool { return true }
 // ends.
 func (p *Provider) Start(ctx context.Context) error {
 	p.names.until(ctx)
+	p.guard.Keep(ctx, "taking over and removing launch templates", nil, p.keep)
+	return nil
+}
+
+func (p *Provider) keep(ctx context.Context) {
 	if err := p.Lead(ctx); err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).Error(err, "taking over; the first launch tries it again")
 	}
@@ -37,7 +42,7 @@ func (p *Provider) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 			if err := p.Sweep(ctx); err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "removing launch templates that are not used any more; it will be tried again")

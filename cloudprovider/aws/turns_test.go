@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 )
 
 // maker is an EC2 that knows launch templates and tags, and answers at once.
@@ -130,7 +132,7 @@ func TestNamesEndWithTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{hang: true}
 		life, stop := context.WithCancel(t.Context())
-		n := newNames(api, time.Now, func(string) {})
+		n := newNames(api, time.Now, nil, func(string) {})
 		n.until(life)
 		for i := range 10 * namesBurst {
 			n.add(fmt.Sprintf("i-%d", i), "claim")
@@ -147,6 +149,61 @@ func TestNamesEndWithTheLeader(t *testing.T) {
 		}
 		if before != namesAtOnce || api.tagged != before {
 			t.Errorf("%d names were being written, %d were begun after the end", before, api.tagged-before)
+		}
+	})
+}
+
+// panicking fails at every other name.
+type panicking struct {
+	maker
+	calls atomic.Int32
+}
+
+func (p *panicking) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	if p.calls.Add(1)%2 == 1 {
+		panic("boom")
+	}
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// A panic while a name is written ends nothing: it is told, and the name is tried again like any other that failed.
+func TestNamesGoOnAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &panicking{}
+		var told, named atomic.Int32
+		n := newNames(api, time.Now, &contain.Guard{Tell: func(contain.Failure) { told.Add(1) }}, func(string) { named.Add(1) })
+		for i := range 6 {
+			n.add(fmt.Sprintf("i-%d", i), "claim")
+		}
+		synctest.Wait()
+		if named.Load() == 0 || told.Load() == 0 || told.Load()+named.Load() != api.calls.Load() {
+			t.Errorf("%d named, told %d times of %d calls", named.Load(), told.Load(), api.calls.Load())
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.workers != 0 || len(n.queue) != 0 || len(n.queued) != 0 {
+			t.Errorf("%d are at work, %d names are left, %d are remembered", n.workers, len(n.queue), len(n.queued))
+		}
+	})
+}
+
+// If it is the one who writes names that fails, another takes over with the next name.
+func TestNamesBeginAnewAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := true
+		named := 0
+		n := newNames(&maker{}, time.Now, nil, func(string) {
+			if named++; broken {
+				panic("boom")
+			}
+		})
+		n.add("i-1", "claim")
+		synctest.Wait()
+		broken = false
+		n.add("i-2", "claim")
+		synctest.Wait()
+		if n.workers != 0 || named != 2 {
+			t.Errorf("%d are at work, %d were named", n.workers, named)
 		}
 	})
 }

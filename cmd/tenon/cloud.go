@@ -2,18 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -46,6 +50,8 @@ type ground struct {
 	restock bell
 	// refusals says what the core holds against offerings.
 	refusals *refusals
+	// failures are told of what failed in the provider's background.
+	failures *failures
 	// planner decides; the zero value is package plan. Only tests have another.
 	planner loop.Planner
 	// lost ends this replica for a reason.
@@ -60,6 +66,21 @@ type refusals struct {
 }
 
 func (r *refusals) now() func(cloudprovider.OfferingRef) bool { return r.ask() }
+
+// failures hands on what has failed in the provider's background and was contained. Who tells people of it is built after the provider.
+type failures struct {
+	tell atomic.Pointer[func(plan.Breakdown)]
+}
+
+// add tells of one.
+func (f *failures) add(broken, stack string) {
+	tell := f.tell.Load()
+	if tell == nil {
+		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in Tenon, please report it", "step", plan.StepCloud, "stack", stack)
+		return
+	}
+	(*tell)(plan.Breakdown{Step: plan.StepCloud, Panic: broken, Stack: stack})
+}
 
 // bell wakes one listener, once however often it is rung meanwhile.
 type bell chan struct{}

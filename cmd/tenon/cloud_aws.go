@@ -29,6 +29,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
@@ -82,6 +83,7 @@ type awsFacts struct {
 	shifts  *upkeep.Shifts // nil if zonal shifts are not looked at
 	// identity tells the cluster from others of the same name.
 	identity string
+	guard    *contain.Guard
 }
 
 // clusterIdentity is the UID of the namespace kube-system: no two clusters have the same, whatever they are called.
@@ -150,7 +152,9 @@ func awsConfig(ctx context.Context, leads func() bool) (sdk.Config, error) {
 
 func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 	o := &on.o.aws
-	f := &awsFacts{config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now)}
+	f := &awsFacts{config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now), guard: &contain.Guard{Tell: func(c contain.Failure) {
+		on.failures.add(c.Panic, c.Stack)
+	}}}
 	var err error
 	if f.prices, err = price.NewBook(conf.Region, time.Now); err != nil {
 		return nil, err
@@ -165,14 +169,14 @@ func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 	}
 	f.cluster = cluster.New(cluster.Options{
 		EKS: eks.NewFromConfig(conf), Name: o.clusterName, Endpoint: o.clusterEndpoint, CABundle: o.clusterCABundle, OwnCA: ca,
-		FromEKS: o.eksControlPlane, Discovery: versions, Services: on.mgr.GetAPIReader(), Now: time.Now,
+		FromEKS: o.eksControlPlane, Discovery: versions, Services: on.mgr.GetAPIReader(), Guard: f.guard, Now: time.Now,
 	})
 	f.network = network.New(network.Options{API: f.ec2, SubnetRefresh: o.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
 	f.images = image.New(image.Options{
 		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Latest: o.amiLatest, Now: time.Now,
 	})
 	if o.zonalShift {
-		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring}
+		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring, Guard: f.guard}
 	}
 	return f, nil
 }
@@ -200,7 +204,7 @@ func (f *awsFacts) newProvider(on ground) (*aws.Provider, error) {
 	options := aws.Options{
 		EC2: f.ec2, Classes: on.mgr.GetClient(), Claims: on.mgr.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
 		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: o.clusterName, Identity: f.identity, ReservedCapacity: on.o.gates[gateReservedCapacity],
-		Stats: stats, Refused: on.refusals.now, Now: time.Now,
+		Stats: stats, Refused: on.refusals.now, Guard: f.guard, Now: time.Now,
 	}
 	if f.shifts != nil {
 		options.Shifted = f.shifts.Away
@@ -226,7 +230,7 @@ func (f *awsFacts) addNodeClasses(on ground, provider *aws.Provider) error {
 		Client: on.mgr.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: on.events, CABundle: f.cluster.CABundle,
 		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Now: time.Now}),
 		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Expressions: o.gates[gateNodeClassCEL], Metrics: shown,
-		Every: min(o.amiRefresh, o.subnetRefresh), Now: time.Now,
+		Every: min(o.amiRefresh, o.subnetRefresh), Guard: f.guard, Now: time.Now,
 	}
 	if !o.disableDryRun {
 		options.Rehearser = provider
@@ -236,7 +240,7 @@ func (f *awsFacts) addNodeClasses(on ground, provider *aws.Provider) error {
 
 // addUpkeep adds what goes on in the background.
 func (f *awsFacts) addUpkeep(on ground) error {
-	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2, Changed: on.restock.ring}
+	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2, Changed: on.restock.ring, Guard: f.guard}
 	if !on.o.aws.isolatedVPC {
 		// The Pricing API is in a few regions only, which sell the prices of all.
 		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) { o.Region = price.EndpointRegion(f.config.Region) })
@@ -250,7 +254,7 @@ func (f *awsFacts) addUpkeep(on ground) error {
 		}
 	}
 	if on.o.gates[gateReservedCapacity] {
-		if err := on.mgr.Add(&upkeep.Reserved{Client: on.mgr.GetClient(), EC2: f.ec2}); err != nil {
+		if err := on.mgr.Add(&upkeep.Reserved{Client: on.mgr.GetClient(), EC2: f.ec2, Guard: f.guard}); err != nil {
 			return fmt.Errorf("adding the look at reserved nodes: %w", err)
 		}
 	}
@@ -266,7 +270,7 @@ func (f *awsFacts) addInterruptions(on ground) error {
 	o := &on.o.aws
 	watcher, err := interrupt.New(interrupt.Options{
 		Client: on.mgr.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: o.interruptionQueue, EC2: f.ec2, Instances: f.ec2, Region: f.config.Region, Events: on.events,
-		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Now: time.Now,
+		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Guard: f.guard, Now: time.Now,
 	})
 	if err != nil {
 		return err

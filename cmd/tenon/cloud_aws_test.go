@@ -172,7 +172,7 @@ func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
 	}
 	seen := &recorder{Manager: mgr}
 	events := observe.NewEventWriter(mgr.GetClient(), logr.Discard(), time.Now)
-	provider, err := sky.build(t.Context(), ground{config: config, mgr: seen, events: events, o: o, restock: newBell(), refusals: &refusals{}})
+	provider, err := sky.build(t.Context(), ground{config: config, mgr: seen, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}})
 	if err != nil || provider.Name() != cloudAWS {
 		t.Fatalf("built %v, %v", provider, err)
 	}

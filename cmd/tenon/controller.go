@@ -99,7 +99,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	on := ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
+	on := ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
 	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
 	}

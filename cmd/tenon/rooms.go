@@ -42,6 +42,8 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	book.TellBreakdowns(observer.Broke)
+	broke := observer.Broke
+	on.failures.tell.Store(&broke)
 	if err := addReadiness(mgr); err != nil {
 		return err
 	}

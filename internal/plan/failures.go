@@ -122,10 +122,11 @@ const (
 	StepCommand  = "command"
 	StepObserve  = "observe"
 	StepWatch    = "watch" // taking in an object of Kubernetes, or an answer of the cloud
+	StepCloud    = "cloud" // what the provider does in the background
 	StepPass     = "pass"  // what is around the others
 )
 
 // Steps lists the steps.
 func Steps() []string {
-	return []string{StepMake, StepSearch, StepCheck, StepSnapshot, StepCommand, StepObserve, StepWatch, StepPass}
+	return []string{StepMake, StepSearch, StepCheck, StepSnapshot, StepCommand, StepObserve, StepWatch, StepCloud, StepPass}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 )
 
 // answer keeps what was answered. When that is old it is asked for again in the background, within a limit of its own, so that
 // nobody's patience decides what is known; meanwhile, and if nobody answers, the old answer holds. After a question that
 // was not answered nobody asks for a while.
 type answer[T any] struct {
+	guard *contain.Guard
 	now   func() time.Time
 	limit time.Duration
 	ask   func(context.Context) (T, error)
@@ -23,8 +26,8 @@ type answer[T any] struct {
 	asking chan struct{}
 }
 
-func newAnswer[T any](now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
-	return &answer[T]{now: now, limit: limit, ask: ask}
+func newAnswer[T any](guard *contain.Guard, now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
+	return &answer[T]{guard: guard, now: now, limit: limit, ask: ask}
 }
 
 // get is the answer. Where nothing is known it waits for one as long as the context lasts.
@@ -73,7 +76,11 @@ func (a *answer[T]) renew(ctx context.Context) <-chan struct{} {
 func (a *answer[T]) inquire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
-	value, err := a.ask(ctx)
+	var value T
+	var err error
+	if broken := a.guard.Run("asking about the cluster", func() { value, err = a.ask(ctx) }); broken != nil {
+		err = broken
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

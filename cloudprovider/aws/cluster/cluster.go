@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -59,6 +60,8 @@ type Options struct {
 	Discovery Discovery
 	// Services reads Services.
 	Services client.Reader
+	// Guard catches panics of questions that are asked in the background; may be nil.
+	Guard *contain.Guard
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -74,9 +77,9 @@ type Finder struct {
 // New returns a Finder that has asked nothing yet.
 func New(o Options) *Finder {
 	f := &Finder{o: o}
-	f.eks = newAnswer(o.Now, eksLimit, f.askEKS)
-	f.dns = newAnswer(o.Now, otherLimit, f.askDNS)
-	f.version = newAnswer(o.Now, otherLimit, f.askVersion)
+	f.eks = newAnswer(o.Guard, o.Now, eksLimit, f.askEKS)
+	f.dns = newAnswer(o.Guard, o.Now, otherLimit, f.askDNS)
+	f.version = newAnswer(o.Guard, o.Now, otherLimit, f.askVersion)
 	return f
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	simeks "github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/eks"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/simtest"
@@ -280,4 +281,23 @@ func (s *slowEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterIn
 	s.asked <- struct{}{}
 	<-s.proceed
 	return s.API.DescribeCluster(ctx, in, opts...)
+}
+
+// panickingEKS fails when it is asked.
+type panickingEKS struct{ cluster.API }
+
+func (panickingEKS) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	panic("boom")
+}
+
+// A panic in a question that is asked in the background is an answer that did not come.
+func TestAPanicIsNoAnswer(t *testing.T) {
+	s := newScene(t)
+	s.o.EKS = panickingEKS{s.o.EKS}
+	told := make(chan contain.Failure, 10)
+	s.o.Guard = &contain.Guard{Tell: func(f contain.Failure) { told <- f }}
+	_, err := cluster.New(s.o).Cluster(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "asking about the cluster failed, which is a mistake in Tenon: boom") || len(told) == 0 {
+		t.Errorf("%v, told %d times", err, len(told))
+	}
 }

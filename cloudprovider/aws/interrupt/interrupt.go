@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 )
 
 // SQSAPI is what is asked of SQS.
@@ -67,6 +69,8 @@ type Options struct {
 	// Events and Metrics are required.
 	Events  Recorder
 	Metrics prometheus.Registerer
+	// Guard catches panics; nil to tell nobody of them.
+	Guard *contain.Guard
 	// Rebalance is Ignore if it is empty.
 	Rebalance Rebalance
 	// Now tells the time, After when a time has passed; the machine's if nil.
@@ -122,10 +126,10 @@ func (w *Watcher) NeedLeaderElection() bool { return true }
 func (w *Watcher) Start(ctx context.Context) error {
 	var parts sync.WaitGroup
 	if w.Queue != "" {
-		parts.Go(func() { w.listen(ctx) })
+		parts.Go(func() { w.Guard.Keep(ctx, "listening to the interruption queue", w.After, w.listen) })
 	}
 	if w.EC2 != nil {
-		parts.Go(func() { w.examine(ctx) })
+		parts.Go(func() { w.Guard.Keep(ctx, "looking at the health of instances", w.After, w.examine) })
 	}
 	parts.Wait()
 	return nil

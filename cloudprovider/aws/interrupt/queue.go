@@ -3,8 +3,6 @@ package interrupt
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -135,17 +133,14 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 // guarded does something about a message. One that nobody thought of must not keep all others from being heard: if it fails, that is told,
 // and the message comes back later.
 func (w *Watcher) guarded(ctx context.Context, m *sqstypes.Message, do func()) (done bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			log.FromContext(ctx).Error(fmt.Errorf("%v", r), "working on a message failed, which is a mistake in Tenon; it comes back later",
-				"message", aws.ToString(m.MessageId), "stack", string(debug.Stack()))
-		}
-	}()
-	do()
-	return true
+	err := w.Guard.Run("working on a message about an interruption", do)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "a message comes back later", "message", aws.ToString(m.MessageId))
+	}
+	return err == nil
 }
 
-// do has something done when there is a slot.
+// do has something done when there is a slot. It must not panic (see guarded).
 func (d *desk) do(what func()) {
 	d.slots <- struct{}{}
 	d.Go(func() {

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 )
@@ -241,5 +245,35 @@ func TestQueueInTrouble(t *testing.T) {
 	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
 	if w.logged.count("can be read again") != 1 || len(w.logged.all()) > 5 {
 		t.Errorf("log:\n%s", strings.Join(w.logged.all(), "\n"))
+	}
+}
+
+// panickingSQS fails when it is first asked for messages.
+type panickingSQS struct {
+	interrupt.SQSAPI
+	calls atomic.Int32
+}
+
+func (p *panickingSQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	if p.calls.Add(1) == 1 {
+		panic("boom")
+	}
+	return p.SQSAPI.ReceiveMessage(ctx, in, o...)
+}
+
+// A panic of the one who listens ends nothing: it is told, and warnings are heard a second later.
+func TestListeningBeginsAgainAfterAPanic(t *testing.T) {
+	w := newWorld(t)
+	var told atomic.Int32
+	w.options.EC2, w.options.SQS = nil, &panickingSQS{SQSAPI: w.options.SQS}
+	w.options.Guard = &contain.Guard{Tell: func(contain.Failure) { told.Add(1) }}
+	id := w.running("one")
+	w.start()
+	if err := w.World.InterruptSpot(id); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	if told.Load() != 1 {
+		t.Errorf("told %d times", told.Load())
 	}
 }

@@ -39,12 +39,17 @@ func (c *Collector) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (c *Collector) Start(ctx context.Context) error {
+	c.Guard.Keep(ctx, "collecting what EC2NodeClasses left behind", nil, c.keep)
+	return nil
+}
+
+func (c *Collector) keep(ctx context.Context) {
 	ticker := time.NewTicker(collectEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 			if err := c.Collect(ctx); err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "collecting what EC2NodeClasses left behind; it will be tried again", "after", collectEvery.String())

@@ -19,6 +19,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -41,6 +42,8 @@ type Reserved struct {
 	// Client reads NodeClaims, as plain trees, and writes labels of NodeClaims and Nodes.
 	Client client.Client
 	EC2    InstancesAPI
+	// Guard catches panics; nil to tell nobody of them.
+	Guard *contain.Guard
 	// After tells when a time has passed; time.After if it is nil.
 	After func(time.Duration) <-chan time.Time
 }
@@ -54,13 +57,18 @@ func (r *Reserved) Start(ctx context.Context) error {
 	if after == nil {
 		after = time.After
 	}
+	r.Guard.Keep(ctx, "looking at nodes in capacity reservations", after, func(ctx context.Context) { r.keep(ctx, after) })
+	return nil
+}
+
+func (r *Reserved) keep(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	for {
 		if err := r.Look(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "it is not known whether nodes have lost their capacity reservations; it will be tried again")
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-after(lookAtReserved):
 		}
 	}

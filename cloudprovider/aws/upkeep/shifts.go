@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -31,6 +32,8 @@ type Shifts struct {
 	Cluster func(ctx context.Context) (string, error)
 	// Changed is called when other zones are left than before; may be nil.
 	Changed func()
+	// Guard catches panics; nil to tell nobody of them.
+	Guard *contain.Guard
 	// After tells when a time has passed; time.After if it is nil.
 	After func(time.Duration) <-chan time.Time
 
@@ -53,11 +56,16 @@ func (s *Shifts) Start(ctx context.Context) error {
 	if s.After == nil {
 		s.After = time.After
 	}
+	s.Guard.Keep(ctx, "looking for zonal shifts", s.After, s.keep)
+	return nil
+}
+
+func (s *Shifts) keep(ctx context.Context) {
 	failing := false
 	for {
 		err := s.look(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if err != nil && !failing {
 			log.FromContext(ctx).Error(err, "it is not known whether a zonal shift is active; what was known last holds")
@@ -65,7 +73,7 @@ func (s *Shifts) Start(ctx context.Context) error {
 		failing = err != nil
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-s.After(lookAtShifts):
 		}
 	}

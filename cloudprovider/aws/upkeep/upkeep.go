@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 )
 
@@ -28,6 +29,8 @@ type Prices struct {
 	OnDemand price.PricingAPI
 	// Changed is called when a price is another than before; may be nil.
 	Changed func()
+	// Guard catches panics; nil to tell nobody of them.
+	Guard *contain.Guard
 	// After tells when a time has passed; time.After if it is nil.
 	After func(time.Duration) <-chan time.Time
 }
@@ -44,11 +47,15 @@ func (p *Prices) Start(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		if p.Spot != nil {
-			p.keep(ctx, price.Spot, func(ctx context.Context) error { return p.Book.RefreshSpot(ctx, p.Spot) })
+			p.Guard.Keep(ctx, "reading spot prices", p.After, func(ctx context.Context) {
+				p.keep(ctx, price.Spot, func(ctx context.Context) error { return p.Book.RefreshSpot(ctx, p.Spot) })
+			})
 		}
 	}()
 	if p.OnDemand != nil {
-		p.keep(ctx, price.OnDemand, func(ctx context.Context) error { return p.Book.RefreshOnDemand(ctx, p.OnDemand) })
+		p.Guard.Keep(ctx, "reading on-demand prices", p.After, func(ctx context.Context) {
+			p.keep(ctx, price.OnDemand, func(ctx context.Context) error { return p.Book.RefreshOnDemand(ctx, p.OnDemand) })
+		})
 	}
 	<-done
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/catalog"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
@@ -164,5 +165,36 @@ func TestTheAgeOfPricesIsTold(t *testing.T) {
 	}
 	if age["spot"] != 90 || age["on-demand"] < 86400 {
 		t.Errorf("ages %v, want 90 s of spot and that of the built-in table on demand", age)
+	}
+}
+
+// What panics begins again: here it is whoever is told of the first change.
+func TestUpkeepBeginsAgainAfterAPanic(t *testing.T) {
+	a, config := simtest.Start(t, account.Options{ZonalShift: true})
+	clock := simtest.NewClock()
+	var calls, told atomic.Int32
+	s := &upkeep.Shifts{
+		API: arczonalshift.NewFromConfig(config), After: clock.After, Cluster: func(context.Context) (string, error) { return a.EKS.ARN("lab"), nil },
+		Guard: &contain.Guard{Tell: func(contain.Failure) { told.Add(1) }},
+		Changed: func() {
+			if calls.Add(1) == 1 {
+				panic("boom")
+			}
+		},
+	}
+	zones := a.World.Zones()
+	if err := a.Shifts.Shift(zones[0].ID, time.Hour, false); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s.Start)
+	clock.AwaitWaiters(1)
+	if told.Load() != 1 {
+		t.Fatalf("told %d times", told.Load())
+	}
+	a.Shifts.Cancel(zones[0].ID)
+	clock.Advance(time.Second)
+	clock.AwaitWaiters(1)
+	if calls.Load() != 2 || told.Load() != 1 || s.Away(zones[0].ID) {
+		t.Errorf("%d changes, told %d times, %s is left: %v", calls.Load(), told.Load(), zones[0].ID, s.Away(zones[0].ID))
 	}
 }
