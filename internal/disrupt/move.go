@@ -85,6 +85,8 @@ type Proposal struct {
 	Stays []Stay
 	// WakeAt is when the answer may change although nothing else does.
 	WakeAt time.Time
+	// Cut says that the search came to the end of its budget of steps before it had looked at all nodes.
+	Cut bool
 	// Faults are invariants of placements that were found violated.
 	Faults []schedule.Fault
 }
@@ -136,6 +138,7 @@ const (
 	MoveFailedLately  Why = "MoveFailedLately"  // a move of this node was given up a while ago
 	UsesUnreadyNodes  Why = "UsesUnreadyNodes"  // its pods would need nodes that are not there yet
 	ConsolidationsOff Why = "ConsolidationsOff" // consolidateAfter is Never
+	SearchCut         Why = "SearchCut"         // the search has used up its steps on rules between pods
 )
 
 // ByPods reports whether it is pods that keep the node, by their own word or a disruption budget's.

@@ -22,6 +22,10 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 	candidates, stays, wake := Candidates(s, set, command.Underutilized)
 	out.Stays, out.WakeAt = stays, wake
 	busy := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return c.Idle })
+	busy, cut := takeOn(s, set, busy)
+	for i := range cut {
+		out.Stays = append(out.Stays, Stay{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name, Why: SearchCut})
+	}
 	if len(busy) > 0 {
 		sr := newSearcher(s, set, candidates, busy)
 		sr.deletions()
@@ -33,7 +37,9 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 		out.Moves, out.Faults = sr.moves(), sr.stage.Faults()
 		out.Stays = append(out.Stays, sr.stays()...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wake)
+		out.Cut = sr.spent() || slices.ContainsFunc(sr.all, func(p prospect) bool { return p.left })
 	}
+	out.Cut = out.Cut || len(cut) > 0
 	slices.SortFunc(out.Stays, func(a, b Stay) int { return strings.Compare(a.Claim, b.Claim) })
 	return out
 }
@@ -65,6 +71,8 @@ type prospect struct {
 	// own is what its pods are worth, worth the same with those who are to come.
 	own, worth float64
 	taken      bool
+	// looked says that something was tried with it, left that there are no steps for it.
+	looked, left bool
 	// stay is why it stays, as far as that is known: the best that was found for it.
 	stay Stay
 }
@@ -103,6 +111,7 @@ func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate
 	for i := range sr.all {
 		sr.all[i].own = sr.stage.Worth(i)
 	}
+	sr.ration()
 	sr.reappraise()
 	return sr
 }

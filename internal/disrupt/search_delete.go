@@ -24,7 +24,13 @@ func (sr *searcher) deletions() {
 // open reports whether the candidate may still go; if not its stay says why.
 func (sr *searcher) open(i int) bool {
 	c := &sr.all[i]
-	if c.taken || sr.stage.Gone(i) {
+	if c.taken || c.left || sr.stage.Gone(i) {
+		return false
+	}
+	if sr.spent() {
+		if !c.looked {
+			c.stay.Why = SearchCut
+		}
 		return false
 	}
 	if sr.stage.Promised(i) || !sr.joinable([]int{i}) {
@@ -44,5 +50,6 @@ func (sr *searcher) open(i int) bool {
 		sr.wake = cluster.Earlier(sr.wake, until)
 		return false
 	}
+	c.looked = true
 	return true
 }

@@ -37,7 +37,7 @@ type metrics struct {
 	scheduling, planning                                              prometheus.Observer
 	unschedulable, ignored                                            prometheus.Gauge
 	placedPrice, boundPrice, deferred                                 prometheus.Gauge
-	cut                                                               prometheus.Counter
+	cut, searchCut                                                    prometheus.Counter
 	commands                                                          *prometheus.CounterVec
 	breakdowns                                                        breakdowns
 }
@@ -147,9 +147,9 @@ func (m *metrics) addDisruption(mk maker) {
 	m.decisionsFailed = mk.counter("karpenter_voluntary_disruption_queue_failures_total", "Tries to carry out such a decision that failed.", kinds...)
 	m.invalid = mk.counter("karpenter_voluntary_disruption_failed_validations_total", "Nodes that were fenced and opened again, because they were needed after all.", "consolidation_type")
 	m.evaluation = mk.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", "Time to look for nodes to disrupt.", durations(), "reason", "consolidation_type")
-	timeouts := mk.counter("karpenter_voluntary_disruption_consolidation_timeouts_total", "Searches that were cut short. Always 0: a search is bounded by steps and comes to its end.", "consolidation_type")
+	timeouts := mk.counter("karpenter_voluntary_disruption_consolidation_timeouts_total", "Searches that were cut short by their budget of steps.", "consolidation_type")
 	for _, kind := range []string{"single", "multi"} {
-		timeouts.WithLabelValues(kind)
+		m.searchCut = timeouts.WithLabelValues(kind) // the last: a search looks at many nodes at once
 	}
 	balance := []string{"decision", "nodepool", "policy"}
 	m.weighed = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have rejected because the policy Balanced forbids them.", balance...)

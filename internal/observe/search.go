@@ -14,6 +14,7 @@ import (
 type search struct {
 	at    time.Time
 	took  time.Duration
+	cut   bool // it has used up its steps
 	moves []found
 	stays []stayed // sorted by claim
 	// passed are those of them that a move was found for which was not begun; earlier are the last search's.
@@ -40,7 +41,7 @@ type found struct {
 
 // newSearch takes in a proposal; last is what the search before it came to, or nil.
 func newSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at time.Time, last *search) *search {
-	out := &search{at: at, took: took, budgets: make(map[string]string)}
+	out := &search{at: at, took: took, cut: p.Cut, budgets: make(map[string]string)}
 	if last != nil {
 		out.earlier = last.passed
 	}

@@ -25,6 +25,9 @@ func (o *Observer) Searched(s *cluster.Snapshot, p *disrupt.Proposal, took time.
 func (m *metrics) searched(s *cluster.Snapshot, sr *search) {
 	seconds := sr.took.Seconds()
 	m.searching.Observe(seconds)
+	if sr.cut {
+		m.searchCut.Inc()
+	}
 	m.evaluation.WithLabelValues("underutilized", "multi").Observe(seconds)
 	if slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Policy == cluster.Balanced }) {
 		m.scored(s, sr, disrupt.NewTotals(s))

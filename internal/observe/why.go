@@ -130,6 +130,8 @@ func keptForNow(r reasoned) string {
 		return "A disruption of the node was given up a while ago" + until("; it rests until ", r.Until)
 	case disrupt.UsesUnreadyNodes:
 		return "Its pods would go to nodes that are not ready yet"
+	case disrupt.SearchCut:
+		return "The search for cheaper nodes has used up its steps on rules between pods before it came to the node; it is looked at in one of the next"
 	case disrupt.NoLongerDue:
 		return "The node is no longer drifted, unhealthy or near the end of its life"
 	case disrupt.ReplacementsLate:
@@ -156,7 +158,8 @@ func blocks(why disrupt.Why) bool {
 // passes reports whether the reason is part of a node's everyday life: it is only worth an event if it lasts.
 func passes(why disrupt.Why) bool {
 	switch why {
-	case disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.PodsExpected, disrupt.TooSoon, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks:
+	case disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.PodsExpected, disrupt.TooSoon, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks,
+		disrupt.SearchCut:
 		return true
 	}
 	return false

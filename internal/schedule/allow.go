@@ -27,13 +27,13 @@ func (l *ledger) allows(at []int32, k *kind) (hurdle, bool) {
 		if t.rule.Kind != cluster.AntiAffinity {
 			continue
 		}
-		if at[t.key] == unknown || count(t.match, at[t.key]) > 0 {
+		if at[t.key] == unknown || count(t.match, at[t.key]-t.from) > 0 {
 			return hurdle{rule: t.rule}, false
 		}
 	}
 	for _, id := range k.counted {
 		t := &l.rules[id]
-		if at[t.key] == unknown && t.hard || t.rule.Kind == cluster.AntiAffinity && count(t.carry, at[t.key]) > 0 {
+		if at[t.key] == unknown && t.hard || t.rule.Kind == cluster.AntiAffinity && count(t.carry, at[t.key]-t.from) > 0 {
 			return hurdle{rule: t.rule, inverse: true}, false
 		}
 	}

@@ -102,16 +102,27 @@ func (c *census) counted(p *cluster.Pod) []int32 { return c.find(c.tribes, p, in
 
 // countedByPending lists the rules of pods that look for a place which count the pod, sorted: nothing depends on whom other
 // rules count of those that have a place.
-func (c *census) countedByPending(p *cluster.Pod) []int32 { return c.find(c.tenants, p, c.asked) }
+func (c *census) countedByPending(p *cluster.Pod) []int32 {
+	if ids, known := c.tribes[tribeOf(p)]; known { // its pods may move, and all rules were looked at
+		n, _ := slices.BinarySearch(ids, c.asked)
+		return ids[:n:n]
+	}
+	return c.find(c.tenants, p, c.asked)
+}
+
+func tribeOf(p *cluster.Pod) tribe {
+	of := tribe{namespace: p.Namespace, count: len(p.Labels)}
+	if len(p.Labels) > 0 {
+		of.labels = &p.Labels[0]
+	}
+	return of
+}
 
 func (c *census) find(known map[tribe][]int32, p *cluster.Pod, end int32) []int32 {
 	if end == 0 {
 		return nil
 	}
-	of := tribe{namespace: p.Namespace, count: len(p.Labels)}
-	if len(p.Labels) > 0 {
-		of.labels = &p.Labels[0]
-	}
+	of := tribeOf(p)
 	ids, found := known[of]
 	if !found {
 		ids = c.count(p, end)

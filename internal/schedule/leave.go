@@ -129,6 +129,7 @@ func (st *Stage) admits(lo *lodging, who *lodger) bool {
 	if clash(who.class.Ports, lo.Ports) {
 		return false
 	}
+	st.steps += who.looks()
 	if _, ok := st.l.allows(lo.at, who.kind); !ok {
 		return false
 	}
@@ -152,9 +153,13 @@ func (st *Stage) lodge(lo *lodging, b *bundle, n int) {
 	st.refresh(lo)
 }
 
+// looks is how many rules are looked at when a pod of the kind is put somewhere.
+func (k *kind) looks() int { return 1 + len(k.carries) + len(k.counted) }
+
 // count tells the ledger that n pods more, or fewer, are there.
 func (st *Stage) count(lo *lodging, who *lodger, n int) {
 	if !who.free() {
+		st.steps += who.looks()
 		st.l.add(lo.at, lo.counts, who.kind, n)
 	}
 	for _, handle := range who.exclusive {

@@ -48,8 +48,10 @@ type topology struct {
 type tally struct {
 	rule *cluster.Rule
 	key  int32
-	// match counts the pods that the rule selects, carry those that have it.
+	// match counts the pods that the rule selects, carry those that have it. from is the first domain that they tell of: a copy for
+	// nodes to come does without the nodes that are there.
 	match, carry []int32
+	from         int32
 	total        int
 	// adrift counts the pods that the rule selects, or that have it, on nodes whose domain the launch will decide.
 	adrift int
@@ -247,7 +249,7 @@ func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n
 	for _, id := range carries {
 		t := &l.rules[id]
 		if t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
-			t.carry = raise(t.carry, at[t.key], int32(n), len(l.keys[t.key].names))
+			t.carry = raise(t.carry, at[t.key]-t.from, int32(n), len(l.keys[t.key].names)-int(t.from))
 		}
 		if at[t.key] == unknown && t.hard && !l.draft {
 			t.adrift += n
@@ -264,7 +266,7 @@ func (l *ledger) addRules(at []int32, counts []bool, carries, counted []int32, n
 		if at[t.key] < 0 {
 			continue
 		}
-		t.match = raise(t.match, at[t.key], int32(n), len(l.keys[t.key].names))
+		t.match = raise(t.match, at[t.key]-t.from, int32(n), len(l.keys[t.key].names)-int(t.from))
 		t.total += n
 		if leaving { // a spread does not count pods that are on their way out; affinity does
 			continue

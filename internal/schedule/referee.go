@@ -13,7 +13,8 @@ import (
 
 // copyTo makes out a copy of what the ledger has counted, in the memory that out has; rules, kinds and the numbers of domains are
 // shared. It is for as long as the ledger that it came from does not change. Rules and spreads that are not among those that are
-// asked for stay empty; nil asks for all. A search makes thousands of copies: without the memory of the last one, most of what
+// asked for stay empty; nil asks for all. Where only some are asked for, it is for nodes to come: what keeps pods off the nodes that are
+// there is left out. A search makes thousands of copies: without the memory of the last one, most of what
 // it allocates would be these.
 func (l *ledger) copyTo(out *ledger, rules, spreads []bool) *ledger {
 	old := *out
@@ -34,12 +35,15 @@ func (l *ledger) copyTo(out *ledger, rules, spreads []bool) *ledger {
 	}
 	out.rules = resized(old.rules, len(l.rules))
 	for i := range l.rules {
-		t, match, carry := &l.rules[i], out.rules[i].match[:0], out.rules[i].carry[:0]
-		if rules == nil || rules[i] {
+		t, match, carry, from := &l.rules[i], out.rules[i].match[:0], out.rules[i].carry[:0], l.rules[i].from
+		switch {
+		case rules == nil || rules[i] && !(t.rule.Kind == cluster.AntiAffinity && l.keys[t.key].host):
 			match, carry = append(match, t.match...), append(carry, t.carry...)
+		case rules[i]:
+			from = int32(len(l.keys[t.key].names))
 		}
 		out.rules[i] = *t
-		out.rules[i].match, out.rules[i].carry = match, carry
+		out.rules[i].match, out.rules[i].carry, out.rules[i].from = match, carry, from
 	}
 	out.spreads = resized(old.spreads, len(l.spreads))
 	for i := range l.spreads {

@@ -32,6 +32,7 @@ func (st *Stage) Buy(brief bool) (bins []Bin, ok bool) {
 	} else {
 		st.stock.putBack(st.shop)
 	}
+	st.steps += costOf(st.l, kinds, rounds)
 	trial := st.l.lens(&st.trial, kinds)
 	hosts := &settler{l: trial, shop: st.shop, kinds: kinds, wishes: st.wishes}
 	for round := range rounds {
@@ -50,6 +51,18 @@ func (st *Stage) Buy(brief bool) (bins []Bin, ok bool) {
 	}
 	return bins, !remain(kinds)
 }
+
+// costOf is about how many steps it takes to copy what the ledger knows of the kinds, and to put their pods on new nodes so often.
+func costOf(l *ledger, kinds []*kind, times int) int {
+	sum := len(l.rules) / ruleCopies
+	for _, k := range kinds {
+		sum += times * k.looks() * max(1, len(k.pods))
+	}
+	return sum
+}
+
+// ruleCopies is how many rules can be copied in the time in which one is looked at.
+const ruleCopies = 4
 
 // remain reports whether some kind still has pods without a place.
 func remain(kinds []*kind) bool {

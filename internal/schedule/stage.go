@@ -36,6 +36,7 @@ type Stage struct {
 	stock    *stock   // what was for sale before
 	named    int      // new nodes so far
 	trial    ledger   // memory of the copies on which purchases are tried
+	steps    int      // how often rules were looked at so far, about
 }
 
 // flat is a departure as the stage sees it.
@@ -238,6 +239,23 @@ func (b *buyer) firstTierOnly() {
 		}
 		b.problem.Sites[n] = kept
 	}
+}
+
+// Steps is about how often rules between pods have been looked at so far: most of the work where there are many.
+func (st *Stage) Steps() int { return st.steps }
+
+// manyLooks is from how many rules on that concern a pod its rules count as work. Ordinary pods have a few.
+const manyLooks = 64
+
+// Looks is how many rules are looked at when the departure's pods with very many rules are put somewhere, once each.
+func (st *Stage) Looks(i int) int {
+	sum := 0
+	for _, b := range st.flats[i].loads {
+		if looks := b.looks(); looks > manyLooks {
+			sum += looks * len(b.pods)
+		}
+	}
+	return sum
 }
 
 // Worth is what a departure's pods are worth, guests included: what it costs at least to run them elsewhere.

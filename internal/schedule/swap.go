@@ -135,6 +135,7 @@ func (st *Stage) tryOn(p *purchase) (bins []Bin, ok bool) {
 	}
 	c.m.left.charge(c.Capacity, 1)
 	if len(st.l.rules) > 0 {
+		st.steps += costOf(st.l, kinds, 1)
 		trial := st.l.lens(&st.trial, kinds)
 		h := c.host("new")
 		sp := trial.open(&h)
