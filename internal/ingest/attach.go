@@ -28,8 +28,8 @@ func (b *Book) limit(drivers []string) {
 		return
 	}
 	b.remake(func(r *recipe) bool {
-		for name := range r.requests {
-			if driver, ok := strings.CutPrefix(string(name), resource.AttachPrefix); ok && slices.Contains(drivers, driver) {
+		for _, q := range r.requests {
+			if driver, ok := strings.CutPrefix(q.name, resource.AttachPrefix); ok && slices.Contains(drivers, driver) {
 				return true
 			}
 		}

@@ -95,7 +95,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	if ref := claim.Spec.NodeClassRef; ref != nil {
 		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
 	}
-	c.Requests, _ = b.vector(claim.Spec.Resources.Requests, all)
+	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), all)
 	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
 		if c.Requests[dim] > 0 && !b.names.Attaches(dim) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
@@ -20,7 +21,7 @@ import (
 // recipe is what a class is made from: everything that matters to placement, before resources are numbered. Pods of one
 // shape share a recipe; recipes with the same content share a class.
 type recipe struct {
-	requests    corev1.ResourceList
+	requests    []request // by rising name: as a map they take four times as much, and each class has its own
 	terms       []require.Set
 	own         []require.Set // terms without what volumes add, if that differs
 	tolerations []cluster.Toleration
@@ -105,9 +106,8 @@ func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
 // key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart.
 func (r *recipe) key() string {
 	text := new(strings.Builder)
-	for _, name := range slices.Sorted(maps.Keys(r.requests)) {
-		q := r.requests[name]
-		fmt.Fprintf(text, "%s=%s\n", name, q.String())
+	for _, r := range r.requests {
+		fmt.Fprintf(text, "%s=%s\n", r.name, r.amount.String())
 	}
 	for _, term := range r.terms {
 		fmt.Fprintf(text, "term %s\n", term)
@@ -134,32 +134,31 @@ func (r *recipe) key() string {
 }
 
 // podRequests sums up what a pod takes, by Kubernetes' own rules, its slot included.
-func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) corev1.ResourceList {
+func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) []request {
 	// Finding each container's status takes time in proportion to their number, so only those with something to say are asked.
 	resized := *status
 	resized.ContainerStatuses, resized.InitContainerStatuses = resizedOf(status.ContainerStatuses), resizedOf(status.InitContainerStatuses)
 	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec, Status: resized}, resourcehelper.PodResourcesOptions{
 		UseStatusResources: len(spec.Containers)+len(spec.InitContainers) <= mostContainers, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	})
-	out := make(corev1.ResourceList, len(requests)+1)
-	for name, q := range requests {
-		if !q.IsZero() {
-			out[name] = q
-		}
+	maps.DeleteFunc(requests, func(_ corev1.ResourceName, q apiresource.Quantity) bool { return q.IsZero() })
+	requests[corev1.ResourcePods] = *oneSlot()
+	return requestsOf(requests)
+}
+
+// requestsOf lists resources by rising name.
+func requestsOf(list corev1.ResourceList) []request {
+	out := make([]request, 0, len(list))
+	for name, q := range list {
+		out = append(out, request{string(name), q})
 	}
-	out[corev1.ResourcePods] = *oneSlot()
+	slices.SortFunc(out, func(a, b request) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
 // knownRequests are those that somebody has a number for already. The lock is held.
-func (b *Book) knownRequests(list corev1.ResourceList) corev1.ResourceList {
-	out := make(corev1.ResourceList)
-	for name, q := range list {
-		if _, known := b.names.Lookup(string(name)); known {
-			out[name] = q
-		}
-	}
-	return out
+func (b *Book) knownRequests(list []request) []request {
+	return slices.DeleteFunc(slices.Clone(list), func(r request) bool { _, known := b.names.Lookup(r.name); return !known })
 }
 
 // resizedOf are the statuses that say what a container was given.
@@ -181,18 +180,18 @@ func resizedOf(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 // can be told apart, is not planned for.
 func (b *Book) demand(r *recipe, unsupported []string) (resource.Vector, []string) {
 	r.missing = nil
-	for name := range r.requests {
-		if b.counts(name) && !b.offered(string(name)) {
-			r.missing = append(r.missing, string(name))
+	for _, q := range r.requests {
+		if b.counts(corev1.ResourceName(q.name)) && !b.offered(q.name) {
+			r.missing = append(r.missing, q.name)
 		}
 	}
 	if len(r.missing) > 0 {
 		unsupported = append(unsupported, nobodyOffers(r.missing))
 	}
 	v, crowded := b.vector(r.requests, func(name string) bool { return b.offered(name) && !b.offers.gaveWay[name] })
-	for name := range r.requests {
-		if b.offers.gaveWay[string(name)] && b.offered(string(name)) {
-			crowded, b.crowded = append(crowded, string(name)), true
+	for _, q := range r.requests {
+		if b.offers.gaveWay[q.name] && b.offered(q.name) {
+			crowded, b.crowded = append(crowded, q.name), true
 		}
 	}
 	slices.Sort(crowded)
@@ -206,15 +205,16 @@ func (b *Book) demand(r *recipe, unsupported []string) (resource.Vector, []strin
 // vector turns some of the requests into a vector, numbering resources that are new. crowded are those for which there was no
 // number left. What is below zero counts as nothing: otherwise one pod would make room for others. The API server refuses it in a
 // pod's requests, but not in the status that a kubelet writes.
-func (b *Book) vector(list corev1.ResourceList, which func(name string) bool) (v resource.Vector, crowded []string) {
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		if !b.counts(name) || !which(string(name)) {
+func (b *Book) vector(list []request, which func(name string) bool) (v resource.Vector, crowded []string) {
+	for _, r := range list {
+		name := corev1.ResourceName(r.name)
+		if !b.counts(name) || !which(r.name) {
 			continue
 		}
 		if dim, ok := b.number(name); ok {
-			v[dim] = max(0, amount(dim, list[name]))
+			v[dim] = max(0, amount(dim, r.amount))
 		} else {
-			crowded = append(crowded, string(name))
+			crowded = append(crowded, r.name)
 		}
 	}
 	return v, crowded

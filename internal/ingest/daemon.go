@@ -23,7 +23,7 @@ type daemonPod struct {
 	uid, owner string
 	created    time.Time
 	generation string
-	requests   corev1.ResourceList
+	requests   []request
 }
 
 // SetDaemon takes in a DaemonSet: what it will put on every node that it matches.

@@ -161,10 +161,13 @@ func (b *Book) mounted(base *recipe, n *needs) *recipe {
 	}
 	r := *base
 	r.class = nil
-	r.requests = maps.Clone(base.requests)
+	r.requests = slices.Clone(base.requests)
 	for driver, count := range n.counts() {
-		r.requests[corev1.ResourceName(resource.AttachPrefix+driver)] = *apiresource.NewQuantity(count, apiresource.DecimalSI)
+		name := resource.AttachPrefix + driver
+		r.requests = slices.DeleteFunc(r.requests, func(had request) bool { return had.name == name })
+		r.requests = append(r.requests, request{name, *apiresource.NewQuantity(count, apiresource.DecimalSI)})
 	}
+	slices.SortFunc(r.requests, func(a, b request) int { return strings.Compare(a.name, b.name) })
 	r.unsupported = append(slices.Clone(base.unsupported), firstFew(n.bad)...)
 	terms, read := n.terms(base.terms)
 	switch {

@@ -89,9 +89,9 @@ func (b *Book) numberWanted() {
 func (b *Book) wanted() (sold, others []string) {
 	names := make(map[string]bool)
 	for _, r := range b.classes {
-		for name := range r.requests {
-			if b.counts(name) && b.offered(string(name)) {
-				names[string(name)] = true
+		for _, q := range r.requests {
+			if b.counts(corev1.ResourceName(q.name)) && b.offered(q.name) {
+				names[q.name] = true
 			}
 		}
 	}
@@ -131,10 +131,10 @@ func (b *Book) giveWay() {
 		if b.lacksNumber(r) {
 			return true
 		}
-		for name := range r.requests {
-			_, numbered := b.names.Lookup(string(name))
-			gone := !b.offered(string(name)) || b.offers.gaveWay[string(name)]
-			if numbered && gone && b.counts(name) && !slices.Contains(r.missing, string(name)) {
+		for _, q := range r.requests {
+			_, numbered := b.names.Lookup(q.name)
+			gone := !b.offered(q.name) || b.offers.gaveWay[q.name]
+			if numbered && gone && b.counts(corev1.ResourceName(q.name)) && !slices.Contains(r.missing, q.name) {
 				return true
 			}
 		}

@@ -29,7 +29,7 @@ type verdict struct {
 // hear notes what kube-scheduler says of a pod. It stands beside the pod: a count of nodes that differs is no reason to plan. The lock
 // is held.
 func (b *Book) hear(p *cluster.Pod, refused bool, words string) {
-	if !refused || p.Node != "" {
+	if !refused || words == "" || p.Node != "" {
 		delete(b.verdicts, p.UID)
 		return
 	}
