@@ -36,13 +36,65 @@ func (g *Guard) Never() bool { return g.Wanted > 0 && g.Wanted >= g.Expected }
 
 // GuardsOf lists the budgets that count the pod.
 func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
+	here := s.view.guards[p.Namespace]
+	if here == nil {
+		return nil
+	}
 	var out []*Guard
-	for _, g := range s.view.guards[p.Namespace] {
-		if g.Selects(p) {
+	for _, at := range here.candidates(p.Labels) {
+		if g := here.all[at]; g.Selects(p) {
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// neverLeaves reports whether a budget that counts the pod lets no pod go.
+func (s *Snapshot) neverLeaves(p *Pod) bool {
+	here := s.view.guards[p.Namespace]
+	return here != nil && here.never && slices.ContainsFunc(s.GuardsOf(p), (*Guard).Never)
+}
+
+// namespaceGuards are the budgets of a namespace, by a label that their pods must have: with thousands of budgets and pods, each pod is
+// compared with the few that can be about it.
+type namespaceGuards struct {
+	all     []*Guard
+	byLabel map[Label][]int
+	// rest are those that name no label with its values.
+	rest []int
+	// never says that one of them lets no pod go.
+	never bool
+}
+
+// mostLabelValues bounds under how many values one budget is kept.
+const mostLabelValues = 64
+
+func (n *namespaceGuards) add(g *Guard) {
+	at := len(n.all)
+	n.all = append(n.all, g)
+	n.never = n.never || g.Never()
+	for _, e := range g.Selector.Labels {
+		values, finite := e.Values.Listed()
+		if !finite || e.Values.AllowsAbsent() || len(values) > mostLabelValues {
+			continue
+		}
+		for _, value := range values {
+			label := Label{Key: e.Key, Value: value}
+			n.byLabel[label] = append(n.byLabel[label], at)
+		}
+		return
+	}
+	n.rest = append(n.rest, at)
+}
+
+// candidates are the positions of the budgets that may count a pod with the labels, in order.
+func (n *namespaceGuards) candidates(labels Labels) []int {
+	out := slices.Clone(n.rest)
+	for _, l := range labels {
+		out = append(out, n.byLabel[l]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Moves reports whether the pod will need another place when its node is drained. One that a disruption budget holds for good stays:
@@ -55,7 +107,7 @@ func (s *Snapshot) Moves(p *Pod) bool {
 	if !p.Reschedulable() || s.expels(p.Node) {
 		return p.Reschedulable()
 	}
-	return p.Moves() && (p.StaysThroughDrain || !slices.ContainsFunc(s.view.guards[p.Namespace], func(g *Guard) bool { return g.Never() && g.Selects(p) }))
+	return p.Moves() && (p.StaysThroughDrain || !s.neverLeaves(p))
 }
 
 // expels reports whether the node is on its way out for its health and has a time by which all its pods have to leave, whatever they

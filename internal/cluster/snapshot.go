@@ -104,8 +104,8 @@ type view struct {
 	// What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler looks at one
 	// pod at a time. Whoever has room after all is given it, not a node.
 	told      map[*PodClass]time.Time
-	guards    map[string][]*Guard // by namespace
-	nominated map[string]bool     // nodes that kube-scheduler has chosen for a pod which is not bound yet
+	guards    map[string]*namespaceGuards // by namespace
+	nominated map[string]bool             // nodes that kube-scheduler has chosen for a pod which is not bound yet
 }
 
 // tenants are the pods that take up room on one node.
@@ -144,10 +144,15 @@ func (s *Snapshot) Seal() *Snapshot {
 	v.addPods(s.Pods)
 	v.refuse(s)
 	if len(s.Guards) > 0 {
-		v.guards = make(map[string][]*Guard)
+		v.guards = make(map[string]*namespaceGuards)
 	}
 	for _, g := range s.Guards {
-		v.guards[g.Namespace] = append(v.guards[g.Namespace], g)
+		here := v.guards[g.Namespace]
+		if here == nil {
+			here = &namespaceGuards{byLabel: make(map[Label][]int)}
+			v.guards[g.Namespace] = here
+		}
+		here.add(g)
 	}
 	s.view = v
 	return s

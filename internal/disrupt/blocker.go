@@ -81,8 +81,7 @@ func never(guards []*cluster.Guard) bool {
 
 // guardsOf lists the budgets that count the pod. Pods with equal labels share one value, so that each is asked about once.
 func (j *Judge) guardsOf(p *cluster.Pod) []*cluster.Guard {
-	here := j.guards[p.Namespace]
-	if len(here) == 0 {
+	if len(j.s.Guards) == 0 {
 		return nil
 	}
 	key := labelled{namespace: p.Namespace, count: len(p.Labels)}
@@ -91,11 +90,7 @@ func (j *Judge) guardsOf(p *cluster.Pod) []*cluster.Guard {
 	}
 	guards, known := j.kept[key]
 	if !known {
-		for _, g := range here {
-			if g.Selects(p) {
-				guards = append(guards, g)
-			}
-		}
+		guards = j.s.GuardsOf(p)
 		j.kept[key] = guards
 	}
 	return guards

@@ -30,9 +30,8 @@ func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candi
 type Judge struct {
 	s   *cluster.Snapshot
 	set Settings
-	// guards are the disruption budgets of pods by namespace; kept are those that count pods with the same labels.
-	guards map[string][]*cluster.Guard
-	kept   map[labelled][]*cluster.Guard
+	// kept are the disruption budgets that count pods with the same labels.
+	kept map[labelled][]*cluster.Guard
 	// nominated are the nodes to which pending pods have been told to go; wanted are the classes of pending pods.
 	nominated map[string]bool
 	wanted    map[string]*cluster.PodClass
@@ -50,12 +49,9 @@ type labelled struct {
 
 // NewJudge takes in what concerns all nodes.
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
-	j := &Judge{s: s, set: set, guards: make(map[string][]*cluster.Guard), kept: make(map[labelled][]*cluster.Guard),
+	j := &Judge{s: s, set: set, kept: make(map[labelled][]*cluster.Guard),
 		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
 	_, j.shown = inVain(s)
-	for _, g := range s.Guards {
-		j.guards[g.Namespace] = append(j.guards[g.Namespace], g)
-	}
 	for _, p := range s.Pending() {
 		j.wanted[p.Class.Key] = p.Class
 		if p.Nominated != "" {

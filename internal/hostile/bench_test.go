@@ -42,6 +42,9 @@ func BenchmarkHostile(b *testing.B) { measure(b, hostile.Cases()) }
 // BenchmarkAtTheBounds says the same of pods that are just small enough to be read in full.
 func BenchmarkAtTheBounds(b *testing.B) { measure(b, hostile.AtTheBounds()) }
 
+// BenchmarkByAdmins says the same of objects that only an administrator can write.
+func BenchmarkByAdmins(b *testing.B) { measure(b, hostile.ByAdmins()) }
+
 func measure(b *testing.B, cases []hostile.Case) {
 	for _, c := range cases {
 		b.Run(c.Name, func(b *testing.B) {
@@ -57,6 +60,7 @@ func measure(b *testing.B, cases []hostile.Case) {
 				for _, o := range c.Objects {
 					feed(book, o)
 				}
+				stock(b, book)
 				intake += busy() - start
 				intakeBytes += allocated() - before
 				if now := kept(); now > was {

@@ -41,16 +41,22 @@ func newBook(t testing.TB, ordinary int) *ingest.Book {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
 	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind, Name: class.Name}
 	book.SetPool(pool)
-	types, err := catalog.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	book.FetchCatalogs(t.Context(), shop(types))
+	stock(t, book)
 	book.Snapshot()
 	for i := range ordinary {
 		book.SetPod(ordinaryPod(i))
 	}
 	return book
+}
+
+// stock fetches the catalogs of pools that have none.
+func stock(t testing.TB, book *ingest.Book) {
+	t.Helper()
+	types, err := catalog.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.FetchCatalogs(t.Context(), shop(types))
 }
 
 func ordinaryPod(i int) *corev1.Pod {
@@ -76,6 +82,12 @@ func feed(book *ingest.Book, object client.Object) {
 		book.SetDaemon(o)
 	case *policyv1.PodDisruptionBudget:
 		book.SetGuard(o)
+	case *v1.NodePool:
+		book.SetPool(o)
+	case *v1.NodeClaim:
+		book.SetClaim(o)
+	case *corev1.Node:
+		book.SetNode(o)
 	default:
 		panic(fmt.Sprintf("no handler for %T", object))
 	}

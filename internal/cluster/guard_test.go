@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// drawGuard is a budget with a selector of any kind.
+func drawGuard(r *rand.Rand, i int) *Guard {
+	g := &Guard{Namespace: fmt.Sprint("ns", r.Intn(2)), Name: fmt.Sprintf("g%03d", i), Wanted: r.Intn(3), Expected: r.Intn(3)}
+	g.Selector.Namespaces = []string{g.Namespace}
+	for range r.Intn(3) {
+		key := fmt.Sprint("k", r.Intn(4))
+		values := make([]string, 1+r.Intn(3))
+		for n := range values {
+			values[n] = fmt.Sprint("v", r.Intn(4))
+		}
+		if r.Intn(10) == 0 {
+			for n := range mostLabelValues + 1 {
+				values = append(values, fmt.Sprint("more", n))
+			}
+		}
+		demand := valuesOf(require.In, values...)
+		switch r.Intn(4) {
+		case 0:
+			demand = valuesOf(require.NotIn, values...)
+		case 1:
+			demand = valuesOf(require.Exists)
+		case 2:
+			demand = valuesOf(require.DoesNotExist)
+		}
+		g.Selector.Labels = g.Selector.Labels.With(key, demand)
+	}
+	return g
+}
+
+// The budgets of a pod are found among those that can be about it: they are the same, in the same order, as if it were compared with all.
+func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	found := 0
+	for range 2000 {
+		s := &Snapshot{}
+		for i := range r.Intn(12) {
+			s.Guards = append(s.Guards, drawGuard(r, i))
+		}
+		s.Seal()
+		labels := map[string]string{}
+		for range r.Intn(4) {
+			labels[fmt.Sprint("k", r.Intn(4))] = fmt.Sprint("v", r.Intn(4))
+		}
+		p := &Pod{Namespace: fmt.Sprint("ns", r.Intn(2)), Labels: LabelsOf(labels)}
+		var want []*Guard
+		for _, g := range s.Guards {
+			if g.Selects(p) {
+				want = append(want, g)
+			}
+		}
+		if got := s.GuardsOf(p); !slices.Equal(got, want) {
+			t.Fatalf("pod %s %v is counted by %d budgets, want %d", p.Namespace, labels, len(got), len(want))
+		}
+		if got, want := s.neverLeaves(p), slices.ContainsFunc(want, (*Guard).Never); got != want {
+			t.Fatalf("pod %s %v never leaves: %v, want %v", p.Namespace, labels, got, want)
+		}
+		found += len(want)
+	}
+	if found < 1000 {
+		t.Errorf("only %d budgets counted a pod", found)
+	}
+}
+
+// With thousands of budgets each pod is compared with those of its label only.
+func TestFewGuardsAreCandidates(t *testing.T) {
+	s := &Snapshot{}
+	for i := range 2000 {
+		g := &Guard{Namespace: "ns", Name: fmt.Sprint(i)}
+		g.Selector.Namespaces = []string{"ns"}
+		g.Selector.Labels = g.Selector.Labels.With("app", valuesOf(require.In, fmt.Sprint(i)))
+		s.Guards = append(s.Guards, g)
+	}
+	s.Seal()
+	for i := range 2000 {
+		if n := len(s.view.guards["ns"].candidates(LabelsOf(map[string]string{"app": fmt.Sprint(i), "tier": "web"}))); n != 1 {
+			t.Fatalf("pod %d is compared with %d budgets", i, n)
+		}
+	}
+}
+
+func valuesOf(op require.Operator, values ...string) require.Values {
+	v, _ := require.Make(op, values)
+	return v
+}
