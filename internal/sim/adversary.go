@@ -97,7 +97,7 @@ func (s *Sim) calmAdversaries() {
 		}
 	}
 	s.watchOrphans()
-	for _, undo := range s.foes.undo {
+	for _, undo := range slices.Backward(s.foes.undo) { // the first one knows how it was before them all
 		undo()
 	}
 	for _, k := range []kind{pods, claims, nodes} {
