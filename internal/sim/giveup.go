@@ -63,7 +63,8 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
 				})
-			}})
+			}}, is("the planner has failed, and takes moves back", s.clock.now.Sub(r.withdrew) <= planning),
+			plea{"pods that wait are sent to what was made", func() bool { return coming-j.sentTo(r, move) <= left+rounding }})
 		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
 			r, claim.Name, move, left, coming)
 	}
@@ -107,6 +108,24 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 		}
 	}
 	return left, made
+}
+
+// sentTo is the price of the replacements of a move to which the replica has just sent pods that wait for a place: those stay whatever
+// becomes of the move.
+func (j *judge) sentTo(r *replica, move string) float64 {
+	price := 0.0
+	for _, other := range slices.Sorted(maps.Keys(j.begun)) {
+		if !j.together(other, move) {
+			continue
+		}
+		for _, c := range j.replacing(other) {
+			at, sent := r.sent[c.Status.NodeName]
+			if sent && !at.Before(r.current.began.Add(-planning)) && !j.unknown(r.current.knows, c) && !j.taken(move, c) {
+				price += j.sim.priceOf(c)
+			}
+		}
+	}
+	return price
 }
 
 // taken reports whether somebody runs on a replacement who was there before the first node of its move, or of one that shares new
@@ -186,6 +205,24 @@ func (j *judge) leftover(move string, begun time.Time) {
 		if j.asks(givenUpForFree); slices.ContainsFunc(s.podsOn(c.Status.NodeName), func(p *corev1.Pod) bool { return !isDone(p) }) {
 			continue
 		}
-		j.charge(givenUpForFree, []plea{is("the pool is no more", !ok), {"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }}}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
+		j.charge(givenUpForFree, []plea{
+			is("the pool is no more", !ok),
+			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
+			{"the planner has failed on the claim", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
+		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
+}
+
+// untouchable reports whether the leader leaves the claim as it is because the planner has failed on it. It is looked at again when that
+// is over.
+func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
+	r := j.sim.leader()
+	if r == nil {
+		return false
+	}
+	f, out := r.leftOut.Claims[c.Name]
+	if out {
+		j.sim.clock.after(f.Until.Sub(r.now())+leftFor, again)
+	}
+	return out
 }

@@ -44,6 +44,11 @@ type replica struct {
 	passes   int  // which of the passes that were asked for is the next
 	lastPass time.Time
 	breath   time.Duration
+	// leftOut is what its last plan left out because the planner had failed on it; withdrew is when a plan last took moves back for that.
+	leftOut  cluster.Quarantine
+	withdrew time.Time
+	// sent is when a plan last sent pods that wait for a place to a host.
+	sent map[string]time.Time
 	// skew is by how much its clock is wrong; mistaken is until when that may show.
 	skew     time.Duration
 	mistaken time.Time
@@ -72,7 +77,7 @@ type act struct {
 func (s *Sim) start() *replica {
 	s.started++
 	s.judge.vain.restarts = s.started - 1
-	r := &replica{sim: s, number: s.started, started: s.clock.now, breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
+	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time), breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(r.now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
@@ -242,12 +247,24 @@ func (w world) Rev() uint64 {
 	return w.r.book.Rev()
 }
 
+// remember notes what the judge may ask about a plan.
+func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
+	now := r.sim.clock.now
+	if r.leftOut = s.Quarantine; r.leftOut.Holds() || r.leftOut.Leaves(cluster.Disrupting) {
+		r.withdrew = now
+	}
+	for i := range p.Placement.Assigned {
+		r.sent[p.Placement.Assigned[i].Host] = now
+	}
+}
+
 // observer writes down what the replica does.
 type observer struct{ r *replica }
 
 func (observer) Planning() {}
 
-func (o observer) Planned(_ *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
+func (o observer) Planned(s *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
+	o.r.remember(s, p)
 	for _, c := range p.Commands {
 		o.r.sim.trace.note("%s: %s", o.r, c.Key())
 	}

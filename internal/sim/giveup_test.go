@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/choose"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// givenUp is a run in which a node of a move has gone, another of the same move is opened again, and a dear replacement was made.
+func givenUp(t *testing.T) (s *Sim, r *replica, stays *v1.NodeClaim) {
+	const move = "underutilized-aaaaaaaaaa"
+	s = newSim(1, Options{})
+	pool := s.newPool("general", false)
+	pool.Spec.Disruption.Budgets, pool.Annotations = nil, nil
+	s.store.create(pool)
+	add := func(name string, notes map[string]string) *v1.NodeClaim {
+		c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.NodePoolLabelKey: "general"}, Annotations: notes}}
+		s.store.create(c)
+		chosen, err := choose.Available(choose.Ranked(s.cloud.types, c), func(cloudprovider.OfferingRef) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &machine{instance: *chosen.Instance(c)}
+		m.instance.ProviderID = "sim:///" + name
+		s.cloud.machines = append(s.cloud.machines, m)
+		edit(s.store, claims, name, c.UID, func(c *v1.NodeClaim) { c.Status.ProviderID, c.Status.NodeName = m.instance.ProviderID, "node-of-"+name })
+		now, _ := find[*v1.NodeClaim](s.store, claims, name)
+		return now
+	}
+	stays = add("stays", nil)
+	made := add("made", map[string]string{cluster.ReplacesAnnotation: move})
+	r = s.start()
+	r.current = &act{began: s.clock.now}
+	s.judge.begun[move], s.judge.left[move] = s.clock.now, s.priceOf(made)/2
+	return s, r, stays
+}
+
+// TestReopenedNodesAreExcusedForAReason: a move that has ended nodes for less than it has made is not given up, unless what was made is
+// for pods that wait, or the planner has failed.
+func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		because func(*Sim, *replica)
+		excuse  string
+	}{
+		"no reason":                  {func(*Sim, *replica) {}, ""},
+		"pods are sent there":        {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
+		"pods are sent elsewhere":    {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
+		"pods were sent there":       {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
+		"the planner has failed":     {func(s *Sim, r *replica) { r.withdrew = s.clock.now }, "the planner has failed, and takes moves back"},
+		"the planner failed earlier": {func(s *Sim, r *replica) { r.withdrew = s.clock.now.Add(-time.Minute) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, stays := givenUp(t)
+			c.because(s, r)
+			s.judge.reopened(r, stays, "underutilized-aaaaaaaaaa")
+			if (s.failure == nil) != (c.excuse != "") {
+				t.Errorf("the judge says %v", s.failure)
+			}
+			if c.excuse != "" && s.seen[excusedBy+givenUpForFree+": "+c.excuse] != 1 {
+				t.Errorf("the excuse is not counted: %v", s.seen)
+			}
+		})
+	}
+}
+
+// TestLeftoversOfAFailedPlanner: what was made for nobody goes, and if the planner has failed on it, as soon as that is over.
+func TestLeftoversOfAFailedPlanner(t *testing.T) {
+	const move = "underutilized-aaaaaaaaaa"
+	s, _, _ := givenUp(t)
+	s.judge.leftover(move, s.judge.begun[move])
+	if s.failure == nil || !strings.Contains(s.failure.Detail, "nobody is there") {
+		t.Errorf("a leftover stays, and the judge says %v", s.failure)
+	}
+	s, r, _ := givenUp(t)
+	r.leftOut.Claims = map[string]cluster.Failure{"made": {Until: s.clock.now.Add(10 * time.Minute)}}
+	s.judge.leftover(move, s.judge.begun[move])
+	if s.failure != nil {
+		t.Errorf("the planner has failed on the leftover, and the judge says %v", s.failure)
+	}
+	r.kill() // nobody plans any more
+	s.clock.runUntil(s.clock.now.Add(20*time.Minute), s.over)
+	if s.failure == nil {
+		t.Error("nobody looks at the leftover again")
+	}
+}
