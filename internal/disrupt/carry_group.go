@@ -81,7 +81,7 @@ func compareGroups(a, b *group) int {
 	return cmp.Or(a.since.Compare(b.since), strings.Compare(a.id, b.id))
 }
 
-// gather finds the moves that are under way. One that touches what the planner has failed on stands still meanwhile.
+// gather finds the moves that are under way. One that touches what the planner has failed on is left to Withdraw.
 func (d *desk) gather() {
 	byID, still := make(map[string]*group), standstill(d.s)
 	for _, c := range d.s.Claims {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -41,7 +42,7 @@ func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 }
 
 // moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed NODE,
-// undrifts NODE, age NODE FOR, protect NODE (its pods), unprotect NODE.
+// undrifts NODE, age NODE FOR, protect NODE (its pods), unprotect NODE; and what plannerFails knows.
 func (n *narrator) moveHappens(words []string) bool {
 	w := n.w
 	switch words[0] {
@@ -66,10 +67,33 @@ func (n *narrator) moveHappens(words []string) bool {
 				p.DoNotDisrupt = words[0] == "protect"
 			}
 		}
+	case "fails", "mended":
+		n.plannerFails(words)
 	default:
 		return n.interruptHappens(words)
 	}
 	return true
+}
+
+// plannerFails: fails pods NAME (the planner fails on their class and leaves it out), fails node NODE, fails part WORD, mended.
+func (n *narrator) plannerFails(words []string) {
+	if words[0] == "mended" {
+		n.w.failed = cluster.Quarantine{}
+		return
+	}
+	f := cluster.Failure{Since: n.w.now, Until: n.w.now.Add(10 * time.Minute), Message: "boom"}
+	q := cluster.Quarantine{}
+	switch words[1] {
+	case "pods":
+		q.Classes = map[string]cluster.Failure{n.w.pods[words[2]+"-001"].Class.Key: f}
+	case "node":
+		q.Claims = map[string]cluster.Failure{n.w.realName(words[2]): f}
+	case "part":
+		q.Parts = map[cluster.Part]cluster.Failure{cluster.Part(words[2]): f}
+	default:
+		n.fail("fails: unknown word %q", words[1])
+	}
+	n.w.failed = n.w.failed.And(q)
 }
 
 // propose has a search find a move of the nodes.

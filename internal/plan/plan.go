@@ -143,6 +143,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them. Sick nodes of no pool go, and static pools get the nodes that they ask for.
+	p.take(disrupt.Withdraw(s, q.Leaves(cluster.Disrupting)))
 	if !q.Leaves(cluster.Disrupting) {
 		p.retire(s, policy, found, closed)
 	}

@@ -48,6 +48,8 @@ type world struct {
 	stuck bool
 	// life is what the stories of a node's life add.
 	life
+	// failed is what the planner leaves out.
+	failed cluster.Quarantine
 	reborn int
 	names  *resource.Names
 	alias  map[string]string
@@ -132,7 +134,7 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 		Rev: w.rev, Now: w.now, Names: w.names.Clone(), Planned: w.planned, Owners: maps.Clone(w.owners),
 		Gone: maps.Clone(w.gone), Busy: maps.Clone(w.busy), Retry: maps.Clone(w.retry), Namespaces: maps.Clone(w.namespaces),
 		Claims: copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
-		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance),
+		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance), Quarantine: w.failed,
 	}
 	for _, p := range s.Pools {
 		if p.CatalogError == "" {

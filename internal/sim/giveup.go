@@ -63,7 +63,7 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
 				})
-			}}, is("the planner has failed, and takes moves back", s.clock.now.Sub(r.withdrew) <= planning),
+			}}, is("the planner has failed, and takes the move back", withdraws(r.current.command)),
 			plea{"pods that wait are sent to what was made", func() bool { return coming-j.sentTo(r, move) <= left+rounding }})
 		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
 			r, claim.Name, move, left, coming)
@@ -108,6 +108,12 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 		}
 	}
 	return left, made
+}
+
+// withdraws reports whether a node is opened because nobody can verify its move any more.
+func withdraws(c command.Command) bool {
+	open, ok := c.(command.Unfence)
+	return ok && open.Why == string(disrupt.PlannerFails)
 }
 
 // sentTo is the price of the replacements of a move to which the replica has just sent pods that wait for a place: those stay whatever
@@ -208,21 +214,22 @@ func (j *judge) leftover(move string, begun time.Time) {
 		j.charge(givenUpForFree, []plea{
 			is("the pool is no more", !ok),
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
-			{"the planner has failed on the claim", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
+			{"the planner has failed on the claim, or on whom it was made for", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
 		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
 }
 
-// untouchable reports whether the leader leaves the claim as it is because the planner has failed on it. It is looked at again when that
-// is over.
+// untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that it was made for. It is
+// looked at again when that is over.
 func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
 	r := j.sim.leader()
-	if r == nil {
+	if r == nil || r.seen == nil {
 		return false
 	}
-	f, out := r.leftOut.Claims[c.Name]
-	if out {
-		j.sim.clock.after(f.Until.Sub(r.now())+leftFor, again)
+	known := r.seen.Claim(c.Name)
+	if known == nil || !r.seen.LeftAlone(known) {
+		return false
 	}
-	return out
+	j.sim.clock.after(r.seen.Quarantine.Until().Sub(r.now())+leftFor, again)
+	return true
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // givenUp is a run in which a node of a move has gone, another of the same move is opened again, and a dear replacement was made.
@@ -49,12 +51,12 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 		because func(*Sim, *replica)
 		excuse  string
 	}{
-		"no reason":                  {func(*Sim, *replica) {}, ""},
-		"pods are sent there":        {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
-		"pods are sent elsewhere":    {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
-		"pods were sent there":       {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
-		"the planner has failed":     {func(s *Sim, r *replica) { r.withdrew = s.clock.now }, "the planner has failed, and takes moves back"},
-		"the planner failed earlier": {func(s *Sim, r *replica) { r.withdrew = s.clock.now.Add(-time.Minute) }, ""},
+		"no reason":                       {func(*Sim, *replica) {}, ""},
+		"pods are sent there":             {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
+		"pods are sent elsewhere":         {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
+		"pods were sent there":            {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
+		"the planner has failed":          {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PlannerFails)} }, "the planner has failed, and takes the move back"},
+		"it is opened for another reason": {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PodsStranded)} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, stays := givenUp(t)
@@ -79,7 +81,8 @@ func TestLeftoversOfAFailedPlanner(t *testing.T) {
 		t.Errorf("a leftover stays, and the judge says %v", s.failure)
 	}
 	s, r, _ := givenUp(t)
-	r.leftOut.Claims = map[string]cluster.Failure{"made": {Until: s.clock.now.Add(10 * time.Minute)}}
+	failed := cluster.Quarantine{Claims: map[string]cluster.Failure{"made": {Until: s.clock.now.Add(10 * time.Minute)}}}
+	r.seen = (&cluster.Snapshot{Claims: []*cluster.Claim{{Name: "made"}}, Quarantine: failed}).Seal()
 	s.judge.leftover(move, s.judge.begun[move])
 	if s.failure != nil {
 		t.Errorf("the planner has failed on the leftover, and the judge says %v", s.failure)

@@ -44,9 +44,8 @@ type replica struct {
 	passes   int  // which of the passes that were asked for is the next
 	lastPass time.Time
 	breath   time.Duration
-	// leftOut is what its last plan left out because the planner had failed on it; withdrew is when a plan last took moves back for that.
-	leftOut  cluster.Quarantine
-	withdrew time.Time
+	// seen is what its last plan was made from.
+	seen *cluster.Snapshot
 	// sent is when a plan last sent pods that wait for a place to a host.
 	sent map[string]time.Time
 	// skew is by how much its clock is wrong; mistaken is until when that may show.
@@ -249,12 +248,9 @@ func (w world) Rev() uint64 {
 
 // remember notes what the judge may ask about a plan.
 func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
-	now := r.sim.clock.now
-	if r.leftOut = s.Quarantine; r.leftOut.Holds() || r.leftOut.Leaves(cluster.Disrupting) {
-		r.withdrew = now
-	}
+	r.seen = s
 	for i := range p.Placement.Assigned {
-		r.sent[p.Placement.Assigned[i].Host] = now
+		r.sent[p.Placement.Assigned[i].Host] = r.sim.clock.now
 	}
 }
 
