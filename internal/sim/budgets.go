@@ -13,6 +13,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // ticks are when windows of a budget open: first so long after the full hour, then at intervals that half an hour is a multiple
@@ -128,8 +129,11 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 	case command.Empty, command.Underutilized, command.Drifted:
 		return true
 	case command.Expired:
+		if disrupt.ReasonOf(claim.Annotations[cluster.MoveAnnotation]) != command.Expired {
+			return false // it goes in no move, or in one for another reason, and its time has come
+		}
 		life := claim.Spec.ExpireAfter.Duration
-		return claim.Annotations[cluster.MoveAnnotation] != "" && (life == nil || j.sim.clock.now.Before(claim.CreationTimestamp.Add(*life)))
+		return life == nil || j.sim.clock.now.Before(claim.CreationTimestamp.Add(*life))
 	}
 	return false
 }
@@ -138,7 +142,11 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	const promise = "a dry run does nothing"
 	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
-		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+		pleas := []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}
+		if reason == command.Expired {
+			pleas = append(pleas, r.wrongClock())
+		}
+		j.charge(promise, pleas, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
 

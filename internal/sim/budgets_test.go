@@ -7,8 +7,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
+
+// Only a node that goes before its time, in a move that is for that, is one that somebody chose to end.
+func TestWhichExpiredNodesWereChosen(t *testing.T) {
+	s := newSim(1, Options{})
+	for _, c := range []struct {
+		move string
+		life time.Duration
+		want bool
+	}{
+		{"expired-aaaaaaaaaa", time.Hour, true}, {"expired-aaaaaaaaaa", time.Minute, false}, {"interrupted-aaaaaaaaaa", time.Hour, false}, {"", time.Hour, false},
+	} {
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(s.clock.now.Add(-2 * time.Minute))}}
+		claim.Annotations = map[string]string{cluster.MoveAnnotation: c.move}
+		claim.Spec.ExpireAfter = lasting(c.life)
+		if got := s.judge.chosen(claim, command.Expired); got != c.want {
+			t.Errorf("in the move %q, to live for %s: chosen is %v, want %v", c.move, c.life, got, c.want)
+		}
+	}
+}
 
 // The judge counts windows by itself: from each tick on, up to and without the end.
 func TestWhenBudgetsHold(t *testing.T) {
