@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,9 +45,40 @@ func (t *turn) end() {
 		t.do(command.Terminate{Claim: c.Name, UID: c.UID, Node: nodeName, ProviderID: c.ProviderID})
 		return
 	}
+	if t.endSecond() {
+		return
+	}
 	t.tell = command.SetClaim{Claim: c.Name} // there is nobody left to tell
 	t.do(command.Release{Claim: c.Name, UID: c.UID, Node: nodeName, NodeUID: nodeUID, ProviderID: c.ProviderID,
 		Reason: command.Reason(c.Condition(cluster.DisruptionReason).Reason)})
+}
+
+// secondAgain is how long to wait before looking again for a second instance that goes by its node.
+const secondAgain = 10 * time.Second
+
+// endSecond ends what the cloud lists as launched for the claim besides the instance that the claim names, and reports whether there is
+// such a one: if an instance dies while two replicas launch it, the claim may name the dead one and another runs. Once the claim is
+// gone it would be nobody's. One that has a node of ours goes by that node, which is drained (see Orphans).
+func (t *turn) endSecond() bool {
+	s, c := t.s, t.c
+	if s.Census == nil || c.ProviderID == "" || c.UID == "" {
+		return false
+	}
+	there := false
+	for i := range s.Census.Instances {
+		x := &s.Census.Instances[i]
+		if x.ClaimUID != c.UID || x.ProviderID == c.ProviderID || s.Gone[x.ProviderID] ||
+			slices.ContainsFunc(s.Claims, func(o *cluster.Claim) bool { return o.ProviderID == x.ProviderID }) {
+			continue
+		}
+		there = true
+		if slices.ContainsFunc(s.Nodes, func(n *cluster.Node) bool { return n.ProviderID == x.ProviderID && n.Ours && n.Finalized }) {
+			t.wake(s.Now.Add(secondAgain))
+			continue
+		}
+		t.do(command.Terminate{Claim: c.Name, UID: c.UID, ProviderID: x.ProviderID})
+	}
+	return there
 }
 
 // refused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud

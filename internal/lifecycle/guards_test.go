@@ -166,6 +166,49 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 	}
 }
 
+// A claim is not let go of while the cloud lists another instance that was launched for it.
+func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
+	second := cluster.Instance{ProviderID: "cloud://b", Claim: "a", ClaimUID: "u", Created: noon.Add(-time.Second)}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot, i *cluster.Instance)
+		want string
+	}{
+		{"it is ended", func(*cluster.Snapshot, *cluster.Instance) {}, "terminate/a/cloud://b/"},
+		{"it is ending, and waited for", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, "terminate/a/cloud://b/"},
+		{"it is gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://b"] = true }, "release/a"},
+		{"it is another's", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "v" }, "release/a"},
+		{"it is nobody's that is known", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "" }, "release/a"},
+		{"it is the claim's own, which the list still has", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ProviderID = "cloud://a" }, "release/a"},
+		{"another claim names it", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Claims = append(s.Claims, &cluster.Claim{Name: "o", UID: "o", ProviderID: "cloud://b", Foreign: true})
+		}, "release/a"},
+		{"its node goes first", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Ours: true, Finalized: true, Ready: true})
+		}, ""},
+		{"a node that was never registered is no reason to wait", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Ours: true, Ready: true})
+		}, "terminate/a/cloud://b/"},
+		{"nobody has listed anything", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Census = nil }, "release/a"},
+	} {
+		s, c, _ := leaving()
+		c.InstanceGone, s.Gone["cloud://a"] = true, true
+		i := second
+		s.Census = &cluster.Census{At: noon}
+		x.set(s, &i)
+		if s.Census != nil {
+			s.Census.Instances = []cluster.Instance{i}
+		}
+		step := Next(s.Seal(), Settings{})
+		if keys(step) != x.want {
+			t.Errorf("%s: %q, want %q", x.name, keys(step), x.want)
+		}
+		if x.want == "" && step.WakeAt.IsZero() {
+			t.Errorf("%s: nobody looks again", x.name)
+		}
+	}
+}
+
 // An instance is found among others.
 func TestInstanceIsFoundByItsID(t *testing.T) {
 	s := &cluster.Snapshot{Census: &cluster.Census{Instances: []cluster.Instance{{ProviderID: "a"}, {ProviderID: "b", Claim: "c"}, {ProviderID: "d"}}}}
