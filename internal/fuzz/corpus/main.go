@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,9 @@ import (
 	"slices"
 	"strings"
 )
+
+// least is how many inputs a target has, if the fuzzer has found so many.
+const least = 10
 
 // longest is the size of the longest input that is kept.
 const longest = 16 << 10
@@ -78,6 +82,7 @@ func refresh(pkg, target string, most int) error {
 	}
 	before := len(reached)
 	chosen := choose(found, reached, most-len(kept))
+	chosen = append(chosen, shortest(found, append(kept, chosen...), min(least, most)-len(kept)-len(chosen))...)
 	for _, in := range chosen {
 		if err := copyFile(in.path, filepath.Join(keep, in.name)); err != nil {
 			return err
@@ -112,6 +117,16 @@ func choose(from []*input, reached map[string]bool, most int) []*input {
 		out = append(out, best)
 	}
 	return out
+}
+
+// shortest are so many of the inputs that are not taken yet. The fuzzer counts how often code runs, too: where all code is reached, what it
+// found interesting for that is worth some files.
+func shortest(from, taken []*input, count int) []*input {
+	rest := slices.DeleteFunc(slices.Clone(from), func(in *input) bool {
+		return slices.ContainsFunc(taken, func(t *input) bool { return t.name == in.name })
+	})
+	slices.SortStableFunc(rest, func(a, b *input) int { return cmp.Compare(a.size, b.size) })
+	return rest[:max(0, min(count, len(rest)))]
 }
 
 func add(to, from map[string]bool) {

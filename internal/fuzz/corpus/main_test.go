@@ -38,4 +38,10 @@ func TestChoose(t *testing.T) {
 	if got := names(choose(from, set("seed"), 1)); !slices.Equal(got, []string{"most"}) {
 		t.Errorf("of one: %q", got)
 	}
+	if got := names(shortest(from, from[3:], 2)); !slices.Equal(got, []string{"nothing new", "short"}) {
+		t.Errorf("the shortest two: %q", got)
+	}
+	if got := shortest(from, nil, -1); len(got) != 0 {
+		t.Errorf("none is needed: %q", names(got))
+	}
 }
