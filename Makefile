@@ -41,7 +41,7 @@ soak: ## play seeds of the simulation until it is told to stop, and keep count (
 
 # The fuzz targets, each with the number of inputs that a short run tries. Together they take about two minutes on two cores.
 FUZZ := internal/fuzz:FuzzCluster:4000 internal/ingest:FuzzPool:4000 internal/ingest:FuzzClaim:4000 internal/ingest:FuzzAnnotations:4000 \
-  internal/ingest:FuzzGrace:10000 internal/ingest:FuzzWindow:400 internal/ingest:FuzzConversion:200 internal/replay:FuzzRead:2000 \
+  internal/ingest:FuzzGrace:10000 internal/ingest:FuzzWindow:400 internal/ingest:FuzzConversion:800 internal/replay:FuzzRead:2000 \
   cloudprovider/aws/interrupt:FuzzMessage:20000 cloudprovider/aws/family:FuzzUserData:10000
 
 .PHONY: fuzz

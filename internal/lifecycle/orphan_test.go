@@ -57,6 +57,17 @@ func TestWhichOrphansAreHeld(t *testing.T) {
 			each(func(n *cluster.Node, _ *cluster.Instance) { n.Created = noon.Add(-10 * time.Minute) })(s)
 		}, orphans: 4, held: 4},
 		{name: "second machines of claims are nobody's, however many", count: 6, set: second, orphans: 6, ended: 6},
+		{name: "and don't make others many", count: 9, set: func(s *cluster.Snapshot) {
+			second(s)
+			s.Claims = s.Claims[3:]
+		}, orphans: 9, ended: 9},
+		{name: "one that was ended before and is a claim's after all does not count", count: 3, set: func(s *cluster.Snapshot) {
+			s.OrphansEnded, s.Claims = map[string]time.Time{"cloud://y": noon}, []*cluster.Claim{{Name: "y", UID: "y", ProviderID: "cloud://y"}}
+		}, orphans: 3, ended: 3},
+		{name: "a person's word of long ago changes nothing", count: 1, set: func(s *cluster.Snapshot) {
+			before := noon.Add(-90 * time.Minute)
+			s.EndOrphans, s.OrphansEnded = noon.Add(-3*time.Hour), map[string]time.Time{"cloud://x": before, "cloud://y": before, "cloud://z": before}
+		}, orphans: 1, ended: 1},
 		{name: "also if their nodes are being deleted", count: 6, deleted: true, set: second, orphans: 6},
 		{name: "nobody knows for whom they were launched", count: 4, set: func(s *cluster.Snapshot) {
 			each(func(_ *cluster.Node, i *cluster.Instance) { i.ClaimUID = "" })(s)
@@ -132,12 +143,37 @@ func TestOrphansBeforeTheFirstList(t *testing.T) {
 // What is told of a hold says why it is one.
 func TestAHoldSaysWhy(t *testing.T) {
 	for want, h := range map[string]Hold{
-		"; they are what is left of many. ":                {Many: true, Held: 1, Known: 9},
-		"; none of them carries this cluster's identity. ": {Held: 1, Known: 9, Most: 3, Unproven: 1},
-		"; at most 3 are ended unasked. ":                  {Many: true, Held: 4, Known: 9, Most: 3},
+		"; they are what is left of many. ":                               {Many: true, Held: 1, Known: 9},
+		"; none of them carries this cluster's identity. ":                {Held: 1, Known: 9, Most: 3, Unproven: 1},
+		"; at most 3 are ended unasked within an hour, and 1 have been. ": {Many: true, Held: 4, Known: 9, Most: 3, Ended: 1},
+		"; at most 3 are ended unasked. ":                                 {Many: true, Held: 4, Known: 9, Most: 3},
 	} {
 		if !strings.Contains(h.Message(), want) {
 			t.Errorf("%+v is told as %q, want %q in it", h, h.Message(), want)
 		}
+	}
+}
+
+// What is left of many is told as that, and is many only as long as some of it may be this cluster's.
+func TestWhatIsLeftOfMany(t *testing.T) {
+	s := lostClaims(1, false)
+	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: ManyOrphans}}
+	if _, hold := Orphans(s.Seal()); !strings.Contains(hold.Message(), "they are what is left of many") {
+		t.Errorf("%+v: %s", hold, hold.Message())
+	}
+	s = lostClaims(1, false)
+	s.Census.Instances[0].Unproven = true
+	s.OrphansEnded = map[string]time.Time{"cloud://1": noon, "cloud://2": noon, "cloud://3": noon, "cloud://4": noon}
+	if _, hold := Orphans(s.Seal()); hold.Many || hold.Reason() != UnprovenOrphans {
+		t.Errorf("only one that may be another cluster's is left: %+v", hold)
+	}
+}
+
+// A node that has just come may still find its claim, and is looked at again when it has had the time.
+func TestAYoungNodeIsLookedAtAgain(t *testing.T) {
+	s := lostClaims(1, false)
+	s.Nodes[0].Created, s.Census.Instances = noon.Add(-time.Second), nil
+	if step, _ := Orphans(s.Seal()); len(step.Commands) != 0 || !step.WakeAt.Equal(noon.Add(lagFor-time.Second)) {
+		t.Errorf("%s until %s", keys(step), step.WakeAt)
 	}
 }

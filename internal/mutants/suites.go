@@ -46,20 +46,31 @@ type reach struct {
 // first is how many of the quickest tests that reach a mutant try it before the others do.
 const first = 6
 
-// parts are the tests that a mutant is tried by, in order, as arguments of the test binary.
-func (s *suite) parts(id int) [][]string {
+// part is some of the tests of a suite, and how long they take without a mutant.
+type part struct {
+	args []string
+	took time.Duration
+}
+
+// parts are the tests that a mutant is tried by, in order.
+func (s *suite) parts(id int) []part {
 	if !s.each {
-		return [][]string{s.args}
+		return []part{{s.args, s.took}}
 	}
 	var names []string
+	var took []time.Duration
 	for _, t := range s.tests {
 		if t.reached[id] {
-			names = append(names, t.name)
+			names, took = append(names, t.name), append(took, t.took)
 		}
 	}
-	var out [][]string
-	for begin, end := 0, first; begin < len(names); begin, end = end, len(names) {
-		out = append(out, s.only(names[begin:min(end, len(names))]...))
+	var out []part
+	for begin, end := 0, min(first, len(names)); begin < len(names); begin, end = end, len(names) {
+		x := part{args: s.only(names[begin:end]...)}
+		for _, d := range took[begin:end] {
+			x.took += d
+		}
+		out = append(out, x)
 	}
 	return out
 }

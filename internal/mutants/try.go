@@ -247,11 +247,11 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 			continue
 		}
 		v.Status = survived
-		patience := 4*s.took + 20*time.Second
-		for _, args := range s.parts(w.mutant.ID) {
-			text, err := p.play(s, args, strconv.Itoa(w.mutant.ID), patience)
+		for _, x := range s.parts(w.mutant.ID) {
+			patience := 4*x.took + 20*time.Second
+			text, err := p.play(s, x.args, strconv.Itoa(w.mutant.ID), patience)
 			if err != nil && strings.Contains(text, "test timed out") { // because of the mutant, or because the machine was busy
-				_, err = p.play(s, args, strconv.Itoa(w.mutant.ID), 2*patience)
+				_, err = p.play(s, x.args, strconv.Itoa(w.mutant.ID), 2*patience)
 			}
 			if err != nil {
 				return verdict{Status: killed, By: s.name}
