@@ -16,9 +16,6 @@ type amount struct{ cpu, memory, pods int64 }
 func (a amount) add(b amount) amount {
 	return amount{a.cpu + b.cpu, a.memory + b.memory, a.pods + b.pods}
 }
-func (a amount) less(b amount) amount {
-	return amount{a.cpu - b.cpu, a.memory - b.memory, a.pods - b.pods}
-}
 func (a amount) within(b amount) bool {
 	return a.cpu <= b.cpu && a.memory <= b.memory && a.pods <= b.pods
 }
