@@ -157,10 +157,17 @@ func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, fr
 	} else if next.shapes, err = c.shapesOf(class, have); err != nil {
 		return nil, before, err
 	}
+	alike := c.alike(class.Name)
+	for _, other := range alike {
+		share(next.shapes, other.shapes)
+	}
 	for _, t := range next.shapes {
 		if full := c.withOfferings(t, have.zones[t.Name], terms); full != nil {
 			next.types = append(next.types, full)
 		}
+	}
+	for _, other := range alike {
+		share(next.types, other.types)
 	}
 	next.list = choose.NewList(next.types)
 	next.estimated, next.example = countEstimated(next.types)

@@ -32,6 +32,9 @@ type terms struct {
 	shifted      map[string]bool
 	reservations []network.Reservation
 	group        *network.PlacementGroup
+	class        string // its name
+	// places are the labels of offerings that were given out.
+	places map[[3]string]map[string]string
 }
 
 // String is equal for equal terms.
@@ -48,7 +51,7 @@ func (t *terms) String() string {
 
 // terms finds where and how the class can buy. A reservation that is about to end is not sold any more.
 func (c *catalog) terms(ctx context.Context, class *awsv1.EC2NodeClass) (*terms, error) {
-	out := &terms{ids: map[string]string{}, shifted: map[string]bool{}}
+	out := &terms{class: class.Name, ids: map[string]string{}, shifted: map[string]bool{}}
 	for _, s := range class.Status.Subnets {
 		out.ids[s.Zone] = s.ZoneID
 		if c.shifted != nil && c.shifted(s.ZoneID) {
@@ -74,6 +77,7 @@ func (c *catalog) terms(ctx context.Context, class *awsv1.EC2NodeClass) (*terms,
 // it is sold on.
 func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, have *stock) ([]*cloudprovider.InstanceType, error) {
 	var out []*cloudprovider.InstanceType
+	onDemand, spot := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand}, map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
 	for i := range have.infos {
 		info := &have.infos[i]
 		t, err := c.shapes.Shape(info, class)
@@ -86,13 +90,14 @@ func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, have *stock) ([]*cloudprov
 		if _, boots := image.For(class.Status.AMIs, t.Labels); !boots {
 			continue
 		}
+		delete(t.Labels, awsv1.NodeClassLabelKey) // the offerings have it: see terms.labels
 		t.Offerings = nil
 		for _, kind := range info.SupportedUsageClasses {
 			switch kind {
 			case ec2types.UsageClassTypeOnDemand:
-				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand}})
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: onDemand})
 			case ec2types.UsageClassTypeSpot:
-				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}})
+				t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: spot})
 			}
 		}
 		out = append(out, t)
@@ -120,7 +125,7 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 			terms := kind.Labels[v1.CapacityTypeLabelKey]
 			if price, estimated, ok := c.price(t.Name, zone, terms); ok {
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{
-					Labels: place(zone, id, terms), Price: price, PriceEstimated: estimated, Available: !on.shifted[zone]})
+					Labels: on.labels(zone, id, terms), Price: price, PriceEstimated: estimated, Available: !on.shifted[zone]})
 			}
 		}
 		t.Offerings = append(t.Offerings, c.reservedIn(&t, zone, id, on)...)
@@ -164,7 +169,7 @@ func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on 
 		if !known {
 			price = 1 // what has no price on demand is compared with nothing
 		}
-		labels := place(zone, id, v1.CapacityTypeReserved)
+		labels := maps.Clone(on.labels(zone, id, v1.CapacityTypeReserved))
 		labels[awsv1.CapacityReservationIDLabelKey] = r.ID
 		labels[awsv1.CapacityReservationTypeLabelKey] = string(r.Type)
 		labels[awsv1.CapacityReservationInterruptibleLabelKey] = strconv.FormatBool(r.Interruptible)

@@ -19,7 +19,8 @@ func (b *Book) convert(stock *measured, in []*cloudprovider.InstanceType) *clust
 		}
 	}
 	if stock.sold == nil {
-		stock.sold = cluster.NewCatalog(types, offeringsOf(in, stock.before), b.alike(stock)...)
+		alike := b.alike(stock)
+		stock.sold = cluster.NewCatalog(types, offeringsOf(in, alike[:min(len(alike), mostCompared)]), alike...)
 		stock.before = nil
 		return stock.sold
 	}
@@ -51,16 +52,20 @@ func (b *Book) alike(stock *measured) []*cluster.Catalog {
 	return out
 }
 
+// mostCompared is with how many catalogs the labels of a new one are compared.
+const mostCompared = 3
+
 // offeringsOf lists every node that can be bought. There are many, with many labels, and few that differ: offerings share
-// lists of labels with one another and with the catalog before.
-func offeringsOf(in []*cloudprovider.InstanceType, before *cluster.Catalog) []cluster.Offering {
+// lists of labels with one another and with catalogs that are alike: the one before, or those of other classes.
+func offeringsOf(in []*cloudprovider.InstanceType, alike []*cluster.Catalog) []cluster.Offering {
 	var offerings []cluster.Offering
 	own := make(ownLabels)
 	for i, t := range in {
 		open, common := split(t)
-		if before != nil {
-			if have := before.CommonLabels(t.Name); slices.Equal(have, common) {
+		for _, other := range alike {
+			if have := other.CommonLabels(t.Name); slices.Equal(have, common) {
 				common = have
+				break
 			}
 		}
 		for _, variant := range variants(open) {
