@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -142,15 +143,48 @@ func (w *world) everyPodRuns(n int) {
 				running++
 			case len(p.Spec.SchedulingGates) == 0:
 				reason, message := verdict(&p)
-				waiting = append(waiting, p.Name+": "+reason+" "+message)
+				waiting = append(waiting, fmt.Sprintf("%s on %q, %s, deleted at %v: %s %s", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp, reason, message))
 			}
 		}
 		if running != n || len(waiting) > 0 {
+			if len(waiting) == 0 {
+				waiting = w.lacking()
+			}
 			return fmt.Sprintf("%d of %d pods run; waiting are\n%s", running, n, strings.Join(waiting, "\n"))
 		}
 		return ""
 	})
 	w.eventually(w.tally)
+}
+
+// lacking says which owners have fewer pods than they want, and the latest events about them: a pod that nobody has made is in no list of pods.
+func (w *world) lacking() []string {
+	w.Helper()
+	var replicaSets appsv1.ReplicaSetList
+	w.must(w.c.List(w.ctx, &replicaSets))
+	var statefulSets appsv1.StatefulSetList
+	w.must(w.c.List(w.ctx, &statefulSets))
+	var events corev1.EventList
+	w.must(w.c.List(w.ctx, &events))
+	var out []string
+	tell := func(kind, name string, want *int32, have int32) {
+		if want == nil || have >= *want {
+			return
+		}
+		out = append(out, fmt.Sprintf("%s %s has %d of %d pods", kind, name, have, *want))
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
+				out = append(out, fmt.Sprintf("  %s %s: %s", e.LastTimestamp.Format(time.TimeOnly), e.Reason, e.Message))
+			}
+		}
+	}
+	for _, s := range replicaSets.Items {
+		tell("ReplicaSet", s.Name, s.Spec.Replicas, s.Status.Replicas)
+	}
+	for _, s := range statefulSets.Items {
+		tell("StatefulSet", s.Name, s.Spec.Replicas, s.Status.Replicas)
+	}
+	return out
 }
 
 // verdict is what kube-scheduler says about a pod that it has not placed.

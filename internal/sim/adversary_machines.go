@@ -111,8 +111,10 @@ func (s *Sim) tellSystem(r *replica) {
 // others, no replica ends more than that within an hour.
 func (j *judge) orphansWait(r *replica, m *machine) {
 	f, now := &j.sim.foes, j.sim.clock.now
-	if c, ok := r.ending(); ok && c.Claim != "" || !f.confirmed.IsZero() {
-		return // it goes with its claim, which was being deleted when the replica looked; or a person has looked
+	if c, ok := r.ending(); !ok || c.Claim != "" || !f.confirmed.IsZero() {
+		// It has just been launched, for a claim that is gone already; it goes with its claim, which was being deleted when the replica looked;
+		// or a person has looked.
+		return
 	}
 	const promise = "many orphans wait for a person"
 	j.asks(promise)
