@@ -216,7 +216,7 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
-			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node) }}},
+			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }}},
 				"%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
@@ -255,8 +255,9 @@ func (r *replica) leavers(node string) []*corev1.Pod {
 }
 
 // roomElsewhere reports whether the pods of a node have places on others, as far as the replica knows: kube-scheduler would put them
-// there as they are now, all of them together, and without the room of pods that are nominated to these nodes.
-func (r *replica) roomElsewhere(node string) bool {
+// there as they are now, all of them together, and without the room of pods that are nominated to these nodes. Nodes that are kept for the
+// node's own move are opened when it goes.
+func (r *replica) roomElsewhere(node, move string) bool {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	var others []*seen
 	at := make(map[string]*seen)
@@ -265,6 +266,10 @@ func (r *replica) roomElsewhere(node string) bool {
 		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
 		if n.Name == node || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
+		}
+		if move != "" && n.Annotations[cluster.KeptForAnnotation] == move {
+			n = n.DeepCopy()
+			n.Spec.Unschedulable = false
 		}
 		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]amount{}}
 		for _, p := range r.podsOf(n.Name) {

@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// TestRoomElsewhere: a closed node is room for the pods of the move that it is kept for, and for nobody else.
+func TestRoomElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		name, move string
+		change     func(*corev1.Node)
+		want       bool
+	}{
+		{"open", "", func(n *corev1.Node) { n.Spec.Unschedulable, n.Annotations = false, nil }, true},
+		{"closed", "mine", func(n *corev1.Node) { n.Annotations = nil }, false},
+		{"kept for the move", "mine", func(*corev1.Node) {}, true},
+		{"kept for another move", "other", func(*corev1.Node) {}, false},
+		{"kept, and the node goes in none", "", func(*corev1.Node) {}, false},
+		{"kept, and not up", "mine", func(n *corev1.Node) { n.Labels = map[string]string{v1.NodeRegisteredLabelKey: "true"} }, false},
+		{"kept, and too small", "mine", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("1m") }, false},
+		{"kept, and on its way out", "mine", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSim(1, Options{})
+			set := s.newSet("app")
+			s.store.create(set)
+			s.makePod(set)
+			pod := list[*corev1.Pod](s.store, pods)[0]
+			edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) {
+				p.Spec.NodeName, p.Spec.NodeSelector, p.Spec.Tolerations, p.Annotations = "old", nil, nil, nil
+			})
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new", Annotations: map[string]string{cluster.KeptForAnnotation: "mine"},
+				Labels: map[string]string{v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true"}}}
+			node.Spec.Unschedulable = true
+			node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("64"), corev1.ResourceMemory: apiresource.MustParse("256Gi"),
+				corev1.ResourcePods: apiresource.MustParse("20")}
+			c.change(node)
+			s.store.create(node)
+			if got := s.start().roomElsewhere("old", c.move); got != c.want {
+				t.Errorf("room elsewhere is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
