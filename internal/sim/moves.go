@@ -256,7 +256,7 @@ func (r *replica) leavers(node string) []*corev1.Pod {
 
 // roomElsewhere reports whether the pods of a node have places on others, as far as the replica knows: kube-scheduler would put them
 // there as they are now, all of them together, and without the room of pods that are nominated to these nodes. Nodes that are kept for the
-// node's own move are opened when it goes.
+// node's own move, or for one that the same plan lets go, are opened when it goes.
 func (r *replica) roomElsewhere(node, move string) bool {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	var others []*seen
@@ -267,7 +267,7 @@ func (r *replica) roomElsewhere(node, move string) bool {
 		if n.Name == node || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
 		}
-		if move != "" && n.Annotations[cluster.KeptForAnnotation] == move {
+		if kept := n.Annotations[cluster.KeptForAnnotation]; kept != "" && (kept == move || r.departs[kept]) {
 			n = n.DeepCopy()
 			n.Spec.Unschedulable = false
 		}

@@ -46,6 +46,8 @@ type replica struct {
 	breath   time.Duration
 	// seen is what its last plan was made from.
 	seen *cluster.Snapshot
+	// departs are the moves of which its last plan lets nodes go.
+	departs map[string]bool
 	// sent is when a plan last sent pods that wait for a place to a host.
 	sent map[string]time.Time
 	// skew is by how much its clock is wrong; mistaken is until when that may show.
@@ -248,7 +250,16 @@ func (w world) Rev() uint64 {
 
 // remember notes what the judge may ask about a plan.
 func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
-	r.seen = s
+	r.seen, r.departs = s, make(map[string]bool)
+	for _, c := range p.Commands {
+		end, ok := c.(command.DeleteClaim)
+		if !ok {
+			continue
+		}
+		if claim := s.Claim(end.Claim); claim != nil && claim.Move != "" {
+			r.departs[claim.Move] = true
+		}
+	}
 	for i := range p.Placement.Assigned {
 		r.sent[p.Placement.Assigned[i].Host] = r.sim.clock.now
 	}
