@@ -114,6 +114,11 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 					t.Fatalf("EC2 runs %d instances", n)
 				}
 			}
+			if !x.ends { // whoever has launched it remembers whose it was, and must not go by that
+				if err := p.Delete(t.Context(), made.ProviderID, made.Owner()); !cloudprovider.IsNotOwned(err) {
+					t.Errorf("for its claim, by whom has launched it: %v", err)
+				}
+			}
 			err = next.Delete(t.Context(), made.ProviderID, made.Owner())
 			if x.ends != (err == nil) || !x.ends && !cloudprovider.IsNotOwned(err) || (len(w.alive()) == 0) != x.ends {
 				t.Errorf("for its claim: %v, EC2 runs %d", err, len(w.alive()))
