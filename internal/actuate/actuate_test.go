@@ -45,6 +45,7 @@ func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) 
 		}
 	}
 	api := clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
 		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}).WithInterceptorFuncs(faults).Build()
 	cloud := fake.NewCloud()
 	names := &resource.Names{}

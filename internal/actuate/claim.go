@@ -169,6 +169,9 @@ func (a *Actor) adopt(ctx context.Context, c command.Adopt) (result, error) {
 // deleteClaim begins the end of a claim; the UID keeps a namesake safe. The time by which it must be gone is written first:
 // once it is being deleted everybody goes by it.
 func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result, error) {
+	if err := a.mustBeMissing(ctx, c.Missing, c.ProviderID); err != nil {
+		return result{}, fmt.Errorf("deleting NodeClaim %s: %w", c.Claim, err)
+	}
 	if !c.Deadline.IsZero() {
 		if _, err := a.setDeadline(ctx, c.Claim, c.UID, c.Deadline); err != nil {
 			return result{}, err

@@ -25,6 +25,9 @@ func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, err
 	if c.Claim == "" {
 		return a.terminateOrphan(ctx, c)
 	}
+	if err := a.mustBeEmpty(ctx, c); err != nil {
+		return result{}, fmt.Errorf("instance %s of NodeClaim %s is not ended yet: %w", c.ProviderID, c.Claim, err)
+	}
 	owner, err := a.ownerFor(ctx, c)
 	if err != nil || owner.ClaimUID == "" {
 		return result{gone: err == nil}, err

@@ -115,6 +115,8 @@ type DeleteClaim struct {
 	Claim, UID, Node string
 	Reason           Reason
 	Message          string
+	// Missing is the node of instance ProviderID whose absence is the reason: if the API server has it after all, the claim stays.
+	Missing, ProviderID string
 	// Deadline is written to the claim first if it is set: by then it must be gone.
 	Deadline time.Time
 	// Condition is the condition of the node that called for it, if one did.
@@ -145,7 +147,15 @@ type Evict struct {
 // Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without a ProviderID the claim
 // was never seen launched; the cloud is asked whether it runs an instance for it all the same. UID is that of the claim that the instance
 // was launched for; without a Claim it is what the cloud's list said.
-type Terminate struct{ Claim, UID, Node, ProviderID string }
+type Terminate struct {
+	Claim, UID, Node, ProviderID string
+	// Drained says that the node has been waited for: right before the end the API server is asked whether a pod is on it that is not
+	// among Stays, the UIDs of those that need not leave. What we remember of pods may be old.
+	Drained bool
+	Stays   []string
+	// Missing is the claim's node that we don't know of: if the API server does, the instance is not ended yet.
+	Missing string
+}
 
 // Release lets go of what remains once the instance is gone: the node and the claim lose their finalizers.
 type Release struct {

@@ -37,13 +37,13 @@ func (t *turn) end() {
 	if t.s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
 		return // a launch under way would leak if the claim went first
 	}
+	if !gone && !refused(c) {
+		t.do(t.terminate())
+		return
+	}
 	nodeName, nodeUID := "", ""
 	if n != nil {
 		nodeName, nodeUID = n.Name, n.UID
-	}
-	if !gone && !refused(c) {
-		t.do(command.Terminate{Claim: c.Name, UID: c.UID, Node: nodeName, ProviderID: c.ProviderID})
-		return
 	}
 	if t.endSecond() {
 		return
@@ -79,6 +79,28 @@ func (t *turn) endSecond() bool {
 		t.do(command.Terminate{Claim: c.Name, UID: c.UID, ProviderID: x.ProviderID})
 	}
 	return there
+}
+
+// terminate is the command that ends the claim's instance. What makes us think that nobody is on the node any more is looked at
+// once more before it is carried out, unless the end does not wait for anybody or has begun.
+func (t *turn) terminate() command.Terminate {
+	c, n := t.c, t.n
+	out := command.Terminate{Claim: c.Name, UID: c.UID, ProviderID: c.ProviderID}
+	by, limited := c.End()
+	look := !c.Is(cluster.InstanceTerminating) && !lost(t.s, c, n) && !(limited && !t.s.Now.Before(by))
+	if n == nil {
+		if look {
+			out.Missing = c.NodeName
+		}
+		return out
+	}
+	out.Node, out.Drained = n.Name, look
+	if look {
+		for _, pod := range t.s.PodsOn(n.Name) {
+			out.Stays = append(out.Stays, pod.UID)
+		}
+	}
+	return out
 }
 
 // refused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud

@@ -323,3 +323,39 @@ func TestEvictionsNameTheWorkload(t *testing.T) {
 		}
 	}
 }
+
+// What makes a node look empty is to be looked at once more, unless its end does not wait for anybody or has begun.
+func TestEndIsLookedAtOnceMore(t *testing.T) {
+	stays := &cluster.Pod{UID: "p", Namespace: "ns", Name: "agent", Node: "a", StaysThroughDrain: true}
+	for _, x := range []struct {
+		name string
+		set  func(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node)
+		want string
+	}{
+		{"an empty node", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "on a: true [p], missing: "},
+		{"time is up", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.Deadline = noon }, "on a: false [], missing: "},
+		{"the end has begun", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
+		}, "on a: false [], missing: "},
+		{"the machine is no more", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+			n.Ready, s.Census = false, &cluster.Census{At: noon}
+		}, "on a: false [], missing: "},
+		{"a node that we don't know of", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Nodes = nil }, "on : false [], missing: a"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s, c, n := leaving()
+			s.Pods = []*cluster.Pod{stays}
+			x.set(s, c, n)
+			s.Seal()
+			for _, cmd := range Next(s, Settings{}).Commands {
+				if end, ok := cmd.(command.Terminate); ok {
+					if got := fmt.Sprintf("on %s: %v %v, missing: %s", end.Node, end.Drained, end.Stays, end.Missing); got != x.want {
+						t.Errorf("got %s, want %s", got, x.want)
+					}
+					return
+				}
+			}
+			t.Error("the instance is not ended")
+		})
+	}
+}

@@ -127,6 +127,9 @@ func (t *turn) missing() {
 		return
 	}
 	t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", t.c.NodeName))
+	d := t.Commands[0].(command.DeleteClaim)
+	d.Missing, d.ProviderID = t.c.NodeName, t.c.ProviderID
+	t.Commands[0] = d
 }
 
 // expired reports whether the claim has reached the end of its life, and sees to it that the moment is not missed.

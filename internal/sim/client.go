@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,8 +81,14 @@ func (a api) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ .
 	return a.call("a read of "+name, func() error { return give(a.r.sim.store.get(k, name), k, key.Name, obj) })
 }
 
-// List reads all NodeClaims live, as unstructured objects; nothing else is listed.
-func (a api) List(_ context.Context, out client.ObjectList, _ ...client.ListOption) error {
+// List reads live all NodeClaims, as unstructured objects, or the pods on a node; nothing else is listed.
+func (a api) List(_ context.Context, out client.ObjectList, opts ...client.ListOption) error {
+	if found, ok := out.(*corev1.PodList); ok {
+		return a.listPods(found, opts)
+	}
+	if found, ok := out.(*metav1.PartialObjectMetadataList); ok {
+		return a.listNames(found)
+	}
 	all, ok := out.(*unstructured.UnstructuredList)
 	if !ok || !a.live || all.GetKind() != "NodeClaimList" {
 		return errUnused
@@ -94,6 +101,41 @@ func (a api) List(_ context.Context, out client.ObjectList, _ ...client.ListOpti
 				return err
 			}
 			all.Items = append(all.Items, unstructured.Unstructured{Object: fields})
+		}
+		return nil
+	})
+}
+
+// listNames reads live which claims or nodes there are.
+func (a api) listNames(out *metav1.PartialObjectMetadataList) error {
+	k, ok := map[string]kind{"NodeClaimList": claims, "NodeList": nodes}[out.Kind]
+	if !ok || !a.live {
+		return errUnused
+	}
+	return a.call("a list of the names of "+k.String(), func() error {
+		out.Items = nil
+		for _, obj := range list[client.Object](a.r.sim.store, k) {
+			out.Items = append(out.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: obj.GetName(), UID: obj.GetUID()}})
+		}
+		return nil
+	})
+}
+
+// listPods reads the pods on a node live.
+func (a api) listPods(out *corev1.PodList, opts []client.ListOption) error {
+	o := client.ListOptions{}
+	o.ApplyOptions(opts)
+	if o.FieldSelector == nil || !a.live {
+		return errUnused
+	}
+	node, exact := o.FieldSelector.RequiresExactMatch("spec.nodeName")
+	if !exact {
+		return errUnused
+	}
+	return a.call("a list of the pods on "+node, func() error {
+		out.Items = nil
+		for _, pod := range a.r.sim.podsOn(node) {
+			out.Items = append(out.Items, *pod.DeepCopy())
 		}
 		return nil
 	})
