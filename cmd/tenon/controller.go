@@ -144,7 +144,7 @@ func newManager(config *rest.Config, sky cloud, o *options, reign *term, lost fu
 	lasts := leaseLasts
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Cache:                   cache.Options{DefaultTransform: ingest.Strip},
+		Cache:                   cache.Options{DefaultTransform: ingest.Strip, NewInformer: ingest.NewInformer},
 		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see tolerantReader
 		Metrics:                 metricsOptions(o),
 		HealthProbeBindAddress:  address(o.bindAddress, o.healthProbePort),

@@ -62,6 +62,9 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		if err := book.Watch(ctx, mgr.GetCache(), provider.NodeClasses(), pods); err != nil {
 			return err
 		}
+		if err := book.CatchUp(ctx, mgr.GetAPIReader(), pause); err != nil {
+			mgr.GetLogger().Error(err, "not everything that is in the cluster is known yet; going on with what is")
+		}
 		return runAll(ctx, main.Run, on.restock.answer(book.Restock),
 			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
 			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },

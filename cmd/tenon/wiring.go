@@ -72,6 +72,16 @@ func runAll(ctx context.Context, parts ...func(context.Context) error) error {
 	return first
 }
 
+// pause lets time pass unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // tellTrouble logs once that the cloud does not say what it runs, and once that it does again.
 func tellTrouble(log logr.Logger) func(error) {
 	return func(err error) {

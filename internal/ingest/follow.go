@@ -13,7 +13,7 @@ import (
 // nobody reads a pod again once it is in the book, and a copy of each would be most of the program's memory.
 func (b *Book) FollowPods(ctx context.Context, pods toolscache.ListerWatcher) {
 	store := &podStore{book: b}
-	toolscache.NewReflectorWithOptions(pods, &corev1.Pod{}, store, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	toolscache.NewReflectorWithOptions(newCurrentLister(pods), &corev1.Pod{}, store, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
 // signal is given once.

@@ -182,8 +182,9 @@ func (s *Sim) namesakes() {
 	}
 }
 
-// staleFirstList is a replica that dies, and another that begins with lists of a moment ago: what was made since then is missing
-// from them, and comes later.
+// staleFirstList is a replica that dies, and another that takes over with a cache of a moment ago: what was made since then is missing
+// from it, and comes later. Its own first list was current, but its watch is behind. It waits for claims and nodes; pods are
+// looked at once more before their machine is ended.
 func (s *Sim) staleFirstList(which ...kind) {
 	old := s.leader()
 	if old == nil || len(s.replicas) > 1 {

@@ -39,6 +39,7 @@ type replica struct {
 	dead     bool
 	stale    bool      // another replica has taken over, and this one has not noticed
 	lease    time.Time // when a stale replica's lease runs out, by its own clock
+	ready    bool      // it has caught up, and plans
 	planning bool
 	changed  bool // something has changed while it was planning
 	passes   int  // which of the passes that were asked for is the next
@@ -98,8 +99,25 @@ func (s *Sim) start() *replica {
 	}
 	s.replicas = append(s.replicas, r)
 	s.trace.note("%s: starts", r)
-	r.poke()
+	r.catchUp()
 	return r
+}
+
+// catchUp has the replica wait until it knows the claims and nodes that there are; then it plans for the first time.
+func (r *replica) catchUp() {
+	a := &act{began: r.sim.clock.now}
+	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		a.yield = yield
+		if err := r.book.CatchUp(r.ctx, api{r: r, live: true}, r.wait); err != nil {
+			r.sim.trace.note("%s: %v", r, err)
+		}
+		if !r.dead {
+			r.ready = true
+			r.passAt(r.sim.clock.now)
+		}
+	})
+	r.acts = append(r.acts, a)
+	r.sim.clock.after(r.sim.clock.between(0, 5*time.Millisecond), func() { r.run(a) })
 }
 
 // kill ends a replica between two instants; what its commands had sent may arrive or not.
@@ -149,6 +167,9 @@ func (r *replica) leads() bool { return !r.stale || r.sim.clock.now.Before(r.lea
 
 // pass is one turn of the loop.
 func (r *replica) pass() {
+	if !r.ready {
+		return
+	}
 	if !r.leads() {
 		return // it ends as soon as it looks at the lease
 	}
