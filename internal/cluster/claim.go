@@ -15,6 +15,9 @@ type Claim struct {
 	Version   string // resource version
 	Created   time.Time
 	Deleting  time.Time // zero if not
+	// Appeared is when this process first saw the claim that it had made, by its own clock; zero for claims that others made, or that
+	// were there when it began. The clock of the API server, which Created goes by, may be another.
+	Appeared time.Time
 	// Finalized says that our finalizer is on it, so that it can't vanish behind our back.
 	Finalized bool
 
@@ -75,6 +78,15 @@ func (c *Claim) Standalone() bool { return c.Pool == "" }
 
 // staleAfter is by how much a deadline may lie before the deletion that it is for.
 const staleAfter = time.Minute
+
+// Since is when the claim came into being: no earlier than we have seen it, if it is our own. With a clock that is ahead of the
+// API server's, each new claim would otherwise be too old at once, and be given up and made again without end.
+func (c *Claim) Since() time.Time {
+	if c.Appeared.After(c.Created) {
+		return c.Appeared
+	}
+	return c.Created
+}
 
 // End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. Whatever else
 // holds, it must be before the cloud takes the instance away.

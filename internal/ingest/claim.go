@@ -45,6 +45,12 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		delete(b.drift.of, old.claim.UID)
 		b.forgetNote("NodeClaim", old.claim.UID)
 	}
+	switch {
+	case old != nil && old.claim.UID == c.UID:
+		c.Appeared = old.claim.Appeared
+	case b.flights[command.CreateClaim{Name: c.Name}.Key()] != nil:
+		c.Appeared = b.now()
+	}
 	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable, requests: claim.Spec.Resources.Requests}
 	b.offer(old.lists(), entry.lists())
 	b.claims[c.Name] = entry

@@ -31,7 +31,7 @@ func (t *turn) launch() {
 	act := command.LaunchInstance{Claim: t.c.Name, UID: t.c.UID}
 	busy := t.s.Busy[act.Key()]
 	timeout := t.timeouts().Launch
-	if deadline := t.c.Created.Add(timeout); t.s.Now.Before(deadline) {
+	if deadline := t.c.Since().Add(timeout); t.s.Now.Before(deadline) {
 		t.wake(deadline)
 	} else {
 		if !busy { // deleting the claim now could leave an instance behind; the launch's end wakes us

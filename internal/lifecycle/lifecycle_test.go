@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // The API keeps times to the second. What was written comes back cut off, and must not look like old news.
@@ -106,5 +107,19 @@ func TestClaimFindsTheNodeOfItsMachine(t *testing.T) {
 	}
 	if d, ok := step.Commands[0].(command.DeleteNode); !ok || d.UID != "o" {
 		t.Errorf("the old node: %+v, want it deleted", step.Commands[0])
+	}
+}
+
+// With a clock ahead of the API server's, a claim that was made a moment ago is not too old to be launched.
+func TestLaunchTimeoutCountsFromWhenTheClaimWasSeen(t *testing.T) {
+	for _, x := range []struct {
+		appeared time.Time
+		want     string
+	}{{noon.Add(-time.Minute), "launch/a"}, {noon.Add(-5 * time.Minute), "delete/a"}, {time.Time{}, "delete/a"}} {
+		c := &cluster.Claim{Name: "a", UID: "u", Finalized: true, Created: noon.Add(-10 * time.Minute), Appeared: x.appeared}
+		s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}}
+		if got := keys(Next(s.Seal(), Settings{LaunchTimeout: 5 * time.Minute})); got != x.want {
+			t.Errorf("seen %s: %s, want %s", x.appeared, got, x.want)
+		}
 	}
 }
