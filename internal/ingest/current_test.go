@@ -22,28 +22,28 @@ import (
 func TestFirstListIsCurrent(t *testing.T) {
 	var asked []string
 	lw := &toolscache.ListWatch{
-		ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			asked = append(asked, "list "+o.ResourceVersion)
 			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
 		},
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			asked = append(asked, "watch "+o.ResourceVersion)
 			return watch.NewFake(), nil
 		},
 	}
-	of := newCurrentLister(toolscache.ToListWatcherWithWatchListSemantics(lw, noStreams{}))
+	of := newCurrentLister(toolscache.ToListWatcherWithWatchListSemantics(lw, noStreams{})).(currentLister)
 	for _, version := range []string{"0", "", "5"} {
-		if _, err := of.List(metav1.ListOptions{ResourceVersion: version}); err != nil {
+		if _, err := of.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: version}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := of.Watch(metav1.ListOptions{ResourceVersion: "7"}); err != nil {
+	if _, err := of.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"list ", "list ", "list 5", "watch 7"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
-	if s, ok := of.(interface{ IsWatchListSemanticsUnSupported() bool }); !ok || !s.IsWatchListSemanticsUnSupported() {
+	if !of.IsWatchListSemanticsUnSupported() {
 		t.Error("it is forgotten that the client can't stream lists")
 	}
 	if newCurrentLister(lw).(currentLister).IsWatchListSemanticsUnSupported() {
