@@ -35,7 +35,7 @@ func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
 		"a pod that stays":          {pod: podOn("n", "stays", corev1.PodRunning), drained: true},
 		"a pod that has ended":      {pod: podOn("n", "p", corev1.PodSucceeded), drained: true},
 		"a pod, and no time left":   {pod: podOn("n", "p", corev1.PodRunning)},
-		"a pod that nobody knew of": {pod: podOn("n", "p", corev1.PodRunning), drained: true, err: "instance %ID of NodeClaim a is not ended yet: pod default/p is on node n, and the watch of pods has not shown it yet"},
+		"a pod that nobody knew of": {pod: podOn("n", "p", corev1.PodRunning), drained: true, err: "instance %ID is not ended yet: pod default/p is on node n, and the watch of pods has not shown it yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, interceptor.Funcs{}, ours("a"), x.pod)
@@ -70,7 +70,7 @@ func TestMissingNodeIsLookedForLive(t *testing.T) {
 		end, begin string
 	}{
 		"there": {func(id string) *corev1.Node { return nodeOf("n", id) },
-			"instance %ID of NodeClaim a is not ended yet: node n is there, and the watch of nodes has not shown it yet",
+			"instance %ID is not ended yet: node n is there, and the watch of nodes has not shown it yet",
 			"deleting NodeClaim a: node n is there, and the watch of nodes has not shown it yet"},
 		"gone":            {node: func(string) *corev1.Node { return nodeOf("other", "x") }},
 		"another machine": {node: func(string) *corev1.Node { return nodeOf("n", "x") }},

@@ -22,11 +22,11 @@ const askAgain = time.Second
 // terminate asks the cloud to end the instance, and says when it is gone. For whom it is ended is said each time, and the cloud
 // compares: the instance of another claim is left alone.
 func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, error) {
+	if err := a.mustBeEmpty(ctx, c); err != nil {
+		return result{}, fmt.Errorf("instance %s is not ended yet: %w", c.ProviderID, err)
+	}
 	if c.Claim == "" {
 		return a.terminateOrphan(ctx, c)
-	}
-	if err := a.mustBeEmpty(ctx, c); err != nil {
-		return result{}, fmt.Errorf("instance %s of NodeClaim %s is not ended yet: %w", c.ProviderID, c.Claim, err)
 	}
 	owner, err := a.ownerFor(ctx, c)
 	if err != nil || owner.ClaimUID == "" {

@@ -90,17 +90,24 @@ func (t *turn) terminate() command.Terminate {
 	look := !c.Is(cluster.InstanceTerminating) && !lost(t.s, c, n) && !(limited && !t.s.Now.Before(by))
 	if n == nil {
 		if look {
-			out.Missing = c.NodeName
+			out.Missing = t.unknownNode()
 		}
 		return out
 	}
 	out.Node, out.Drained = n.Name, look
 	if look {
-		for _, pod := range t.s.PodsOn(n.Name) {
-			out.Stays = append(out.Stays, pod.UID)
-		}
+		out.Stays = uidsOn(t.s, n)
 	}
 	return out
+}
+
+// unknownNode is the claim's node if we don't know of it; empty if the claim has none, or if we know it as the node of another claim
+// that says it has the same instance.
+func (t *turn) unknownNode() string {
+	if n := t.s.Node(t.c.NodeName); n != nil && n.ProviderID == t.c.ProviderID {
+		return ""
+	}
+	return t.c.NodeName
 }
 
 // refused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud

@@ -128,7 +128,7 @@ func (t *turn) missing() {
 	}
 	t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", t.c.NodeName))
 	d := t.Commands[0].(command.DeleteClaim)
-	d.Missing, d.ProviderID = t.c.NodeName, t.c.ProviderID
+	d.Missing, d.ProviderID = t.unknownNode(), t.c.ProviderID
 	t.Commands[0] = d
 }
 

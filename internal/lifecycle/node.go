@@ -23,9 +23,12 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	if gone || n.ProviderID == "" {
 		return do(release)
 	}
+	i, listed := instance(s, n.ProviderID)
+	if listed && doubtful(s, i) {
+		return Step{} // its claim may be about to appear
+	}
 	end := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}
-	_, asked := s.Retry[end.Key()]
-	if asked || s.Busy[end.Key()] || vanished(s, n) {
+	if endAsked(s, end) || listed && i.Terminating || vanished(s, n) {
 		return do(end)
 	}
 	if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
@@ -34,9 +37,26 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	var step Step
 	p := parting{s: s, n: n, step: &step}
 	if pods, volumes := p.empty(); pods+len(volumes) == 0 {
+		end.Drained, end.Stays = true, uidsOn(s, n)
 		step.do(end)
 	}
 	return step
+}
+
+// endAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count: it may never
+// have got as far as the cloud.
+func endAsked(s *cluster.Snapshot, end command.Terminate) bool {
+	r, again := s.Retry[end.Key()]
+	return again && r.Attempts == 0 || s.Busy[end.Key()]
+}
+
+// uidsOn are the pods that we know on a node.
+func uidsOn(s *cluster.Snapshot, n *cluster.Node) []string {
+	var out []string
+	for _, pod := range s.PodsOn(n.Name) {
+		out = append(out, pod.UID)
+	}
+	return out
 }
 
 // ownerOf is the claim whose machine the node says it is although it is not the claim's node; empty if there is none. The
@@ -50,9 +70,6 @@ func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 		if c.ProviderID == n.ProviderID || found && c.ProviderID == "" && c.UID != "" && c.UID == i.ClaimUID {
 			return c.Name
 		}
-	}
-	if found && s.Busy[command.LaunchInstance{Claim: i.Claim}.Key()] {
-		return i.Claim
 	}
 	return ""
 }

@@ -83,7 +83,7 @@ type orphan struct {
 	unproven bool
 	// spare says that its claim is there and has another instance: it is certain to be nobody's.
 	spare bool
-	// end is how it ends; nil if it is ending already, or is too young to be sure of.
+	// end is how it ends; nil if it is ending already, is too young to be sure of, or may be a claim's that is just being made.
 	end command.Command
 	// deleted is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector deletes the nodes of claims that
 	// are gone.
@@ -228,6 +228,9 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 			continue
 		}
 		if claimed(s, n) {
+			if i, found := instance(s, n.ProviderID); found && doubtful(s, i) {
+				out = append(out, orphan{id: n.ProviderID, created: seen(s, n)}) // it counts, and may be somebody's
+			}
 			continue
 		}
 		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
@@ -253,10 +256,8 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 // deletedNode is a node that is being deleted and has no claim. Once its end was asked for it goes on.
 func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
 	o := orphan{id: n.ProviderID, created: seen(s, n)}
-	key := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}.Key()
-	_, asked := s.Retry[key]
 	i, listed := instance(s, n.ProviderID)
-	if !asked && !s.Busy[key] && !(listed && i.Terminating) {
+	if !endAsked(s, command.Terminate{Node: n.Name, ProviderID: n.ProviderID}) && !(listed && i.Terminating) {
 		o.deleted = n.Name
 	}
 	if listed {
@@ -286,15 +287,15 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 			continue
 		}
 		c := claims[x.ClaimUID]
-		spare := second(c, x)
-		if !spare && (c != nil || accounted(s, x)) {
+		spare, doubt := second(c, x), c == nil && doubtful(s, x)
+		if !spare && !doubt && (c != nil || accounted(s, x)) {
 			continue
 		}
 		if n := nodes[x.ProviderID]; n != nil && (s.ClaimOf(n.Name) != nil || n.Ours && n.Finalized) {
 			continue
 		}
 		o := orphan{id: x.ProviderID, created: x.Created, unproven: x.Unproven, spare: spare}
-		if young := s.Census.At.Before(x.Created.Add(lagFor)); !young {
+		if young := s.Census.At.Before(x.Created.Add(lagFor)); !young && !doubt {
 			o.end = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
 		}
 		out = append(out, o)
@@ -316,13 +317,20 @@ func second(c *cluster.Claim, x *cluster.Instance) bool {
 	return c != nil && c.Is(cluster.Launched) && c.ProviderID != "" && c.ProviderID != x.ProviderID
 }
 
-// accounted reports whether the instance is somebody's: its claim is there, or the launch of one of that name is under way.
+// accounted reports whether the instance is somebody's: its claim is there, or it may be.
 func accounted(s *cluster.Snapshot, i *cluster.Instance) bool {
-	if s.Busy[command.LaunchInstance{Claim: i.Claim}.Key()] {
-		return true
-	}
 	c := s.Claim(i.Claim)
-	return c != nil && (c.Expected || c.UID == i.ClaimUID || i.ClaimUID == "")
+	return doubtful(s, i) || c != nil && (c.UID == i.ClaimUID || i.ClaimUID == "")
+}
+
+// doubtful reports whether the instance may be somebody's: a claim of its name is just being made, or launched and not in the
+// snapshot, and its UID is not known. A claim of that name with another UID is another one: names come again when what they are
+// derived from does.
+func doubtful(s *cluster.Snapshot, i *cluster.Instance) bool {
+	if c := s.Claim(i.Claim); c != nil {
+		return c.Expected
+	}
+	return s.Busy[command.LaunchInstance{Claim: i.Claim}.Key()]
 }
 
 // instance finds what the cloud listed under the provider id.
