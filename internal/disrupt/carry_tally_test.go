@@ -184,7 +184,7 @@ func TestReplacementsThatNeverComeUpGo(t *testing.T) {
 		s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}
 		s.Claims[0].Replaces = MoveID(command.Underutilized, []string{"x"})
 		c.change(s, s.Claims[0])
-		r := EmptyFrom(s.Seal(), NewLedger(s), nil, set)
+		r := EmptyFrom(s.Seal(), NewLedger(s), Wants{}, set)
 		if got := strings.Contains(keys(r), "delete/n0 "); got != c.want {
 			t.Errorf("%s: it goes: %v, want %v (%s)", c.name, got, c.want, keys(r))
 		}

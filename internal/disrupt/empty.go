@@ -42,11 +42,16 @@ type Result struct {
 //
 // Nodes that go in a move are left to it, and so is what was made to replace them for as long as one of them is there.
 func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration) Result {
-	return EmptyFrom(s, NewLedger(s), needed, Settings{Nomination: nomination})
+	return EmptyFrom(s, NewLedger(s), Wants{Hosts: needed}, Settings{Nomination: nomination})
 }
 
-// EmptyFrom is Empty, drawing on the budgets of a ledger.
-func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Settings) Result {
+// Wants is what pods that look for a place want of the nodes that are there. Hosts are those that they are to go to. Limited are pools
+// whose limits keep one of them from getting a node.
+type Wants struct{ Hosts, Limited map[string]bool }
+
+// EmptyFrom is Empty, drawing on the budgets of a ledger. A node that stays only to show why it is in vain goes if its pool's limits
+// are what a pod waits for: one owner's trouble must not hold up others.
+func EmptyFrom(s *cluster.Snapshot, l *Ledger, wants Wants, set Settings) Result {
 	var out Result
 	moves := movesUnderWay(s)
 	unused, shown := inVain(s)
@@ -58,7 +63,10 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, needed map[string]bool, set Setti
 			reopenStatic(s, p, &out)
 			continue
 		}
-		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: needed, unused: unused, shown: shown, set: set, out: &out}
+		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: wants.Hosts, unused: unused, shown: shown, set: set, out: &out}
+		if wants.Limited[p.Name] {
+			e.shown = nil
+		}
 		e.run()
 	}
 	return out

@@ -193,7 +193,7 @@ func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposa
 // disrupt takes nodes away. All that do so draw on the same budgets.
 func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.Orders) {
 	o.Ledger = disrupt.NewLedger(s)
-	p.take(disrupt.EmptyFrom(s, o.Ledger, needed(p.taken()), policy.disruption()))
+	p.take(disrupt.EmptyFrom(s, o.Ledger, wants(p.taken()), policy.disruption()))
 	o.Commands = p.Commands
 	result, memo := disrupt.Carry(s, policy.disruption(), o)
 	p.memory.moves = memo
@@ -340,10 +340,18 @@ func (p *Plan) hold(s *cluster.Snapshot) {
 	p.correct()
 }
 
-func needed(placement *schedule.Placement) map[string]bool {
-	out := make(map[string]bool)
+// wants is what pods without a place want of the nodes that are there.
+func wants(placement *schedule.Placement) disrupt.Wants {
+	out := disrupt.Wants{Hosts: make(map[string]bool), Limited: make(map[string]bool)}
 	for _, a := range placement.Assigned {
-		out[a.Host] = true
+		out.Hosts[a.Host] = true
+	}
+	for i := range placement.Unplaced {
+		for _, miss := range placement.Unplaced[i].Pools {
+			if miss.ByLimit > 0 {
+				out.Limited[miss.Pool] = true
+			}
+		}
 	}
 	return out
 }

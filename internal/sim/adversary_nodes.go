@@ -71,7 +71,7 @@ func (a *agent) stop() {
 	}
 }
 
-// stopAgents ends all agents. Once the storm is over nothing of theirs is left.
+// stopAgents ends all agents. What those left behind that had stopped before stays: nobody comes to clean up after them.
 func (s *Sim) stopAgents() {
 	for _, a := range s.agents {
 		a.tidy = true
