@@ -48,11 +48,15 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
+	writes, err := writer(mgr, on.leads)
+	if err != nil {
+		return err
+	}
 	main := &loop.Loop{
 		World: book, Leads: on.leads, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
 		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now},
 		Actor: &actuate.Actor{
-			Client: tolerantClient{mgr.GetClient()}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
+			Client: tolerantClient{writes}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
 		},
 	}
 	if err := addWatch(on, reign, main, book); err != nil {

@@ -22,6 +22,9 @@ import (
 // errUnused says that the program has begun to use a call that the simulated API server does not know yet.
 var errUnused = errors.New("the simulated API server does not know this call")
 
+// errFenced is what a replica sees that may no longer write.
+var errFenced = errors.New("the lease may have passed to another replica")
+
 // errTimeout is what a client sees when no answer comes.
 var errTimeout = errors.New("the answer did not come in time")
 
@@ -66,6 +69,15 @@ func (a api) call(what string, do func() error) error {
 		return context.Canceled
 	}
 	return err
+}
+
+// send sends a request that changes something. A replica whose lease may have passed to another sends none.
+func (a api) send(what string, do func() error) error {
+	if !a.r.leads() {
+		a.r.sim.trace.note("%s: %s is not sent, the lease is over", a.r, what)
+		return errFenced
+	}
+	return a.call(what, do)
 }
 
 // Get reads an object, from the cache or live.
@@ -152,7 +164,7 @@ func give(from client.Object, k kind, name string, to client.Object) error {
 // Create puts a new object into the store.
 func (a api) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	k := kindOf(obj)
-	return a.call("the creation of "+obj.GetName(), func() error {
+	return a.send("the creation of "+obj.GetName(), func() error {
 		stored := obj.DeepCopyObject().(client.Object)
 		dropStatus(stored)
 		if !a.r.sim.store.create(stored) {
@@ -170,7 +182,7 @@ func (a api) Delete(_ context.Context, obj client.Object, opts ...client.DeleteO
 	o.ApplyOptions(opts)
 	k := kindOf(obj)
 	s := a.r.sim
-	return a.call("the deletion of "+obj.GetName(), func() error {
+	return a.send("the deletion of "+obj.GetName(), func() error {
 		now := s.store.get(k, keyOf(obj))
 		if now == nil {
 			return apierrors.NewNotFound(resourceOf(k), obj.GetName())
@@ -200,7 +212,7 @@ func (a api) patch(obj client.Object, patch client.Patch, status bool) error {
 	if status {
 		half = "the status of "
 	}
-	return a.call(fmt.Sprintf("a change to %s%s %s", half, k, obj.GetName()), func() error {
+	return a.send(fmt.Sprintf("a change to %s%s %s", half, k, obj.GetName()), func() error {
 		if s.strikes("conflict", s.weather.conflict) {
 			return apierrors.NewConflict(resourceOf(k), obj.GetName(), errors.New("the object has been modified"))
 		}
@@ -231,11 +243,11 @@ func (h half) Create(_ context.Context, obj, sub client.Object, _ ...client.SubR
 	switch wish := sub.(type) {
 	case *policyv1.Eviction:
 		if ok && h.name == "eviction" {
-			return h.api.call("the eviction of "+pod.Name, func() error { return s.evict(h.api.r, pod, wish) })
+			return h.api.send("the eviction of "+pod.Name, func() error { return s.evict(h.api.r, pod, wish) })
 		}
 	case *corev1.Binding:
 		if ok && h.name == "binding" {
-			return h.api.call("the binding of "+pod.Name, func() error { return s.bindAsAsked(h.api.r, pod, wish) })
+			return h.api.send("the binding of "+pod.Name, func() error { return s.bindAsAsked(h.api.r, pod, wish) })
 		}
 	}
 	return errUnused
