@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
 	"github.com/tenon-sh/tenon/internal/plan"
@@ -44,6 +45,8 @@ type cloud struct {
 type ground struct {
 	config *rest.Config
 	mgr    manager.Manager
+	// clock is the API server's, which snapshots go by.
+	clock  *ingest.ServerClock
 	events *observe.EventWriter
 	o      *options
 	// restock is rung when prices, or what the cloud sells, have changed.

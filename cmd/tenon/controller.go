@@ -86,9 +86,13 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	reign := newTerm()
+	reign, clock := newTerm(), newClock(lost)
+	config.Wrap(clock.Listen)
 	mgr, err := newManager(config, sky, o, reign, lost)
 	if err != nil {
+		return err
+	}
+	if err := settle(mgr, clock); err != nil {
 		return err
 	}
 	if err := checkCRDs(mgr, sky.requiredKinds()); err != nil {
@@ -99,7 +103,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := mgr.Add(events); err != nil {
 		return err
 	}
-	on := ground{config: config, mgr: mgr, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
+	on := ground{config: config, mgr: mgr, clock: clock, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
 	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
 	}

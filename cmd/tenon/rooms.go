@@ -28,7 +28,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	repair := o.repairSettings(provider.RepairPolicies())
-	book := newBook(sky, provider, o, repair)
+	book := newBook(on, sky, provider, repair)
 	on.refusals.ask = book.Refusals
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
@@ -53,10 +53,10 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	main := &loop.Loop{
-		World: book, Leads: on.leads, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
+		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
 		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now},
 		Actor: &actuate.Actor{
-			Client: tolerantClient{writes}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: time.Now, Names: book.Names,
+			Client: tolerantClient{writes}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: on.clock.Now, Names: book.Names,
 		},
 	}
 	if err := addWatch(on, reign, main, book); err != nil {
@@ -102,8 +102,9 @@ func addWatch(on ground, reign *term, main *loop.Loop, book *ingest.Book) error 
 }
 
 // newBook makes the memory, empty.
-func newBook(sky cloud, provider cloudprovider.Provider, o *options, repair disrupt.RepairSettings) *ingest.Book {
-	book := ingest.New(time.Now, sky.labels, classKinds(provider))
+func newBook(on ground, sky cloud, provider cloudprovider.Provider, repair disrupt.RepairSettings) *ingest.Book {
+	o := on.o
+	book := ingest.New(on.clock.Now, sky.labels, classKinds(provider))
 	book.TellElsewhere(otherClouds(o))
 	book.SpreadByDefault(o.defaultSpread)
 	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
@@ -114,7 +115,7 @@ func newBook(sky cloud, provider cloudprovider.Provider, o *options, repair disr
 // addObserver makes what tells people.
 func addObserver(on ground, provider cloudprovider.Provider) (*observe.Observer, error) {
 	mgr, o := on.mgr, on.o
-	observer := observe.New(mgr.GetLogger().WithName("controller"), on.events, metrics.Registry, time.Now, observe.Options{
+	observer := observe.New(mgr.GetLogger().WithName("controller"), on.events, metrics.Registry, on.clock.Now, observe.Options{
 		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: provider.NodeClasses(),
 	})
 	for path, page := range decisions(o, observer) {

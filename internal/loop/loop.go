@@ -95,6 +95,8 @@ type Loop struct {
 	Leads func() bool
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
+	// Now is the clock that snapshots go by; nil for the clock on the wall.
+	Now func() time.Time
 
 	crew  crew
 	notes *anteroom
@@ -143,11 +145,10 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.Pulse.beat()
 
 		// 3. Let what comes next gather.
-		now := time.Now()
-		if !pause(ctx, gather(now.Sub(began), UntilNext(p.WakeAt, now), acts(p.Commands), p.Eager)) {
+		if !pause(ctx, gather(time.Since(began), UntilNext(p.WakeAt, l.now()), acts(p.Commands), p.Eager)) {
 			return nil
 		}
-		wake.Reset(UntilNext(p.WakeAt, time.Now()))
+		wake.Reset(UntilNext(p.WakeAt, l.now()))
 	}
 }
 
@@ -285,7 +286,7 @@ func (l *Loop) try(ctx context.Context, s *cluster.Snapshot, c command.Command, 
 	defer cancel()
 	if b := guard(plan.StepCommand, func() { out = l.Actor.Do(bounded, c) }); b != nil {
 		l.broke(b)
-		out = command.Outcome{Command: c, At: time.Now(), Err: fmt.Errorf("carrying out %s failed, which is a mistake in Tenon: %s", c.Key(), cut(b.Panic))}
+		out = command.Outcome{Command: c, At: l.now(), Err: fmt.Errorf("carrying out %s failed, which is a mistake in Tenon: %s", c.Key(), cut(b.Panic))}
 	}
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
 }
@@ -328,6 +329,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+func (l *Loop) now() time.Time {
+	if l.Now == nil {
+		return time.Now()
+	}
+	return l.Now()
 }
 
 // UntilNext is how long to go without a plan if nothing changes before.

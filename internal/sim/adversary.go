@@ -16,11 +16,6 @@ import (
 type adversary struct {
 	name string
 	do   func()
-	// fault says what the program does wrong about it, where that is known and not mended yet. Such an adversary comes only where
-	// it is asked for (see TestKnownFaults).
-	fault string
-	// rare faults have been seen, but not in the few histories that TestKnownFaults plays.
-	rare bool
 }
 
 // adversaries are all of them. The first kind is about nodes and claims, the second about what is read, the third about what is
@@ -35,6 +30,7 @@ func (s *Sim) adversaries() []adversary {
 		{name: "stale first list of nodes", do: func() { s.staleFirstList(nodes) }},
 		{name: "stale first list of pods", do: func() { s.staleFirstList(pods) }},
 		{name: "clock jumps", do: s.jumpClock},
+		{name: "clock that is wrong from the start", do: s.startWithWrongClock},
 		{name: "foreign finalizer on a node", do: func() { s.holdObject(nodes) }},
 		{name: "foreign finalizer on a claim", do: func() { s.holdObject(claims) }},
 		{name: "foreign finalizer on a pod", do: func() { s.holdObject(pods) }},
@@ -59,7 +55,9 @@ type foes struct {
 	buried bool
 	// confirmed is when a person said that machines of nobody may be ended; zero before that.
 	confirmed time.Time
-	// only is the adversary that comes, however likely; empty for any whose fault is not known.
+	// skew is by how much the clock of a replica that begins is wrong.
+	skew time.Duration
+	// only is the adversary that comes, however likely; empty for any.
 	only string
 }
 
@@ -73,7 +71,7 @@ func (s *Sim) drawAdversaries(storm time.Duration) {
 	}
 	for _, a := range s.adversaries() {
 		asked := a.name == s.foes.only
-		if s.foes.only != "" && !asked || s.foes.only == "" && (a.fault != "" || dice.Float64() < 0.8) {
+		if s.foes.only != "" && !asked || s.foes.only == "" && dice.Float64() < 0.8 {
 			continue
 		}
 		for range 1 + dice.IntN(2) {

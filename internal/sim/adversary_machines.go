@@ -208,24 +208,3 @@ func (s *Sim) staleFirstList(which ...kind) {
 		})
 	}
 }
-
-// jumpClock sets the clock of the leader forward or back, for a while.
-func (s *Sim) jumpClock() {
-	r := s.leader()
-	if r == nil {
-		return
-	}
-	by := s.clock.between(-time.Minute, 3*time.Minute)
-	s.trace.note("%s: its clock jumps by %s", r, by.Round(time.Second))
-	lasts := s.clock.between(5*time.Second, 2*time.Minute)
-	r.skew, r.mistaken = by, s.clock.now.Add(lasts+time.Minute)
-	s.clock.after(lasts, func() {
-		r.skew = 0
-		r.poke()
-	})
-}
-
-// wrongClock is an excuse for what goes by the clock: times of the API server and of pods are compared with the replica's own.
-func (r *replica) wrongClock() plea {
-	return is("the replica's clock was wrong just now", r.sim.clock.now.Before(r.mistaken))
-}

@@ -142,11 +142,7 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	const promise = "a dry run does nothing"
 	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
-		pleas := []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}
-		if reason == command.Expired {
-			pleas = append(pleas, r.wrongClock())
-		}
-		j.charge(promise, pleas, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
 
@@ -167,7 +163,7 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 			s.seen["departure by a budget with a window"]++
 		}
 		if allowed := allows(b.Nodes, total); out > allowed {
-			j.charge(budgetsHold, []plea{is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor))), r.wrongClock()}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
+			j.charge(budgetsHold, []plea{is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor)))}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
 				pool.Name, total, b.Nodes, i, b.Reasons, claim.Name, reason, out)
 		}
 	}

@@ -40,7 +40,7 @@ var _ client.Client = api{}
 // call sends a request that does something, and waits for its answer. A crash cuts it short before the request arrives, or
 // after.
 func (a api) call(what string, do func() error) error {
-	s := a.r.sim
+	s, sent := a.r.sim, a.r.steady()
 	cut := a.r.current.stopped
 	if !a.r.pause(s.clock.between(time.Millisecond, 25*time.Millisecond)) {
 		if !cut && s.clock.chance(0.5) { // of what a dead process had sent, some still arrives
@@ -65,6 +65,7 @@ func (a api) call(what string, do func() error) error {
 		a.r.pause(s.clock.between(time.Second, 5*time.Second))
 		return errTimeout
 	}
+	a.r.hears(sent)
 	if !a.r.pause(s.clock.between(time.Millisecond, 25*time.Millisecond)) {
 		return context.Canceled
 	}

@@ -35,9 +35,7 @@ func (j *judge) ends(r *replica, id string) {
 		s.seen["machine of nobody ended"]++
 		j.orphansWait(r, m)
 	case owner.DeletionTimestamp == nil:
-		// A live read before each end will need no excuse.
-		j.charge(endsOnlyItsOwn, []plea{is("the replica had lost the lease, and its clock was wrong", r.stale && s.clock.now.Before(r.mistaken))},
-			"%s ends %s (%s), the machine of %s, which is not being deleted", r, id, told(r), owner.Name)
+		s.fail(endsOnlyItsOwn, "%s ends %s (%s), the machine of %s, which is not being deleted", r, id, told(r), owner.Name)
 		return
 	}
 	j.asks(endsDrained)
@@ -52,7 +50,7 @@ func (j *judge) ends(r *replica, id string) {
 	}
 	node, there := find[*corev1.Node](s.store, nodes, m.node)
 	j.charge(endsDrained, []plea{
-		is(cutOff, r.stale), r.wrongClock(),
+		is(cutOff, r.stale),
 		is("the node was removed by force, or made anew", !there || node.Spec.ProviderID != id || node.Labels[v1.NodeRegisteredLabelKey] == ""),
 		is("the claim was removed by force", owner == nil),
 		is("the cloud's list had lost the machine", m.asleep && j.lately(m)),

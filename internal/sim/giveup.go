@@ -230,6 +230,6 @@ func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
 	if known == nil || !r.seen.LeftAlone(known) {
 		return false
 	}
-	j.sim.clock.after(r.seen.Quarantine.Until().Sub(r.now())+leftFor, again)
+	j.sim.clock.after(r.seen.Quarantine.Until().Sub(r.clock.Now())+leftFor, again)
 	return true
 }

@@ -230,7 +230,7 @@ func (j *judge) evicting(r *replica, pod *corev1.Pod) {
 	}
 	const promise = "a do-not-disrupt pod is not evicted before its deadline"
 	if j.asks(promise); protected {
-		j.charge(promise, []plea{r.wrongClock()}, "%s asks to evict %s", r, pod.Name)
+		j.sim.fail(promise, "%s asks to evict %s", r, pod.Name)
 	}
 }
 
@@ -257,6 +257,7 @@ func (j *judge) deleting(r *replica, obj client.Object) {
 		j.lastCall(r, o)
 	case *v1.NodeClaim:
 		j.disrupting(r, o)
+		j.givingUp(r, o)
 	}
 }
 
@@ -279,7 +280,7 @@ func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
 	end, has := endOf(claim)
 	grace := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 	if !has || s.clock.now.Before(end.Add(-grace)) {
-		j.charge(byEviction, []plea{r.wrongClock()}, "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))
+		s.fail(byEviction, "%s deletes %s, %s before the end of its node", r, pod.Name, end.Sub(s.clock.now))
 	}
 }
 

@@ -51,13 +51,24 @@ type replica struct {
 	departs map[string]bool
 	// sent is when a plan last sent pods that wait for a place to a host.
 	sent map[string]time.Time
-	// skew is by how much its clock is wrong; mistaken is until when that may show.
-	skew     time.Duration
-	mistaken time.Time
+	// skew is by how much the clock of its machine is wrong; clock is what it makes of it and of the API server's answers.
+	skew  time.Duration
+	clock *ingest.ServerClock
 }
 
-// now is what time the replica takes it to be.
-func (r *replica) now() time.Time { return r.sim.clock.now.Add(r.skew) }
+// newClock is the replica's clock: that of its machine, which may be wrong, and a steady one.
+func (r *replica) newClock() *ingest.ServerClock {
+	return &ingest.ServerClock{
+		Wall:   func() time.Time { return r.sim.clock.now.Add(r.skew) },
+		Steady: r.steady,
+	}
+}
+
+// steady is how long the replica has been there.
+func (r *replica) steady() time.Duration { return r.sim.clock.now.Sub(r.started) }
+
+// hears is an answer of the API server to a request that was sent then: it says what time it is.
+func (r *replica) hears(sent time.Duration) { r.clock.Heard(r.sim.clock.seconds(), sent, r.steady()) }
 
 func (r *replica) String() string { return fmt.Sprintf("tenon-%d", r.number) }
 
@@ -80,12 +91,16 @@ func (s *Sim) start() *replica {
 	s.started++
 	s.judge.vain.restarts = s.started - 1
 	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time), breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
+	r.skew, r.clock = s.foes.skew, r.newClock()
+	if err := r.clock.Settle(func() error { r.hears(r.steady()); return nil }); err != nil {
+		panic(err) // it is always answered
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.book = ingest.New(r.now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
+	r.book = ingest.New(r.clock.Now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Leads: r.leads, Planner: s.planner(),
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, Leads: r.leads, Planner: s.planner(),
 		Actor: &actuate.Actor{
-			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.now, Names: r.book.Names,
+			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.clock.Now, Names: r.book.Names,
 			Wait: r.wait,
 		},
 	}
@@ -191,7 +206,7 @@ func (r *replica) pass() {
 		r.passAt(r.sim.clock.now.Add(r.breath))
 		return
 	}
-	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.now()))))
+	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.clock.Now()))))
 	r.poke()
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,19 +15,10 @@ const ordinaryHours = 60
 // TestRunaway plays hours in which an agent makes every new node useless, and holds the program to its bound on nodes in vain.
 //
 //	go test ./internal/sim -run TestRunaway -seeds 2000
-//	go test ./internal/sim -run TestRunaway -seed 17 -seeds 1 -v    one of them again, with its history
+//	go test ./internal/sim -run TestRunaway -from 5000 -seeds 100   another hundred
+//	go test ./internal/sim -run TestRunaway -seed 17 -v             one of them again, with its history
 func TestRunaway(t *testing.T) {
-	f := flags()
-	count := uint64(ordinaryHours)
-	flag.Visit(func(set *flag.Flag) {
-		if set.Name == "seeds" {
-			count = f.seeds
-		}
-	})
-	from := f.from
-	if count == 1 {
-		from = f.seed
-	}
+	from, count := hoursToPlay(flags())
 	began := time.Now()
 	var at, failed atomic.Int64
 	var mu sync.Mutex
@@ -53,6 +43,40 @@ func TestRunaway(t *testing.T) {
 	})
 	tellHours(t, worst, count)
 	t.Logf("%d hours in %s", count, time.Since(began).Round(time.Millisecond))
+}
+
+// hoursToPlay are the first seed and how many: one if a seed is asked for, or else from the one that is, or the ordinary ones.
+func hoursToPlay(f wanted) (from, count uint64) {
+	from, count = f.from, ordinaryHours
+	if f.asked["seeds"] {
+		count = f.seeds
+	}
+	if f.asked["seed"] {
+		from, count = f.seed, 1
+	}
+	return from, count
+}
+
+func TestHoursThatAreAskedForArePlayed(t *testing.T) {
+	for _, x := range []struct {
+		asked       []string
+		from, count uint64
+	}{
+		{nil, 300, ordinaryHours},
+		{[]string{"from"}, 300, ordinaryHours},
+		{[]string{"from", "seeds"}, 300, 1},
+		{[]string{"seeds"}, 300, 1},
+		{[]string{"seed"}, 17, 1},
+		{[]string{"seed", "seeds"}, 17, 1},
+	} {
+		f := wanted{seed: 17, from: 300, seeds: 1, asked: make(map[string]bool)}
+		for _, name := range x.asked {
+			f.asked[name] = true
+		}
+		if from, count := hoursToPlay(f); from != x.from || count != x.count {
+			t.Errorf("with the flags %v: %d hours from %d, want %d from %d", x.asked, count, from, x.count, x.from)
+		}
+	}
 }
 
 // tellHours tells, for each kind of agent, how close to the bounds the hours came.

@@ -88,7 +88,7 @@ type Result struct {
 type Options struct {
 	// SlowPatches sends every patch as text, instead of some.
 	SlowPatches bool
-	// Adversary is the name of the only one that comes, even if the program is known to fail; empty for any other.
+	// Adversary is the name of the only one that comes; empty for any.
 	Adversary string
 	// Tell gets every line of the history.
 	Tell func(string)

@@ -22,22 +22,25 @@ type wanted struct {
 	seed, from, seeds uint64
 	soak              bool
 	adversary, tally  string
+	asked             map[string]bool // which of them were given
 }
 
 // flags reads the flags; they are registered by TestMain, which is the only place that may.
 func flags() wanted {
 	get := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
 	text := func(name string) string { return flag.Lookup(name).Value.String() }
-	return wanted{seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
+	asked := make(map[string]bool)
+	flag.Visit(func(set *flag.Flag) { asked[set.Name] = true })
+	return wanted{asked: asked, seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
 		adversary: text("adversary"), tally: text("tally")}
 }
 
 func TestMain(m *testing.M) {
-	flag.Uint64("seed", 1, "the seed that TestSeed plays")
-	flag.Uint64("from", 1, "the first seed of TestManySeeds and TestSoak")
-	flag.Uint64("seeds", ordinary, "how many seeds TestManySeeds plays")
+	flag.Uint64("seed", 1, "the seed that TestSeed plays, or TestRunaway")
+	flag.Uint64("from", 1, "the first seed of TestManySeeds, TestRunaway and TestSoak")
+	flag.Uint64("seeds", ordinary, "how many seeds TestManySeeds plays, or TestRunaway")
 	flag.Bool("soak", false, "let TestSoak play seeds without end")
-	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come, even if the program is known to fail")
+	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come")
 	flag.String("tally", "", "the file that TestSoak adds its count to")
 	debug.SetGCPercent(800) // a run makes much garbage and keeps little
 	m.Run()
@@ -112,9 +115,7 @@ func everything() []string {
 		out = append(out, "fault "+f.name)
 	}
 	for _, a := range (&Sim{}).adversaries() {
-		if a.fault == "" {
-			out = append(out, "adversary "+a.name)
-		}
+		out = append(out, "adversary "+a.name)
 	}
 	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled", "launchError", "cloudAnswerLost",
 		"neverComes", "bare", "stuckPod", "slowPlans"} {

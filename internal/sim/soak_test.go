@@ -248,22 +248,3 @@ func TestTooManyExcusesFail(t *testing.T) {
 		}
 	}
 }
-
-// TestKnownFaults plays adversaries about whom the program is known to be wrong, until one history shows it. It fails when none
-// does: the fault has been mended then, and its adversary is to come in all histories.
-func TestKnownFaults(t *testing.T) {
-	for _, a := range (&Sim{}).adversaries() {
-		if a.fault == "" || a.rare {
-			continue
-		}
-		t.Run(a.name, func(t *testing.T) {
-			for seed := range uint64(60) {
-				if r := Run(seed, Options{Adversary: a.name}); r.Failure != nil {
-					t.Logf("still so (%s): seed %d: %s: %s", a.fault, seed, r.Failure.Property, r.Failure.Detail)
-					return
-				}
-			}
-			t.Errorf("60 histories with the adversary %q are all well: take its fault off the list in adversary.go (%s)", a.name, a.fault)
-		})
-	}
-}
