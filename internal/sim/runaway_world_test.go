@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// launchesAnHour is how many machines, beyond those of one plan, are launched for an owner within the hour at most.
-	launchesAnHour = 20
 	// soonEnough is how long pods may wait once the agent is gone: for the next try and for its node, with what is
 	// to be seen of it before the rest follows.
 	soonEnough = 12 * time.Minute
@@ -108,8 +106,7 @@ func (s *Sim) growBystander() {
 // recover ends the agent and waits until all pods run; it says how long that took.
 func (s *Sim) recover(a *agent) time.Duration {
 	for owner, n := range s.judge.vain.launched {
-		wanted, restarts := s.judge.vain.wanted[owner], s.judge.vain.restarts
-		if most := wanted + launchesAnHour + restarts*(wanted+6); n > most {
+		if most := s.judge.vain.mayLaunch(owner); n > most {
 			s.fail("launches in vain are bounded", "%d machines were launched within the hour for %s, which wants %d pods; at most %d may", n, owner, s.judge.vain.wanted[owner], most)
 		}
 	}

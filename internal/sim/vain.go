@@ -17,6 +17,13 @@ import (
 // reallyRan is how long a pod must have run on a node for the node not to be in vain.
 const reallyRan = time.Minute
 
+const (
+	// triesAnHour is how many nodes are launched for an owner within an hour at most, after those of one plan.
+	triesAnHour = 17
+	// triesAtFirst is how many of them follow within minutes when the tries begin anew.
+	triesAtFirst = 6
+)
+
 // vanity is the judge's own account of nodes in vain. It is kept from what happens in the world, not from what the program writes
 // down about itself.
 type vanity struct {
@@ -29,7 +36,8 @@ type vanity struct {
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// wanted is the most pods that an owner wanted at a time; launched is how many machines were launched for it; most is the most
+	// wanted is the most pods that an owner wanted at a time; launched is how many machines were launched for it since a pod of its last ran
+	// on a new one for long enough; most is the most
 	// that were in vain at the same time, and dearest what they cost per hour.
 	wanted   map[types.UID]int
 	launched map[types.UID]int
@@ -72,11 +80,18 @@ func (v *vanity) start(claim types.UID) {
 // allowed is the bound that docs/concepts/bounds.md states: the nodes of one plan for the owner's pods, of which there are at most as
 // many as pods, one that stays to show what is wrong, and one that is tried.
 func (v *vanity) allowed(owner types.UID) int {
-	bound := v.wanted[owner] + 2
+	return v.wanted[owner] + 2
+}
+
+// mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by the same document:
+// the nodes of one plan, and the tries that follow. A new replica goes on counting by the nodes that it finds, and makes one try more. If
+// the agent leaves none, it begins anew.
+func (v *vanity) mayLaunch(owner types.UID) int {
+	most := v.wanted[owner] + triesAnHour + v.restarts
 	if slices.ContainsFunc(v.sim.agents, func(a *agent) bool { return a.kind == "delete" }) {
-		bound += v.restarts * v.wanted[owner] // nothing is left in the cluster by which a new replica could know
+		most += v.restarts * (v.wanted[owner] + triesAtFirst)
 	}
-	return bound
+	return most
 }
 
 // watch looks at the world every now and then.
@@ -131,7 +146,9 @@ func (v *vanity) follow(at pairing, runs bool) {
 	if v.since[at].IsZero() {
 		v.since[at] = v.sim.clock.now
 	}
-	v.ran[at] = v.ran[at] || v.sim.clock.now.Sub(v.since[at]) >= reallyRan
+	if !v.ran[at] && v.sim.clock.now.Sub(v.since[at]) >= reallyRan {
+		v.ran[at], v.launched[at.owner] = true, 0 // the count begins anew
+	}
 }
 
 // machinePrice is what a machine costs per hour.
