@@ -108,6 +108,11 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)
+	return runManager(ctx, mgr)
+}
+
+// runManager runs until it is told to stop, or this replica has to.
+func runManager(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the controller: %w", err)
 	}

@@ -48,16 +48,14 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
-	writes, err := writer(mgr, on.leads)
+	actor, err := newActor(on, watched)
 	if err != nil {
 		return err
 	}
+	actor.Names = book.Names
 	main := &loop.Loop{
 		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
-		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now},
-		Actor: &actuate.Actor{
-			Client: tolerantClient{writes}, Live: tolerantReader{mgr.GetAPIReader()}, Cloud: watched, Now: on.clock.Now, Names: book.Names,
-		},
+		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
 	}
 	if err := addWatch(on, reign, main, book); err != nil {
 		return err
@@ -66,9 +64,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		if err := book.Watch(ctx, mgr.GetCache(), provider.NodeClasses(), pods); err != nil {
 			return err
 		}
-		if err := book.CatchUp(ctx, mgr.GetAPIReader(), pause); err != nil {
-			mgr.GetLogger().Error(err, "not everything that is in the cluster is known yet; going on with what is")
-		}
+		catchUp(ctx, mgr, book)
 		return runAll(ctx, main.Run, on.restock.answer(book.Restock),
 			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
 			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
@@ -76,6 +72,22 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 				return book.Drifts(ctx, watched, tolerantReader{mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
+}
+
+// newActor makes what carries commands out.
+func newActor(on ground, cloud cloudprovider.Instances) (*actuate.Actor, error) {
+	writes, err := writer(on.mgr, on.leads)
+	if err != nil {
+		return nil, err
+	}
+	return &actuate.Actor{Client: tolerantClient{writes}, Live: tolerantReader{on.mgr.GetAPIReader()}, Cloud: cloud, Now: on.clock.Now}, nil
+}
+
+// catchUp waits until all NodeClaims and Nodes are known, but not for ever.
+func catchUp(ctx context.Context, mgr manager.Manager, book *ingest.Book) {
+	if err := book.CatchUp(ctx, mgr.GetAPIReader(), pause); err != nil {
+		mgr.GetLogger().Error(err, "not everything that is in the cluster is known yet; going on with what is")
+	}
 }
 
 // addReadiness says on /readyz when the caches are filled.
