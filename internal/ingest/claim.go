@@ -48,6 +48,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	switch {
 	case old != nil && old.claim.UID == c.UID:
 		c.Appeared = old.claim.Appeared
+		c.Deleting = b.deletedAt(old.claim.Deleting, c.Deleting)
 	case b.flights[command.CreateClaim{Name: c.Name}.Key()] != nil:
 		c.Appeared = b.now()
 	}

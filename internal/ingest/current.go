@@ -119,3 +119,21 @@ func (b *Book) nodeUID(name string) string {
 	}
 	return ""
 }
+
+// mayLag is by how much a watch may be behind.
+const mayLag = time.Minute
+
+// deletedAt is when an object was deleted that we have known before. If we have seen that come about, it was not long ago, and not in
+// times to come, whatever the API server says: if its clock was set just now, a node would be past its grace period at once. The lock is held.
+func (b *Book) deletedAt(before, said time.Time) time.Time {
+	now := b.now()
+	switch {
+	case said.IsZero():
+		return said
+	case !before.IsZero():
+		return before
+	case said.After(now):
+		return now
+	}
+	return later(said, now.Add(-mayLag))
+}

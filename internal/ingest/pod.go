@@ -150,6 +150,9 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 			p.Grace = cluster.Seconds(*s)
 		}
 		p.Deleting = pod.DeletionTimestamp.Add(-p.Grace)
+		if old != nil && (old.Deleting.IsZero() || old.Grace == p.Grace) {
+			p.Deleting = b.deletedAt(old.Deleting, p.Deleting)
+		}
 	}
 	b.readEvictionCost(p, pod)
 	b.judge(p, pod, old)
