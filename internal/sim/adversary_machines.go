@@ -116,6 +116,9 @@ func (j *judge) orphansWait(r *replica, m *machine) {
 		// or a person has looked.
 		return
 	}
+	if r.launching() && m.by == r {
+		return // it was launched a moment ago, for a claim that is gone: nobody has ever been there
+	}
 	const promise = "many orphans wait for a person"
 	j.asks(promise)
 	most := max(3, (len(j.sim.cloud.machines)+9)/10)
@@ -151,6 +154,15 @@ func (r *replica) ending() (c command.Terminate, ok bool) {
 	}
 	c, ok = r.current.command.(command.Terminate)
 	return c, ok
+}
+
+// launching reports whether the replica is just launching a machine.
+func (r *replica) launching() bool {
+	if r.current == nil {
+		return false
+	}
+	_, ok := r.current.command.(command.LaunchInstance)
+	return ok
 }
 
 // watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that machines which
