@@ -29,7 +29,6 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, sky, provider, repair)
-	on.refusals.ask = book.Refusals
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.AlsoWatched()...); err != nil {
 		return err
 	}
@@ -48,11 +47,10 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
-	actor, err := newActor(on, watched)
+	actor, err := newActor(on, book, watched)
 	if err != nil {
 		return err
 	}
-	actor.Names = book.Names
 	main := &loop.Loop{
 		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
 		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
@@ -75,12 +73,12 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 }
 
 // newActor makes what carries commands out.
-func newActor(on ground, cloud cloudprovider.Instances) (*actuate.Actor, error) {
+func newActor(on ground, book *ingest.Book, cloud cloudprovider.Instances) (*actuate.Actor, error) {
 	writes, err := writer(on.mgr, on.leads)
 	if err != nil {
 		return nil, err
 	}
-	return &actuate.Actor{Client: tolerantClient{writes}, Live: tolerantReader{on.mgr.GetAPIReader()}, Cloud: cloud, Now: on.clock.Now}, nil
+	return &actuate.Actor{Client: tolerantClient{writes}, Live: tolerantReader{on.mgr.GetAPIReader()}, Cloud: cloud, Now: on.clock.Now, Names: book.Names}, nil
 }
 
 // catchUp waits until all NodeClaims and Nodes are known, but not for ever.
@@ -117,6 +115,7 @@ func addWatch(on ground, reign *term, main *loop.Loop, book *ingest.Book) error 
 func newBook(on ground, sky cloud, provider cloudprovider.Provider, repair disrupt.RepairSettings) *ingest.Book {
 	o := on.o
 	book := ingest.New(on.clock.Now, sky.labels, classKinds(provider))
+	on.refusals.ask = book.Refusals
 	book.TellElsewhere(otherClouds(o))
 	book.SpreadByDefault(o.defaultSpread)
 	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
