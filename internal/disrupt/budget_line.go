@@ -11,6 +11,5 @@ import (
 // are out already.
 func BudgetLine(s *cluster.Snapshot, p *cluster.Pool, reason command.Reason) string {
 	a := newAccount(s, p)
-	line, _ := a.tell(reason)
-	return fmt.Sprintf("%s of %d nodes, and %d are out", line, a.total, a.out)
+	return fmt.Sprintf("%s of %d nodes, and %d are out", a.tell(a.allows(reason)), a.total, a.out)
 }

@@ -1,7 +1,8 @@
 package disrupt
 
 import (
-	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,29 +20,26 @@ import (
 // It is False while a budget that is zero, or can't be read, keeps some reason from doing anything at all.
 func BudgetsAllow(p *cluster.Pool, nodes int64) cluster.Condition {
 	a := &account{pool: p, total: int(nodes), ward: int(nodes), known: make(map[command.Reason]share)}
-	var lines []string
-	var groups [][]string
+	var lines []allowance
+	var groups []string
 	blocked, reasons := 0, Budgeted()
 	for _, reason := range reasons {
-		line, none := a.tell(reason)
-		if none {
+		line := a.allows(reason)
+		if line.none {
 			blocked++
 		}
-		group := 0
-		for group < len(lines) && lines[group] != line {
-			group++
+		if group := slices.Index(lines, line); group >= 0 {
+			groups[group] += ", " + string(reason)
+			continue
 		}
-		if group == len(lines) {
-			lines, groups = append(lines, line), append(groups, nil)
-		}
-		groups[group] = append(groups[group], string(reason))
+		lines, groups = append(lines, line), append(groups, string(reason))
 	}
 	parts := make([]string, len(lines))
 	for i := range lines {
-		parts[i] = strings.Join(groups[i], ", ") + ": " + lines[i]
+		parts[i] = groups[i] + ": " + a.tell(lines[i])
 	}
 	c := cluster.Condition{Type: cluster.BudgetsAllow, Status: cluster.True, Reason: "BudgetsAllow",
-		Message: fmt.Sprintf("of %d nodes at the same time: %s", a.total, strings.Join(parts, "; "))}
+		Message: "of " + strconv.Itoa(a.total) + " nodes at the same time: " + strings.Join(parts, "; ")}
 	switch blocked {
 	case 0:
 	case len(reasons):
@@ -52,43 +50,66 @@ func BudgetsAllow(p *cluster.Pool, nodes int64) cluster.Condition {
 	return c
 }
 
-// tell says what the budgets allow for a reason; none is true if one of them forbids it altogether.
-func (a *account) tell(reason command.Reason) (line string, none bool) {
+// allowance is what the budgets allow for a reason: the share that the one of them gives that binds, and the budget whose window
+// changes that first, or -1. none is true if one of them forbids it altogether.
+type allowance struct {
+	share share
+	next  int
+	none  bool
+}
+
+func (a *account) allows(reason command.Reason) allowance {
 	sh := a.share(reason)
-	if sh.by < 0 {
-		return "all, no budget holds" + a.next(reason, sh), false
+	out := allowance{share: sh, next: a.next(reason, sh)}
+	if sh.by >= 0 {
+		b := &a.pool.Budgets[sh.by]
+		out.none = b.Broken || b.Nodes <= 0
 	}
-	b := &a.pool.Budgets[sh.by]
-	none = b.Broken || b.Nodes <= 0
-	many := fmt.Sprintf("up to %d", sh.allowed)
-	if none {
-		many = "none"
+	return out
+}
+
+// tell puts an allowance into words.
+func (a *account) tell(l allowance) string {
+	text := "all, no budget holds"
+	switch {
+	case l.share.by < 0:
+	case l.none:
+		text = "none (" + a.name(l.share.by) + ")"
+	default:
+		text = "up to " + strconv.Itoa(l.share.allowed) + " (" + a.name(l.share.by) + ")"
 	}
-	return fmt.Sprintf("%s (%s)%s", many, a.name(sh.by), a.next(reason, sh)), none
+	if l.next < 0 {
+		return text
+	}
+	at := a.pool.Budgets[l.next].Changes.UTC().Format(time.RFC3339)
+	if l.next == l.share.by {
+		return text + " until " + at
+	}
+	return text + ", from " + at + " on " + a.name(l.next)
 }
 
 // name tells a budget by its place in the pool's spec and what it allows.
 func (a *account) name(i int) string {
 	b := &a.pool.Budgets[i]
+	text := "budgets[" + strconv.Itoa(i) + "]"
 	switch {
 	case b.Broken:
-		return fmt.Sprintf("budgets[%d] can't be read", i)
+		return text + " can't be read"
 	case b.Percent:
-		return fmt.Sprintf("budgets[%d], %d%%", i, b.Nodes)
+		return text + ", " + strconv.Itoa(b.Nodes) + "%"
 	}
-	return fmt.Sprintf("budgets[%d], %d", i, b.Nodes)
+	return text + ", " + strconv.Itoa(b.Nodes)
 }
 
-// next says when the answer changes by itself: the window of the budget that binds closes, or that of one opens which would
-// bind.
-func (a *account) next(reason command.Reason, now share) string {
-	at, text := time.Time{}, ""
+// next is the budget by which the answer changes first by itself, or -1: the window of the budget that binds closes, or that of one
+// opens which would bind.
+func (a *account) next(reason command.Reason, now share) int {
+	first := -1
 	for i := range a.pool.Budgets {
 		b := a.pool.Budgets[i]
 		if b.Broken || b.Changes.IsZero() {
 			continue
 		}
-		say := " until %s"
 		if i != now.by {
 			if b.Active || b.Allows(a.totalFor(reason)) >= now.allowed {
 				continue
@@ -97,11 +118,10 @@ func (a *account) next(reason command.Reason, now share) string {
 			if !b.Covers(string(reason)) {
 				continue
 			}
-			say = ", from %s on " + strings.ReplaceAll(a.name(i), "%", "%%")
 		}
-		if at.IsZero() || b.Changes.Before(at) {
-			at, text = b.Changes, fmt.Sprintf(say, b.Changes.UTC().Format(time.RFC3339))
+		if first < 0 || b.Changes.Before(a.pool.Budgets[first].Changes) {
+			first = i
 		}
 	}
-	return text
+	return first
 }

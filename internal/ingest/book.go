@@ -235,28 +235,9 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 	for _, p := range pools {
 		byName[p.Name] = p
 	}
-	var out []*cluster.Claim
+	out := make([]*cluster.Claim, 0, len(b.claims))
 	for _, e := range b.claims {
-		c := *e.claim
-		if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(c.LastPodEvent) {
-			c.LastPodEvent = at
-		}
-		_, c.InstanceGone = b.gone[c.UID]
-		c.DriftedFrom = b.driftOf(&c)
-		if refused, ok := b.refusedLaunch(&c); ok {
-			c.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
-				return have.Type == refused.Type
-			}), refused)
-		}
-		if p := byName[c.Pool]; p != nil && p.Catalog != nil {
-			kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
-			zone, _ := c.Labels.Get(cluster.ZoneLabel)
-			terms, _ := c.Labels.Get(cluster.CapacityTypeLabel)
-			if o := p.Catalog.Offering(kind, zone, terms); o != nil {
-				c.Price, c.Estimated = o.Price, o.Estimated
-			}
-		}
-		out = append(out, &c)
+		out = append(out, b.claimNow(e, byName[e.claim.Pool]))
 	}
 	for _, f := range b.flights {
 		if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
@@ -265,6 +246,39 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 	}
 	slices.SortFunc(out, func(x, y *cluster.Claim) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// claimNow is the claim with what only the book knows about it. Snapshots share it until that changes. The lock is held.
+func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
+	c, event, price, estimated := e.claim, e.claim.LastPodEvent, e.claim.Price, e.claim.Estimated
+	if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(event) {
+		event = at
+	}
+	if pool != nil && pool.Catalog != nil {
+		kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
+		zone, _ := c.Labels.Get(cluster.ZoneLabel)
+		terms, _ := c.Labels.Get(cluster.CapacityTypeLabel)
+		if o := pool.Catalog.Offering(kind, zone, terms); o != nil {
+			price, estimated = o.Price, o.Estimated
+		}
+	}
+	_, gone := b.gone[c.UID]
+	drifted := b.driftOf(c)
+	refused, isRefused := b.refusedLaunch(c)
+	if last := e.shown; last != nil && e.of == c && !isRefused && last.LastPodEvent == event &&
+		last.Price == price && last.Estimated == estimated && last.InstanceGone == gone && last.DriftedFrom == drifted {
+		return last
+	}
+	now := *c
+	now.LastPodEvent, now.Price, now.Estimated, now.InstanceGone, now.DriftedFrom = event, price, estimated, gone, drifted
+	if isRefused {
+		now.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
+			return have.Type == refused.Type
+		}), refused)
+		return &now
+	}
+	e.shown, e.of = &now, c
+	return &now
 }
 
 // expected is a claim that we have asked for and the watch has not shown.

@@ -24,6 +24,8 @@ type claimEntry struct {
 	claim                 *cluster.Claim
 	capacity, allocatable corev1.ResourceList
 	requests              corev1.ResourceList
+	// shown is what the last snapshot has of the claim, and of is the claim that it was made from.
+	shown, of *cluster.Claim
 }
 
 // lists are the resource lists of a claim: what its node has, and what it was made to have. There may be no claim.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -24,10 +25,37 @@ type poolEntry struct {
 	windows []window // by budget
 }
 
-// SetPool takes in a NodePool as the API server shows it.
+// SetPool takes in a NodePool as the API server shows it. Most changes are of its status, which we write ourselves: the rest is not
+// read again then.
 func (b *Book) SetPool(pool *v1.NodePool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	old := b.pools[pool.Name]
+	e := &poolEntry{object: pool, version: version(pool.ResourceVersion)}
+	if old != nil && old.saysTheSame(pool) {
+		same := *old.pool
+		e.pool, e.windows = &same, old.windows
+	} else {
+		e.pool = b.readPool(pool)
+		e.readBudgets(old)
+	}
+	e.pool.Status = cluster.PoolStatus{
+		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
+	}
+	b.putPool(e)
+}
+
+// saysTheSame reports whether a NodePool differs in nothing but its status from what was read. A limit that could not be counted is
+// read again.
+func (e *poolEntry) saysTheSame(pool *v1.NodePool) bool {
+	old := e.object
+	return old != pool && old.UID == pool.UID && old.Generation == pool.Generation && (old.DeletionTimestamp != nil) == (pool.DeletionTimestamp != nil) &&
+		e.pool.Limits.Broken == "" && maps.Equal(old.Annotations, pool.Annotations) && reflect.DeepEqual(&old.Spec, &pool.Spec)
+}
+
+// readPool reads all of a NodePool but its budgets and its status. The lock is held.
+func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 	spec := &pool.Spec.Template.Spec
 	p := &cluster.Pool{
 		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
@@ -67,13 +95,7 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 	}
 	b.readStamp(p, pool)
 	b.readCare(p, pool)
-	p.Status = cluster.PoolStatus{
-		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
-		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
-	}
-	e := &poolEntry{pool: p, object: pool, version: version(pool.ResourceVersion)}
-	e.readBudgets(b.pools[pool.Name])
-	b.putPool(e)
+	return p
 }
 
 // readBudgets reads the pool's budgets. What old has found out about the times at which they hold is kept if they are the same.

@@ -28,6 +28,9 @@ var errFenced = errors.New("the lease may have passed to another replica")
 // errTimeout is what a client sees when no answer comes.
 var errTimeout = errors.New("the answer did not come in time")
 
+// slowly is how many of the patches go the long way, by text. TestShortcut sends all of them that way.
+const slowly = 0.01
+
 // api is a replica's connection to the API server: it reads from the replica's cache and writes over a network on which
 // things get lost. With live it reads past the cache.
 type api struct {
@@ -217,7 +220,7 @@ func (a api) patch(obj client.Object, patch client.Patch, status bool) error {
 		if s.strikes("conflict", s.weather.conflict) {
 			return apierrors.NewConflict(resourceOf(k), obj.GetName(), errors.New("the object has been modified"))
 		}
-		err := s.store.patch(obj, patch, status, s.clock.chance(0.05) || s.slowPatches)
+		err := s.store.patch(obj, patch, status, s.clock.chance(slowly) || s.slowPatches)
 		if err == nil {
 			s.judge.changed(a.r, k, keyOf(obj))
 		}

@@ -30,8 +30,8 @@ func (s *store) patch(obj client.Object, p client.Patch, status, slow bool) erro
 		return apierrors.NewNotFound(resourceOf(k), obj.GetName())
 	}
 	var next client.Object
-	if !slow && p.Type() == types.MergePatchType && obj.GetResourceVersion() == old.GetResourceVersion() {
-		// The patch is the difference between what is stored and obj, so obj is what it would come to.
+	if !slow && obj.GetResourceVersion() == old.GetResourceVersion() {
+		// The patch is the difference between what is stored and obj, so obj is what it would come to, and no test can fail.
 		next = obj.DeepCopyObject().(client.Object)
 	} else {
 		data, err := p.Data(obj)
@@ -65,6 +65,12 @@ func applied(old client.Object, how types.PatchType, data []byte, status bool) (
 	if how == types.JSONPatchType {
 		return steps(old, data)
 	}
+	if how != types.MergePatchType {
+		return nil, invalid(k, name, fmt.Errorf("no patch of type %s", how))
+	}
+	if err := unlock(old, data); err != nil {
+		return nil, err
+	}
 	from := old
 	if !status {
 		from = old.DeepCopyObject().(client.Object)
@@ -74,28 +80,7 @@ func applied(old client.Object, how types.PatchType, data []byte, status bool) (
 	if err != nil {
 		return nil, fmt.Errorf("writing %s %s: %w", k, name, err)
 	}
-	switch how {
-	case types.MergePatchType:
-		var lock struct {
-			Metadata struct {
-				ResourceVersion string
-				UID             types.UID
-			} `json:"metadata"`
-		}
-		if err := json.Unmarshal(data, &lock); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		if v := lock.Metadata.ResourceVersion; v != "" && v != old.GetResourceVersion() {
-			return nil, apierrors.NewConflict(resourceOf(k), name, errors.New("the object has been modified"))
-		}
-		if uid := lock.Metadata.UID; uid != "" && uid != old.GetUID() {
-			return nil, apierrors.NewConflict(resourceOf(k), name, errors.New("it is another object of the same name"))
-		}
-		text, err = jsonpatch.MergePatch(text, data)
-	default:
-		err = fmt.Errorf("no patch of type %s", how)
-	}
-	if err != nil {
+	if text, err = jsonpatch.MergePatch(text, data); err != nil {
 		return nil, invalid(k, name, err)
 	}
 	next := reflect.New(reflect.TypeOf(old).Elem()).Interface().(client.Object)
@@ -103,6 +88,27 @@ func applied(old client.Object, how types.PatchType, data []byte, status bool) (
 		return nil, invalid(k, name, err)
 	}
 	return next, nil
+}
+
+// unlock is an error if a merge patch names another version or another object than the one that is stored.
+func unlock(old client.Object, data []byte) error {
+	k, name := kindOf(old), old.GetName()
+	var lock struct {
+		Metadata struct {
+			ResourceVersion string
+			UID             types.UID
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(data, &lock); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if v := lock.Metadata.ResourceVersion; v != "" && v != old.GetResourceVersion() {
+		return apierrors.NewConflict(resourceOf(k), name, errors.New("the object has been modified"))
+	}
+	if uid := lock.Metadata.UID; uid != "" && uid != old.GetUID() {
+		return apierrors.NewConflict(resourceOf(k), name, errors.New("it is another object of the same name"))
+	}
+	return nil
 }
 
 func invalid(k kind, name string, err error) error {

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"iter"
 	"reflect"
 	"slices"
 	"time"
@@ -72,12 +71,10 @@ func (r *replica) hears(sent time.Duration) { r.clock.Heard(r.sim.clock.seconds(
 
 func (r *replica) String() string { return fmt.Sprintf("tenon-%d", r.number) }
 
-// act is a command that is being carried out: a coroutine that hands back control whenever it waits.
+// act is a command that is being carried out: its coroutine hands back control whenever it waits.
 type act struct {
 	command command.Command
-	resume  func() (time.Duration, bool)
-	stop    func()
-	yield   func(time.Duration) bool
+	*coroutine
 	stopped bool
 	// What the replica knew when it began: claims that a stale replica had made, and claims that were on their way out.
 	began          time.Time
@@ -121,8 +118,7 @@ func (s *Sim) start() *replica {
 // catchUp has the replica wait until it knows the claims and nodes that there are; then it plans for the first time.
 func (r *replica) catchUp() {
 	a := &act{began: r.sim.clock.now}
-	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		a.yield = yield
+	a.coroutine = r.sim.coroutine(func() {
 		if err := r.book.CatchUp(r.ctx, api{r: r, live: true}, r.wait); err != nil {
 			r.sim.trace.note("%s: %v", r, err)
 		}
@@ -219,10 +215,7 @@ func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
 	a := &act{command: c, began: r.sim.clock.now}
 	a.knows, a.leaving = r.sim.judge.known(r)
 	a.tenants = r.tenantsOf(c)
-	a.resume, a.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		a.yield = yield
-		r.loop.Carry(r.ctx, s, c)
-	})
+	a.coroutine = r.sim.coroutine(func() { r.loop.Carry(r.ctx, s, c) })
 	r.acts = append(r.acts, a)
 	r.sim.clock.after(r.sim.clock.between(0, 5*time.Millisecond), func() { r.run(a) })
 }
@@ -235,7 +228,10 @@ func (r *replica) run(a *act) {
 	r.current = a
 	d, more := a.resume()
 	r.current = nil
-	if !more {
+	if !more || d == done {
+		if more {
+			r.sim.idle = append(r.sim.idle, a.coroutine)
+		}
 		r.acts = slices.DeleteFunc(r.acts, func(o *act) bool { return o == a })
 		r.poke()
 		return

@@ -39,6 +39,7 @@ type Sim struct {
 	policy   plan.Policy
 
 	replicas []*replica
+	idle     []*coroutine   // that wait for work
 	started  int            // replicas so far
 	made     int            // pods so far
 	byHand   int            // claims that people have made so far
@@ -106,6 +107,9 @@ func Run(seed uint64, o Options) Result {
 	}
 	for len(s.replicas) > 0 { // their coroutines would stay otherwise
 		s.replicas[0].kill()
+	}
+	for _, c := range s.idle {
+		c.stop()
 	}
 	return Result{Failure: s.failure, Hash: s.trace.hash, Events: s.trace.count, Seen: s.seen, Time: s.clock.now.Sub(begin)}
 }

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	flag.Bool("soak", false, "let TestSoak play seeds without end")
 	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come")
 	flag.String("tally", "", "the file that TestSoak adds its count to")
-	debug.SetGCPercent(800) // a run makes much garbage and keeps little
+	debug.SetGCPercent(3200) // a run makes much garbage and keeps little
 	m.Run()
 }
 
