@@ -110,6 +110,16 @@ func (t *turn) unknownNode() string {
 	return t.c.NodeName
 }
 
+// Ends reports whether an instance of a claim that is being deleted is to be ended now.
+func Ends(s *cluster.Snapshot, c *cluster.Claim, providerID string) bool {
+	t := &turn{walk: &walk{s: s}, c: c, n: s.NodeOf(c.Name)}
+	t.end()
+	return slices.ContainsFunc(t.Commands, func(c command.Command) bool {
+		end, ok := c.(command.Terminate)
+		return ok && end.ProviderID == providerID
+	})
+}
+
 // refused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud
 // need not be asked again; many claims may be refused at once.
 func refused(c *cluster.Claim) bool {

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -172,15 +173,25 @@ func (k *checker) holds(c command.Command) bool {
 		n := s.Node(c.Node)
 		return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !claimsIt(s, c.ProviderID)
 	case command.Terminate:
-		return c.Claim != "" || !claimsIt(s, c.ProviderID) // nothing takes back the deletion of a claim; an orphan may be somebody's by now
+		return stillEnds(s, c)
 	case command.Release:
-		return true // likewise
+		return true // nothing takes back the deletion of a claim
 	case command.SetPool:
 		return s.Pool(c.Pool) != nil
 	case command.SetClaim:
 		return s.Claim(c.Claim) != nil
 	}
 	return stampHolds(c, s)
+}
+
+// stillEnds reports whether an instance is still to be ended: a pod may have shown up on its node, and an orphan may be somebody's by
+// now.
+func stillEnds(s *cluster.Snapshot, c command.Terminate) bool {
+	if c.Claim == "" {
+		return !claimsIt(s, c.ProviderID)
+	}
+	claim := s.Claim(c.Claim)
+	return claim == nil || claim.UID != c.UID || lifecycle.Ends(s, claim, c.ProviderID)
 }
 
 // claimsIt reports whether a claim says that the instance is its own.
