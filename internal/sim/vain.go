@@ -19,7 +19,7 @@ const reallyRan = time.Minute
 
 const (
 	// triesAnHour is how many nodes are launched for an owner within an hour at most, after those of one plan.
-	triesAnHour = 17
+	triesAnHour = 20
 	// triesAtFirst is how many of them follow within minutes when the tries begin anew.
 	triesAtFirst = 6
 )
@@ -84,14 +84,9 @@ func (v *vanity) allowed(owner types.UID) int {
 }
 
 // mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by the same document:
-// the nodes of one plan, and the tries that follow. A new replica goes on counting by the nodes that it finds, and makes one try more. If
-// the agent leaves none, it begins anew.
+// the nodes of one plan, and the tries that follow. A new replica may know little of what was tried, and begin anew.
 func (v *vanity) mayLaunch(owner types.UID) int {
-	most := v.wanted[owner] + triesAnHour + v.restarts
-	if slices.ContainsFunc(v.sim.agents, func(a *agent) bool { return a.kind == "delete" }) {
-		most += v.restarts * (v.wanted[owner] + triesAtFirst)
-	}
-	return most
+	return v.wanted[owner] + triesAnHour + v.restarts*(v.wanted[owner]+triesAtFirst)
 }
 
 // watch looks at the world every now and then.
