@@ -18,6 +18,7 @@ const (
 	nodeCreated      = "node-created"
 	nodeReady        = "node-ready"
 	claimRegistered  = "claim-registered"
+	nodeAdmitted     = "node-admitted"
 	nodeOpen         = "node-open"
 	claimInitialized = "claim-initialized"
 	podBound         = "pod-bound"
@@ -26,7 +27,7 @@ const (
 
 // Steps lists the steps in their usual order.
 func Steps() []string {
-	return []string{podCreated, podUnschedulable, claimCreated, claimLaunched, nodeCreated, nodeReady, claimRegistered, nodeOpen,
+	return []string{podCreated, podUnschedulable, claimCreated, claimLaunched, nodeCreated, nodeReady, claimRegistered, nodeAdmitted, nodeOpen,
 		claimInitialized, podBound, podRunning}
 }
 

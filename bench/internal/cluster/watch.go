@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -108,6 +109,8 @@ func podSteps(pod *corev1.Pod) []string {
 	return steps
 }
 
+// nodeSteps tells an admitted node, which the controller has let in, from an open one, from which the node controller of Kubernetes has also
+// taken its own taint: that takes seconds where the machine is busy, and no contestant can hurry it.
 func nodeSteps(node *corev1.Node) []string {
 	steps := []string{nodeCreated}
 	ready := false
@@ -118,10 +121,15 @@ func nodeSteps(node *corev1.Node) []string {
 		return steps
 	}
 	steps = append(steps, nodeReady)
-	for _, t := range node.Spec.Taints {
-		if t.Key == unregistered || t.Key == corev1.TaintNodeNotReady {
-			return steps
-		}
+	tainted := func(key string) bool {
+		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+	}
+	if tainted(unregistered) {
+		return steps
+	}
+	steps = append(steps, nodeAdmitted)
+	if tainted(corev1.TaintNodeNotReady) {
+		return steps
 	}
 	return append(steps, nodeOpen)
 }

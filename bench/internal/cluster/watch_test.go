@@ -58,8 +58,8 @@ func TestNodeSteps(t *testing.T) {
 	}{
 		{"new", &corev1.Node{}, []string{nodeCreated}},
 		{"ready but not accepted", &corev1.Node{Status: ready, Spec: tainted(unregistered)}, []string{nodeCreated, nodeReady}},
-		{"ready but still marked", &corev1.Node{Status: ready, Spec: tainted(corev1.TaintNodeNotReady)}, []string{nodeCreated, nodeReady}},
-		{"open", &corev1.Node{Status: ready, Spec: tainted("team")}, []string{nodeCreated, nodeReady, nodeOpen}},
+		{"ready but still marked", &corev1.Node{Status: ready, Spec: tainted(corev1.TaintNodeNotReady)}, []string{nodeCreated, nodeReady, nodeAdmitted}},
+		{"open", &corev1.Node{Status: ready, Spec: tainted("team")}, []string{nodeCreated, nodeReady, nodeAdmitted, nodeOpen}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
