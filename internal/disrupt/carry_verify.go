@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -264,8 +265,13 @@ func (d *desk) rankOf(host string) rank {
 	if c == nil && n.Ours {
 		return coming // either its claim will find it, or its machine has lost its claim and goes
 	}
-	if c != nil && !c.Is(cluster.Initialized) {
+	if c != nil && !c.Is(cluster.Initialized) || d.keptForOthers(n) {
 		return coming
 	}
 	return ready
+}
+
+// keptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move lets it go.
+func (d *desk) keptForOthers(n *cluster.Node) bool {
+	return n.KeptFor != "" && !slices.ContainsFunc(d.groups, func(g *group) bool { return g.id == n.KeptFor })
 }
