@@ -270,7 +270,9 @@ func (f *awsFacts) addInterruptions(on ground) error {
 	o := &on.o.aws
 	watcher, err := interrupt.New(interrupt.Options{
 		Client: on.mgr.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: o.interruptionQueue, EC2: f.ec2, Instances: f.ec2, Region: f.config.Region, Events: on.events,
-		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Guard: f.guard, Now: time.Now,
+		Metrics: metrics.Registry, Rebalance: interrupt.Rebalance(o.rebalance), Guard: f.guard,
+		// The ends that it writes down are compared with the API server's time.
+		Now: on.clock.Now,
 	})
 	if err != nil {
 		return err

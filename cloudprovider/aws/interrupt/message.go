@@ -12,6 +12,10 @@ import (
 // warning is how long before its end a spot instance, or one of a reservation, is warned.
 const warning = 2 * time.Minute
 
+// leastWarning is how much time pods get in any case by a warning. One that says that the end has come is late, or not true: an instance that has
+// ended is told of by its state, which EC2 confirms.
+const leastWarning = 30 * time.Second
+
 // What messages are counted as.
 const (
 	spotInterruption = "spot_interruption"
@@ -89,19 +93,28 @@ func read(body string, now time.Time) (notice, error) {
 		d.health(&n, now)
 		return n, nil
 	}
-	n.ofInstance(&d, e.DetailType)
+	n.ofInstance(&d, e.DetailType, now)
 	return n, nil
 }
 
+// endsAt sets when a warning says that the instance ends.
+func (n *notice) endsAt(at, now time.Time) {
+	if least := now.Add(leastWarning); at.Before(least) {
+		at = least
+	}
+	n.Deadline = seconds(at)
+}
+
 // ofInstance is about one instance.
-func (n *notice) ofInstance(d *detail, what string) {
+func (n *notice) ofInstance(d *detail, what string, now time.Time) {
 	if d.Instance == "" {
 		return
 	}
 	switch what {
 	case "EC2 Spot Instance Interruption Warning":
 		n.counted, n.patient = spotInterruption, true
-		n.Kind, n.Deadline = cloudprovider.SpotInterruption, seconds(n.at.Add(warning))
+		n.Kind = cloudprovider.SpotInterruption
+		n.endsAt(n.at.Add(warning), now)
 		n.reason, n.text = "SpotInterrupted", "EC2 takes the spot instance back at "+stamp(n.Deadline)
 	case "EC2 Instance Rebalance Recommendation":
 		n.counted, n.patient = rebalance, true
@@ -109,10 +122,12 @@ func (n *notice) ofInstance(d *detail, what string) {
 		n.reason, n.text = "SpotRebalanceRecommendation", "EC2 expects that it will take the spot instance back"
 	case "EC2 Capacity Reservation Instance Interruption Warning":
 		n.counted, n.patient = reservationEnds, true
-		n.Kind, n.Deadline = cloudprovider.ReservationInterruption, seconds(n.at.Add(warning))
-		if at, err := time.Parse(time.RFC3339, d.EndsAt); err == nil {
-			n.Deadline = seconds(at)
+		n.Kind = cloudprovider.ReservationInterruption
+		at, err := time.Parse(time.RFC3339, d.EndsAt)
+		if err != nil {
+			at = n.at.Add(warning)
 		}
+		n.endsAt(at, now)
 		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes the instance back at "+stamp(n.Deadline)
 	case "EC2 Instance State-change Notification":
 		n.counted = stateChange

@@ -32,7 +32,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tenon_interruption_ignored_messages_total",
 			Help: "Messages of the interruption queue that were not believed or not understood, by why."}, []string{"why"}),
 	}
-	for _, why := range []string{malformed, tooLong, elsewhere, stale, notSpot, unconfirmed} {
+	for _, why := range []string{malformed, tooLong, elsewhere, stale, notSpot, notReserved, unconfirmed} {
 		m.ignored.WithLabelValues(why)
 	}
 	var all error

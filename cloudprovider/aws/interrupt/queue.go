@@ -207,8 +207,8 @@ func (w *Watcher) take(ctx context.Context, l *letter, claims map[string]*claim,
 		switch {
 		case c == nil:
 			done = done && !(l.patient && recent)
-		case !l.suits(c):
-			w.ignore(ctx, l, notSpot, c)
+		case l.misfit(c) != "":
+			w.ignore(ctx, l, l.misfit(c), c)
 		case asked && !over && recent: // EC2 may not show it yet
 			done = false
 		case asked && !over:

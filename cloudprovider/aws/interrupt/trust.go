@@ -21,10 +21,11 @@ import (
 const (
 	malformed   = "malformed"
 	tooLong     = "too_long"
-	elsewhere   = "elsewhere"   // another account or region
-	stale       = "stale"       // a warning of what should long have happened
-	notSpot     = "not_spot"    // a spot warning of an instance that is not spot
-	unconfirmed = "unconfirmed" // EC2 says that the instance runs
+	elsewhere   = "elsewhere"    // another account or region
+	stale       = "stale"        // a warning of what should long have happened
+	notSpot     = "not_spot"     // a spot warning of an instance that is not spot
+	notReserved = "not_reserved" // a warning about a capacity reservation, and the instance is of none
+	unconfirmed = "unconfirmed"  // EC2 says that the instance runs
 )
 
 const (
@@ -66,15 +67,18 @@ func (w *Watcher) distrust(n *notice, account string, now time.Time) (why string
 	return "", nil
 }
 
-// suits reports whether a notice can be about an instance that was bought in this way.
-func (n *notice) suits(c *claim) bool {
-	switch n.Kind {
-	case cloudprovider.SpotInterruption, cloudprovider.RebalanceRecommendation:
-		return c.bought == "" || c.bought == v1.CapacityTypeSpot
-	case cloudprovider.ReservationInterruption:
-		return c.bought != v1.CapacityTypeSpot
+// misfit says why a notice can't be about an instance that was bought in this way; empty if it can.
+func (n *notice) misfit(c *claim) string {
+	switch {
+	case c.bought == "":
+	case n.Kind == cloudprovider.SpotInterruption, n.Kind == cloudprovider.RebalanceRecommendation:
+		if c.bought != v1.CapacityTypeSpot {
+			return notSpot
+		}
+	case n.Kind == cloudprovider.ReservationInterruption && c.bought != v1.CapacityTypeReserved:
+		return notReserved
 	}
-	return true
+	return ""
 }
 
 // ended is what EC2 says of instances that are said to be at their end: true if it is so.

@@ -48,6 +48,8 @@ func (w *world) bought(name, as string) {
 	}
 }
 
+const reservationWarning = "EC2 Capacity Reservation Instance Interruption Warning"
+
 // Whoever may write to the queue may write what he likes. What can't be so is dropped and counted; no claim is touched.
 func TestWhatIsNotBelieved(t *testing.T) {
 	for _, x := range []struct {
@@ -76,6 +78,9 @@ func TestWhatIsNotBelieved(t *testing.T) {
 		{"advice about an instance of a reservation", "not_spot", func(w *world, id string) forged {
 			return forged{"EC2 Instance Rebalance Recommendation", theAccount, w.config.Region, `{"instance-id": "` + id + `"}`, w.clock.Now()}
 		}, "reserved"},
+		{"a reservation's end, and the instance is on demand", "not_reserved", func(w *world, id string) forged {
+			return forged{reservationWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `", "instance-termination-time": "1970-01-01T00:00:00Z"}`, w.clock.Now()}
+		}, "on-demand"},
 		{"an end of an instance that runs", "unconfirmed", func(w *world, id string) forged {
 			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id + `", "state": "terminated"}`, w.clock.Now()}
 		}, "on-demand"},
