@@ -194,6 +194,9 @@ func (s *Sim) relabelClaim() {
 	s.trace.note("someone: changes the label %s of claim %s", key, claim.Name)
 	gone := s.clock.chance(0.5)
 	set := func(value string, there bool) {
+		if key == v1.NodePoolLabelKey {
+			s.judge.repool(claim.UID)
+		}
 		edit(s.store, claims, claim.Name, claim.UID, func(c *v1.NodeClaim) {
 			if c.Labels[key] = value; !there {
 				delete(c.Labels, key)

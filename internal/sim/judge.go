@@ -34,6 +34,10 @@ type judge struct {
 	begun map[string]time.Time
 	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
 	meant map[types.UID]string
+	// takenFrom are the moves of which a node was interrupted: it goes for that reason, and its pods need a part of what was made.
+	takenFrom map[string]bool
+	// repooled is from when to when somebody had changed which pool a claim says it is of.
+	repooled map[types.UID]span
 	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by the name
 	// of the first.
 	left map[string]float64
@@ -61,7 +65,7 @@ func newJudge(s *Sim) *judge {
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
 		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
-		meant: make(map[types.UID]string),
+		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
 		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
 	}
@@ -84,6 +88,30 @@ func (j *judge) known(r *replica) (foreign, leaving map[types.UID]bool) {
 // unknown reports whether whoever knew of these foreign claims can't have reckoned with the claim.
 func (j *judge) unknown(knows map[types.UID]bool, claim *v1.NodeClaim) bool {
 	return j.foreign[claim.UID] && !knows[claim.UID]
+}
+
+// longestLag is how far a watch may be behind, or be broken for.
+const longestLag = 30 * time.Second
+
+// span is from one time to another.
+type span struct{ first, last time.Time }
+
+// repool notes that somebody changes which pool a claim says it is of.
+func (j *judge) repool(claim types.UID) {
+	at := j.repooled[claim]
+	if at.first.IsZero() {
+		at.first = j.sim.clock.now
+	}
+	at.last = j.sim.clock.now
+	j.repooled[claim] = at
+}
+
+// oddPool reports whether whoever made the other claim may not have known of which pool the claim is: somebody had changed that, or had just
+// changed it back.
+func (j *judge) oddPool(claim, made *v1.NodeClaim) bool {
+	at, moved := j.repooled[claim.UID]
+	when := made.CreationTimestamp.Time
+	return moved && when.After(at.first.Add(-time.Second)) && when.Before(at.last.Add(longestLag))
 }
 
 // created: a replica has made a claim. The number of a pool's nodes stays within its limit.
@@ -149,18 +177,22 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	if !ok {
 		return
 	}
-	mine, unknown := map[string]bool{}, map[string]bool{}
+	mine, unknown, odd := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
 			mine[string(c.UID)], unknown[string(c.UID)] = true, j.unknown(j.knew[claim.UID], c)
+			odd[string(c.UID)] = j.oddPool(c, claim)
 		}
 	}
-	all, known, alike := amount{}, amount{}, 0
+	all, known, sure, alike := amount{}, amount{}, amount{}, 0
 	for _, o := range s.cloud.machines {
 		if id := o.instance.ClaimUID; mine[id] {
 			all = all.add(roomOf(o.instance.Capacity))
 			if !unknown[id] {
 				known = known.add(roomOf(o.instance.Capacity))
+			}
+			if !unknown[id] && !odd[id] {
+				sure = sure.add(roomOf(o.instance.Capacity))
 			}
 		}
 		if o.instance.ClaimUID == m.instance.ClaimUID {
@@ -169,7 +201,8 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	}
 	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has {
 		if j.asks(withinLimits); all.cpu > limit.MilliValue() {
-			j.charge(withinLimits, []plea{is(cutOff, j.foreign[claim.UID]), is("another replica's claims were not known yet", known.cpu <= limit.MilliValue())},
+			j.charge(withinLimits, []plea{is(cutOff, j.foreign[claim.UID]), is("another replica's claims were not known yet", known.cpu <= limit.MilliValue()),
+				is("somebody has just changed whose a claim is", sure.cpu <= limit.MilliValue())},
 				"with %s the machines of pool %s have %dm CPU, the limit is %s", m.instance.ProviderID, pool.Name, known.cpu, limit.String())
 		}
 	}
@@ -187,6 +220,9 @@ func (j *judge) beginning(r *replica, c command.Command) {
 		j.interrupting(r, end)
 	}
 	if fence, ok := c.(command.Fence); ok && fence.Move != "" {
+		if old := j.meant[types.UID(fence.UID)]; old != "" && old != fence.Move && fence.Reason == command.Interrupted {
+			j.takenFrom[old] = true
+		}
 		j.meant[types.UID(fence.UID)] = fence.Move
 	}
 	if end, ok := c.(command.Terminate); ok && end.ProviderID == "" {

@@ -196,6 +196,7 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	j.charge(neverDearer, []plea{
 		{"a machine has died, and nobody knows what it would cost", func() bool { return j.bereft(move) }},
 		{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
+		is("a node of the move was interrupted, and what was made is for its pods, too", j.takenFrom[move]),
 		// Catalogs are asked for every five minutes, and what was begun goes on.
 		is("prices have changed just now", s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute),
 		{"pods wait for a place, and may need what was made", r.someWait},
