@@ -59,6 +59,8 @@ func Carry(s *cluster.Snapshot, set Settings, o Orders) (Result, *Memo) {
 
 // desk is the work on one plan's moves.
 type desk struct {
+	// interrupting says that only nodes are looked at which the cloud takes away.
+	interrupting bool
 	Result
 	s      *cluster.Snapshot
 	set    Settings

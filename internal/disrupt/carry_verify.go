@@ -265,7 +265,7 @@ func (d *desk) rankOf(host string) rank {
 	if c == nil && n.Ours {
 		return coming // either its claim will find it, or its machine has lost its claim and goes
 	}
-	if c != nil && !c.Is(cluster.Initialized) || d.keptForOthers(n) {
+	if c != nil && !c.Is(cluster.Initialized) || d.interrupting && d.keptForOthers(n) {
 		return coming
 	}
 	return ready

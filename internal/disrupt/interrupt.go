@@ -34,6 +34,7 @@ func Interrupt(s *cluster.Snapshot, set Settings, o Orders, counting bool) (Resu
 		o.Placement = counted(s)
 	}
 	d := newDesk(s, set, o)
+	d.interrupting = true
 	d.groups = d.interrupted()
 	var placed []*group
 	for _, g := range d.groups {
