@@ -94,6 +94,17 @@ func (s *sentry) replaced() string {
 	return ""
 }
 
+// ready says what is missing until all pods of the budget have been ready at once. Pods run before they are ready, and the
+// sentry looks only now and then, so a test that saw them run waits for this before it judges.
+func (s *sentry) ready() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.armed {
+		return fmt.Sprintf("%d pods of the budget have been ready, but never all %d at once", len(s.seen), guardedPods)
+	}
+	return ""
+}
+
 // judge fails the test if the budget was overrun, and relieves the sentry: from here on the pods may go.
 func (s *sentry) judge() {
 	s.w.Helper()

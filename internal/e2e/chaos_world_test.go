@@ -194,6 +194,7 @@ func (c *chaos) forgive() {
 // finish takes all pods away and waits until nothing is left.
 func (c *chaos) finish() {
 	c.Helper()
+	c.settle(c.sentry.ready)
 	c.sentry.judge()
 	c.scale("free", 0)
 	c.scale("guarded", 0)
