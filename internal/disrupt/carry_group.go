@@ -143,7 +143,7 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 	case failed:
 		g.again = append(g.again, len(g.nodes))
 	default:
-		g.giveUp(BeingDisrupted, false) // putting up the fence, or taking it down, was cut short
+		g.giveUp(BeingDisrupted, true) // the fence was put up in part only, or somebody takes it down again and again
 	}
 	since := c.Condition(cluster.DisruptionReason).Since
 	if since.IsZero() {

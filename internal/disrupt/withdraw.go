@@ -26,7 +26,9 @@ func Withdraw(s *cluster.Snapshot, all bool) Result {
 		case reason == command.Unhealthy || reason == command.Interrupted:
 			continue
 		}
-		out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name, Why: string(PlannerFails)})
+		cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name, Why: string(PlannerFails)}
+		cmd.RestUntil, cmd.Rests = restOf(c, s.Now) // a replica whose planner does not fail would fence it again at once
+		out.Commands = append(out.Commands, cmd)
 		if c.Move == "" {
 			continue
 		}
