@@ -177,7 +177,7 @@ func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 		"its own claim has another instance": {{Name: "old", UID: "old", ProviderID: "cloud://other",
 			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}},
 	} {
-		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{
+		s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{{Name: "p"}}, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{
 			{ProviderID: "cloud://x", Claim: "old", ClaimUID: "old", Created: noon.Add(-time.Hour)}}}}
 		s.Claims = append([]*cluster.Claim{{Name: "new", UID: "new", ProviderID: "cloud://x"}}, own...)
 		if step, hold := Orphans(s.Seal()); len(step.Commands) != 0 || hold.Orphans != 0 {
@@ -187,5 +187,21 @@ func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 		if step, _ := Orphans(s.Seal()); len(step.Commands) != 1 {
 			t.Errorf("%s, and no claim names it: %v, want its end", name, step.Commands)
 		}
+	}
+}
+
+// The definitions were deleted, and with them the NodePools: nothing remembers that many were held, so the few that are left
+// stay as well until a person has looked.
+func TestWithoutAPoolNoneIsEndedUnasked(t *testing.T) {
+	s := lostClaims(1, false)
+	s.Pools = nil
+	step, hold := Orphans(s.Seal())
+	if len(step.Commands) > 0 || hold.Held != 1 || !strings.Contains(hold.Message(), "there is no NodePool either") {
+		t.Errorf("%v, %d held, %q", step.Commands, hold.Held, hold.Message())
+	}
+	s = lostClaims(1, false)
+	s.Pools, s.EndOrphans = nil, noon.Add(-time.Minute)
+	if step, _ = Orphans(s.Seal()); len(step.Commands) != 1 {
+		t.Errorf("a person has said that it may go: %v", step.Commands)
 	}
 }

@@ -42,6 +42,8 @@ type Hold struct {
 	// Many says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
 	// how many there are.
 	Many, Undecided bool
+	// Unpooled says that there is no NodePool: nothing can remember how many there have been, so none is ended unasked.
+	Unpooled bool
 	// nodes are those of our nodes among them that are being deleted.
 	nodes map[string]bool
 }
@@ -66,6 +68,8 @@ func (h Hold) Message() string {
 	switch {
 	case h.Reason() == UnprovenOrphans:
 		why = "none of them carries this cluster's identity"
+	case h.Unpooled:
+		why = "there is no NodePool either"
 	case h.Most == 0:
 		why = "they are what is left of many"
 	case h.Ended > 0:
@@ -135,7 +139,7 @@ func (h *Hold) count(s *cluster.Snapshot, list []orphan) {
 	}
 	h.Most = max(leastHeld, h.Known/heldShare)
 	h.Many = unsure > 0 && len(lately) > h.Most
-	if holding(s) {
+	if h.Unpooled = len(s.Pools) == 0; h.Unpooled || holding(s) {
 		h.Most, h.Many = 0, unsure > 0 || h.Undecided
 	}
 }
