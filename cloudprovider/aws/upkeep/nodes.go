@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -26,6 +27,7 @@ import (
 
 // EC2API is what is asked of EC2.
 type EC2API interface {
+	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 }
 
@@ -102,14 +104,23 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 }
 
 // identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older version: its claim
-// says that it is this cluster's. Where the policy does not allow the tag, the instance stays without.
+// says that it is this cluster's. One that carries another cluster's identity keeps it, whatever a claim says: with ours on it the other
+// cluster could lose its machine. Where the policy does not allow the tag, the instance stays without.
 func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
 	id, ok := instanceOf(node)
 	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() ||
 		claim.Status.ProviderID != node.Spec.ProviderID {
 		return nil
 	}
-	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}}})
+	other, err := n.identityOf(ctx, id)
+	switch {
+	case err == nil && other != "" && other != n.Identity:
+		log.FromContext(ctx).Error(nil, "the instance of a node carries another cluster's identity, which stays; delete the NodeClaim if the node is not this cluster's",
+			"Node", node.Name, "NodeClaim", claim.Name, "instance", id, "identity", other)
+		return nil
+	case err == nil && other == "":
+		_, err = n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}}})
+	}
 	if fault.IsNotFound(err) || fault.IsUnauthorized(err) {
 		return nil
 	}
@@ -117,6 +128,24 @@ func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 		return fault.Explain("marking the instance of node "+node.Name+" as this cluster's", err)
 	}
 	return n.note(ctx, claim, aws.IdentityTaggedAnnotationKey)
+}
+
+// identityOf is the identity of the cluster that the instance carries; empty if it has none.
+func (n *Nodes) identityOf(ctx context.Context, id string) (string, error) {
+	out, err := n.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return "", err
+	}
+	for _, r := range out.Reservations {
+		for i := range r.Instances {
+			for _, tag := range r.Instances[i].Tags {
+				if tag.Key != nil && *tag.Key == aws.IdentityTagKey && tag.Value != nil {
+					return *tag.Value, nil
+				}
+			}
+		}
+	}
+	return "", nil
 }
 
 // instanceOf is the id of the node's instance.

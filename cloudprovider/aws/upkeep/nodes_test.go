@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -25,6 +26,16 @@ import (
 type tags struct {
 	written []string
 	err     error
+	// identity is what the instance carries already.
+	identity string
+}
+
+func (t *tags) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	i := ec2types.Instance{InstanceId: &in.InstanceIds[0]}
+	if t.identity != "" {
+		i.Tags = []ec2types.Tag{{Key: new("tenon.sh/cluster"), Value: &t.identity}}
+	}
+	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: []ec2types.Instance{i}}}}, nil
 }
 
 func (t *tags) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
@@ -194,5 +205,10 @@ func TestInstanceGetsTheIdentity(t *testing.T) {
 		if got := fmt.Sprint(s.tags.written); got != x.want {
 			t.Errorf("%s: written %s, want %s", x.name, got, x.want)
 		}
+	}
+	s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) { done(c) })
+	s.identity, s.tags.identity = "uid", "of another cluster"
+	if err := s.look(); err != nil || len(s.tags.written) > 0 {
+		t.Errorf("it is another cluster's: %v, written %v", err, s.tags.written)
 	}
 }
