@@ -45,4 +45,6 @@ const (
 	TookOver = "tenon.sh/TookOver"
 	// OrphansHeld is an addition: True while instances that nobody claims are left alone until a person has looked.
 	OrphansHeld = "tenon.sh/OrphansHeld"
+	// ManyOrphans is its reason if there are many.
+	ManyOrphans = "ManyOrphans"
 )

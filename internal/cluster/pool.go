@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/require"
@@ -52,6 +53,13 @@ type Pool struct {
 
 	// Status is what the pool's status says now, to tell what has to be written.
 	Status PoolStatus
+}
+
+// HoldsOrphans reports whether the pool's condition says that many orphans are held.
+func (p *Pool) HoldsOrphans() bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c Condition) bool {
+		return c.Type == OrphansHeld && c.Status == True && c.Reason == ManyOrphans
+	})
 }
 
 // Usable reports whether new nodes may be made for the pool.

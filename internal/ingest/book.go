@@ -117,6 +117,7 @@ type Book struct {
 	started   time.Time             // since when evictions are counted
 	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
 	orphansEnded map[string]time.Time
+	hold         holdMemory          // whether the pools can be relied on to remember held orphans
 	claimLost    time.Time           // when a claim vanished that was not being deleted, or when we began to look
 	trials       map[string]*trial   // by claim UID
 	verdicts     map[string]verdict  // kube-scheduler's words about pods without a place, by UID
@@ -199,7 +200,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
-		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost, OrphansEnded: maps.Clone(b.orphansEnded),
+		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost, HoldUnknown: b.hold.unknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

@@ -116,6 +116,11 @@ func (b *Book) putPool(e *poolEntry) {
 	name := e.pool.Name
 	old := b.pools[name]
 	b.pools[name] = e
+	var before *cluster.Pool
+	if old != nil {
+		before = old.pool
+	}
+	b.hold.seen(before, e.pool, b.now())
 	if old != nil && old.pool.UID != e.pool.UID {
 		b.forgetNote("NodePool", old.pool.UID)
 	}
@@ -145,10 +150,14 @@ func placing(p *cluster.Pool) cluster.Pool {
 func (b *Book) DeletePool(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := b.pools[name]; e != nil {
+	e := b.pools[name]
+	if e != nil {
 		b.forgetNote("NodePool", e.pool.UID)
 	}
 	delete(b.pools, name)
+	if e != nil {
+		b.hold.deleted(e.pool, len(b.pools))
+	}
 	delete(b.shelf, name)
 	b.readSold()
 	delete(b.holds, name)

@@ -19,7 +19,7 @@ func leaving() (*cluster.Snapshot, *cluster.Claim, *cluster.Node) {
 		{Type: cluster.Launched, Status: cluster.True, Since: noon.Add(-time.Hour)}, {Type: cluster.Registered, Status: cluster.True, Since: noon.Add(-time.Hour)}}}
 	n := &cluster.Node{Name: "a", UID: "n", ProviderID: "cloud://a", Ready: true, Ours: true, Finalized: true, Created: noon.Add(-time.Hour),
 		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}}
-	s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}, Pools: []*cluster.Pool{{Name: "p"}},
+	s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n},
 		Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}, Gone: map[string]bool{}, Attached: map[string][]string{}}
 	return s, c, n
 }
@@ -201,7 +201,7 @@ func TestOrphans(t *testing.T) {
 		}, true},
 	} {
 		i := orphan
-		s := &cluster.Snapshot{Now: noon, Busy: map[string]bool{}, Gone: map[string]bool{}, Pools: []*cluster.Pool{{Name: "p"}}}
+		s := &cluster.Snapshot{Now: noon, Busy: map[string]bool{}, Gone: map[string]bool{}}
 		x.set(s, &i)
 		s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
 		step, _ := Orphans(s.Seal())
@@ -266,7 +266,7 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		{unproven: 50, orphans: 2, ended: 2, held: 50},
 		{unproven: 50, said: time.Minute, ended: 50},
 	} {
-		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon}, Pools: []*cluster.Pool{{Name: "p"}}}
+		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon}}
 		if x.said != 0 {
 			s.EndOrphans = noon.Add(-x.said)
 		}

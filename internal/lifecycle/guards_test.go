@@ -157,8 +157,7 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 		{"it is on its way out", func(s *cluster.Snapshot) { s.Census.Instances[0].Terminating = true }, ""},
 		{"it is younger than the list", func(s *cluster.Snapshot) { s.Census.Instances[0].Created = noon.Add(-lagFor + time.Second) }, ""},
 	} {
-		s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{{Name: "p"}}, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{
-			{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: old}}}}
+		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: old}}}}
 		x.set(s)
 		step, _ := Orphans(s.Seal())
 		if got := keys(step); got != x.want {

@@ -192,15 +192,15 @@ func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 
 // The definitions were deleted, and with them the NodePools: nothing remembers that many were held, so the few that are left
 // stay as well until a person has looked.
-func TestWithoutAPoolNoneIsEndedUnasked(t *testing.T) {
+func TestNoneIsEndedUnaskedIfNothingRemembersAHold(t *testing.T) {
 	s := lostClaims(1, false)
-	s.Pools = nil
+	s.HoldUnknown = true
 	step, hold := Orphans(s.Seal())
-	if len(step.Commands) > 0 || hold.Held != 1 || !strings.Contains(hold.Message(), "there is no NodePool either") {
+	if len(step.Commands) > 0 || hold.Held != 1 || !strings.Contains(hold.Message(), "there is no NodePool") {
 		t.Errorf("%v, %d held, %q", step.Commands, hold.Held, hold.Message())
 	}
 	s = lostClaims(1, false)
-	s.Pools, s.EndOrphans = nil, noon.Add(-time.Minute)
+	s.HoldUnknown, s.EndOrphans = true, noon.Add(-time.Minute)
 	if step, _ = Orphans(s.Seal()); len(step.Commands) != 1 {
 		t.Errorf("a person has said that it may go: %v", step.Commands)
 	}

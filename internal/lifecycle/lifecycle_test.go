@@ -97,8 +97,7 @@ func TestClaimFindsTheNodeOfItsMachine(t *testing.T) {
 	created := time.Unix(1000, 0)
 	old := &cluster.Node{Name: "old", UID: "o", ProviderID: "cloud://old", Finalized: true, Ours: true, Created: created}
 	n := &cluster.Node{Name: "new", UID: "n", ProviderID: "cloud://new", Finalized: true, Ours: true, Ready: true, Created: created}
-	s := (&cluster.Snapshot{Now: created.Add(time.Hour), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n, old},
-		Pools: []*cluster.Pool{{Name: "p"}}}).Seal()
+	s := (&cluster.Snapshot{Now: created.Add(time.Hour), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n, old}}).Seal()
 	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0] != (command.Register{Claim: "a", Node: "new"}) {
 		t.Errorf("%+v, want the new node registered", step)
 	}

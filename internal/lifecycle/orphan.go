@@ -27,7 +27,7 @@ const (
 
 // The reasons why instances are held: there are many, or nothing tells them from those of a cluster of the same name.
 const (
-	ManyOrphans     = "ManyOrphans"
+	ManyOrphans     = cluster.ManyOrphans
 	UnprovenOrphans = "UnprovenOrphans"
 )
 
@@ -42,8 +42,8 @@ type Hold struct {
 	// Many says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
 	// how many there are.
 	Many, Undecided bool
-	// Unpooled says that there is no NodePool: nothing can remember how many there have been, so none is ended unasked.
-	Unpooled bool
+	// Unknown says that no NodePool can remember how many there have been, so none is ended unasked.
+	Unknown bool
 	// nodes are those of our nodes among them that are being deleted.
 	nodes map[string]bool
 }
@@ -68,8 +68,8 @@ func (h Hold) Message() string {
 	switch {
 	case h.Reason() == UnprovenOrphans:
 		why = "none of them carries this cluster's identity"
-	case h.Unpooled:
-		why = "there is no NodePool either"
+	case h.Unknown:
+		why = "there is no NodePool, or none but new ones, and there may have been more"
 	case h.Most == 0:
 		why = "they are what is left of many"
 	case h.Ended > 0:
@@ -139,7 +139,7 @@ func (h *Hold) count(s *cluster.Snapshot, list []orphan) {
 	}
 	h.Most = max(leastHeld, h.Known/heldShare)
 	h.Many = unsure > 0 && len(lately) > h.Most
-	if h.Unpooled = len(s.Pools) == 0; h.Unpooled || holding(s) {
+	if h.Unknown = s.HoldUnknown; h.Unknown || holding(s) {
 		h.Most, h.Many = 0, unsure > 0 || h.Undecided
 	}
 }
@@ -180,11 +180,7 @@ func endedUnasked(s *cluster.Snapshot) map[string]bool {
 // holding reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
 // were being deleted, and the others must not follow when they seem to be few. The pools' condition remembers it, also through a restart.
 func holding(s *cluster.Snapshot) bool {
-	return slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool {
-		return slices.ContainsFunc(p.Status.Conditions, func(c cluster.Condition) bool {
-			return c.Type == cluster.OrphansHeld && c.Status == cluster.True && c.Reason == ManyOrphans
-		})
-	})
+	return slices.ContainsFunc(s.Pools, (*cluster.Pool).HoldsOrphans)
 }
 
 // confirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.

@@ -1,0 +1,42 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// What the pools say of orphans is relied on if they were there before, or have been there for long enough. It is lost with the
+// last pool.
+func TestHoldMemory(t *testing.T) {
+	start := time.Unix(0, 0)
+	fresh := &cluster.Pool{Name: "p"}
+	written := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{{Type: cluster.Ready, Status: cluster.True}}}}
+	holding := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{
+		{Type: cluster.OrphansHeld, Status: cluster.True, Reason: cluster.ManyOrphans}}}}
+	ask := func(m *holdMemory, at time.Duration, want bool, when string) {
+		t.Helper()
+		if got := m.unknown(start.Add(at)); got != want {
+			t.Errorf("%s: unknown %v, want %v", when, got, want)
+		}
+	}
+	var m holdMemory
+	ask(&m, time.Hour, true, "no pool yet")
+	m.seen(nil, fresh, start.Add(time.Hour))
+	m.seen(fresh, written, start.Add(time.Hour+time.Second))
+	ask(&m, time.Hour+holdShows-1, true, "a new pool")
+	ask(&m, time.Hour+holdShows, false, "a pool that had time to tell")
+	m.deleted(written, 0)
+	ask(&m, 3*time.Hour, false, "the last pool is gone, and held nothing")
+	m.seen(nil, holding, start.Add(3*time.Hour))
+	m.deleted(holding, 1)
+	ask(&m, 3*time.Hour, false, "another pool remembers")
+	m.deleted(holding, 0)
+	ask(&m, 30*time.Hour, true, "the last pool is gone, and many were held")
+	m.seen(nil, holding, start.Add(30*time.Hour))
+	ask(&m, 30*time.Hour, false, "a pool is back and says what it said")
+	m = holdMemory{}
+	m.seen(nil, written, start)
+	ask(&m, 0, false, "a pool that was there before")
+}
