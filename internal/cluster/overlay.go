@@ -228,13 +228,19 @@ func without(taints []Taint, key string) []Taint {
 // Lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
 func Lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
-// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet.
+// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. One that would find no room even on the empty
+// host, beside the daemons before it, never gets a pod there: it must not keep others off.
 func (h *Host) awaitDaemons(s *Snapshot) {
+	left := h.Free
 	for _, d := range s.Daemons {
-		there := slices.ContainsFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID })
-		if there || !h.mayTake(d.Class) {
+		if i := slices.IndexFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }); i >= 0 {
+			left = left.Sub(h.Pods[i].Class.Requests)
 			continue
 		}
+		if !h.mayTake(d.Class) || !d.Class.Requests.Fits(left) {
+			continue
+		}
+		left = left.Sub(d.Class.Requests)
 		h.Free = h.Free.Sub(d.Class.Requests)
 		h.Ports = append(h.Ports, d.Class.Ports...)
 	}

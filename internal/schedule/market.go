@@ -125,7 +125,9 @@ func (m *market) stockUp(stocks map[string]int) {
 	}
 }
 
-// makeRoom takes the daemonsets' share off every offering.
+// makeRoom takes the daemonsets' share off every offering. A DaemonSet that finds room on none, beside those before it, never gets a pod on a
+// node of the pool: whoever may make one must not keep all others from their nodes. One that finds room on some keeps the smaller ones from
+// being bought.
 func (m *market) makeRoom(daemons []*cluster.Daemon) {
 	c := m.pool.Catalog
 	m.uniform = true
@@ -143,6 +145,9 @@ func (m *market) makeRoom(daemons []*cluster.Daemon) {
 		if _, tainted := cluster.Untolerated(d.Class.Tolerations, m.pool.Template.Taints); tainted {
 			continue
 		}
+		if !m.anyFits(lands, d.Class.Requests) {
+			continue
+		}
 		for i := range lands.All {
 			m.room[i] = m.room[i].Sub(d.Class.Requests)
 		}
@@ -155,6 +160,16 @@ func (m *market) makeRoom(daemons []*cluster.Daemon) {
 		}
 		last = i
 	}
+}
+
+// anyFits reports whether one of the offerings that are sold has room for so much.
+func (m *market) anyFits(rows require.Bits, need resource.Vector) bool {
+	for i := range rows.And(m.offered).All {
+		if need.Fits(m.room[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // holds reports whether an offering has room for the need beside its daemons. One that is too small for its daemons
