@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ type Overlay struct {
 	expected []*Pod
 	// plain is how a scheduler sees it, and not what would be if nodes went.
 	plain bool
+	// classes are the pods' classes by key, once somebody has asked for them.
+	classes map[string]*PodClass
 }
 
 // Without is the snapshot without the named hosts.
@@ -172,7 +175,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 			}
 		}
 	}
-	h.awaitDaemons(o.Base)
+	o.awaitDaemons(&h)
 	h.settle()
 	return h
 }
@@ -228,22 +231,68 @@ func without(taints []Taint, key string) []Taint {
 // Lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
 func Lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
-// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. One that would find no room even on the empty
-// host, beside the daemons before it, never gets a pod there: it must not keep others off.
-func (h *Host) awaitDaemons(s *Snapshot) {
-	left := h.Free
-	for _, d := range s.Daemons {
+// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets those of higher priority in
+// first, and a DaemonSet displaces nobody of its own priority: whoever has a seat here keeps it. A DaemonSet that finds no room beside these never
+// gets a pod here, and must not keep others off.
+func (o *Overlay) awaitDaemons(h *Host) {
+	left, seats := h.Free, []claimedRoom(nil)
+	awaited := false
+	for _, d := range o.Base.Daemons {
 		if i := slices.IndexFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }); i >= 0 {
 			left = left.Sub(h.Pods[i].Class.Requests)
 			continue
 		}
-		if !h.mayTake(d.Class) || !d.Class.Requests.Fits(left) {
+		if !h.mayTake(d.Class) {
+			continue
+		}
+		if !awaited {
+			awaited, seats = true, o.roomOfSeats(h)
+		}
+		for len(seats) > 0 && seats[0].priority >= d.Class.Priority {
+			left, seats = left.Sub(seats[0].need), seats[1:]
+		}
+		if !d.Class.Requests.Fits(left) {
 			continue
 		}
 		left = left.Sub(d.Class.Requests)
 		h.Free = h.Free.Sub(d.Class.Requests)
 		h.Ports = append(h.Ports, d.Class.Ports...)
 	}
+}
+
+// claimedRoom is what pods of one priority have been promised on a host.
+type claimedRoom struct {
+	priority int32
+	need     resource.Vector
+}
+
+// roomOfSeats is what the pods need that have a seat on the host and are not there yet, the highest priority first.
+func (o *Overlay) roomOfSeats(h *Host) []claimedRoom {
+	var out []claimedRoom
+	for _, seat := range h.Seats {
+		count := seat.Count
+		for _, p := range h.Pods {
+			if p.Class.Key == seat.Class {
+				count--
+			}
+		}
+		if class := o.classOf(seat.Class); class != nil && count > 0 {
+			out = append(out, claimedRoom{class.Priority, class.Requests.Times(int64(count))})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b claimedRoom) int { return cmp.Compare(b.priority, a.priority) })
+	return out
+}
+
+// classOf finds a class by its key, if a pod has it.
+func (o *Overlay) classOf(key string) *PodClass {
+	if o.classes == nil {
+		o.classes = make(map[string]*PodClass)
+		for _, p := range o.Base.Pods {
+			o.classes[p.Class.Key] = p.Class
+		}
+	}
+	return o.classes[key]
 }
 
 // Lands reports whether a pod of the class may run on a node with these labels and taints, room aside.
@@ -264,7 +313,7 @@ func (o *Overlay) hostOfClaim(c *Claim) Host {
 		h.Free, h.Undecided = o.smallest(c), true
 		o.decide(c, &h)
 	}
-	h.awaitDaemons(o.Base)
+	o.awaitDaemons(&h)
 	h.settle()
 	return h
 }

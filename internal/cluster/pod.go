@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/require"
@@ -195,4 +197,10 @@ type Daemon struct {
 	Class                *PodClass
 	// Labels that its pods will carry: other pods' rules may select them.
 	Labels Labels
+}
+
+// CompareDaemons is the order in which DaemonSets get room on a node: kube-scheduler lets the higher priority in first, and preempts for it. Among
+// equals it is up to chance, and by name here.
+func CompareDaemons(a, b *Daemon) int {
+	return cmp.Or(cmp.Compare(b.Class.Priority, a.Class.Priority), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
 }

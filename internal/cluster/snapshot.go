@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Snapshot is the world at one moment. All slices are sorted by name (pods by UID), so that whoever walks them gets
-// the same answer each time.
+// Snapshot is the world at one moment. All slices are sorted by name (pods by UID, DaemonSets by priority first), so that whoever walks them
+// gets the same answer each time.
 type Snapshot struct {
 	// Rev grows with every change; Now is the only clock that decisions know.
 	Rev uint64

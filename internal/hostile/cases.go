@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,6 +51,9 @@ func Cases() []Case {
 		DistinctCase(5000),
 		{"namespaces", Namespaces(2000)},
 		{"daemonset", []client.Object{DaemonSet(NodeSelector(20_000))}},
+		{"daemonset-huge", []client.Object{HugeDaemonSet("10000")}},
+		{"daemonset-large", []client.Object{HugeDaemonSet("449")}},
+		{"daemonsets-1000", DaemonSets(1000)},
 		{"budget-selector", []client.Object{Budget(20_000)}},
 	}
 }
@@ -116,6 +120,26 @@ func Namespaces(n int) []client.Object {
 func DaemonSet(pod *corev1.Pod) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: pod.Name, UID: types.UID("ds-" + pod.Name)},
 		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}}}
+}
+
+// HugeDaemonSet asks for so many CPUs on every node, with the highest priority that there is.
+func HugeDaemonSet(cpu string) *appsv1.DaemonSet {
+	p := Pod("huge")
+	p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = apiresource.MustParse(cpu)
+	highest := int32(2_000_001_000)
+	p.Spec.Priority = &highest
+	return DaemonSet(p)
+}
+
+// DaemonSets are n that ask for next to nothing: each takes one of the pods that a node may have.
+func DaemonSets(n int) []client.Object {
+	var out []client.Object
+	for i := range n {
+		p := Pod(text("daemon-", i))
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("1m")}
+		out = append(out, DaemonSet(p))
+	}
+	return out
 }
 
 // Budget is a PodDisruptionBudget whose selector has n expressions.

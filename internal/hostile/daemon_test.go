@@ -3,24 +3,62 @@ package hostile_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/hostile"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// Who may make a DaemonSet in a namespace can't keep all others from their nodes by one that fits on no machine.
-func TestADaemonSetThatFitsNowhere(t *testing.T) {
-	for name, cpu := range map[string]string{"ten thousand CPUs": "10000", "one more than any machine has": "449"} {
+// toldOf counts the notes with a reason.
+func toldOf(p *plan.Plan, reason string) int {
+	n := 0
+	for i := range p.Notes {
+		if p.Notes[i].Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// Who may make DaemonSets in a namespace can't keep all others from their nodes, neither by one that fits on no machine nor by very many that
+// use up every machine together. People are told, and not a thousand times.
+func TestDaemonSetsKeepNobodyFromNodes(t *testing.T) {
+	cases := map[string]struct {
+		objects                   []client.Object
+		onSets, omitted, squeezed int
+	}{
+		"ten thousand CPUs":            {[]client.Object{hostile.HugeDaemonSet("10000")}, 1, 1, 0},
+		"more than most machines have": {[]client.Object{hostile.HugeDaemonSet("449")}, 0, 0, 0},
+		"a thousand small ones":        {hostile.DaemonSets(1000), 20, 1, 1},
+	}
+	for name, c := range cases {
 		book := newBook(t, ordinary)
-		p := hostile.Pod("huge")
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = apiresource.MustParse(cpu)
-		feed(book, hostile.DaemonSet(p))
+		for _, o := range c.objects {
+			feed(book, o)
+		}
 		stock(t, book)
-		out := plan.Make(book.Snapshot(), policy(), nil, nil)
-		if n := len(placedPods(&out.Placement)); n != ordinary {
+		p := plan.Make(book.Snapshot(), policy(), nil, nil)
+		if n := len(placedPods(&p.Placement)); n != ordinary {
 			t.Errorf("%s: %d of %d pods have a place", name, n, ordinary)
 		}
+		if sets, omitted, squeezed := toldOf(&p, plan.FitsNowhere), toldOf(&p, plan.DaemonSetsOmitted), toldOf(&p, plan.DaemonSetsSqueezed); sets != c.onSets || omitted != c.omitted || squeezed != c.squeezed {
+			t.Errorf("%s: %d DaemonSets are told, the pool %d and %d times; expected %d, %d, %d", name, sets, omitted, squeezed, c.onSets, c.omitted, c.squeezed)
+		}
+	}
+}
+
+// DaemonSets that would preempt the pods on each new node are counted: no node is bought that can't help.
+func TestDaemonSetsThatPreemptAreCounted(t *testing.T) {
+	book := newBook(t, ordinary)
+	for _, o := range hostile.DaemonSets(1000) {
+		higher := int32(1000)
+		o.(*appsv1.DaemonSet).Spec.Template.Spec.Priority = &higher
+		feed(book, o)
+	}
+	stock(t, book)
+	p := plan.Make(book.Snapshot(), policy(), nil, nil)
+	if n := len(placedPods(&p.Placement)); n != 0 || len(p.Placement.Unplaced) != ordinary {
+		t.Errorf("%d pods have a place and %d are told why not; expected 0 and %d", n, len(p.Placement.Unplaced), ordinary)
 	}
 }

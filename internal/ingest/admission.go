@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
@@ -15,10 +16,18 @@ import (
 type admission struct {
 	limitRanges    map[string]map[string]*corev1.LimitRange // by namespace and name
 	runtimeClasses map[string]*nodev1.RuntimeClass
+	priorities     map[string]priorityClass
+}
+
+// priorityClass is the priority that a PriorityClass stands for; byDefault says that pods without a class get it.
+type priorityClass struct {
+	value     int32
+	byDefault bool
 }
 
 func newAdmission() admission {
-	return admission{limitRanges: make(map[string]map[string]*corev1.LimitRange), runtimeClasses: make(map[string]*nodev1.RuntimeClass)}
+	return admission{limitRanges: make(map[string]map[string]*corev1.LimitRange), runtimeClasses: make(map[string]*nodev1.RuntimeClass),
+		priorities: make(map[string]priorityClass)}
 }
 
 // SetLimitRange takes in a LimitRange, whose defaults the pods of its namespace get.
@@ -58,6 +67,25 @@ func (b *Book) DeleteRuntimeClass(name string) {
 	b.expectDaemons(runsAs(name))
 }
 
+// SetPriorityClass takes in a PriorityClass. kube-scheduler lets pods of higher priority in first, and preempts others for them.
+func (b *Book) SetPriorityClass(c *schedulingv1.PriorityClass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.admission.priorities[c.Name] = priorityClass{c.Value, c.GlobalDefault}
+	b.expectDaemons(prioritized)
+}
+
+// DeletePriorityClass takes in that a PriorityClass is gone.
+func (b *Book) DeletePriorityClass(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.admission.priorities, name)
+	b.expectDaemons(prioritized)
+}
+
+// prioritized chooses the DaemonSets whose priority depends on PriorityClasses.
+func prioritized(ds *appsv1.DaemonSet) bool { return ds.Spec.Template.Spec.Priority == nil }
+
 // runsAs chooses the DaemonSets whose pods name the RuntimeClass.
 func runsAs(class string) func(*appsv1.DaemonSet) bool {
 	return func(ds *appsv1.DaemonSet) bool {
@@ -86,6 +114,7 @@ func (a *admission) admit(namespace string, template *corev1.PodSpec) *corev1.Po
 		}
 	}
 	defaultPodRequests(spec)
+	a.addPriority(spec)
 	a.addRuntimeClass(spec)
 	ranges := a.limitRanges[namespace]
 	for _, name := range slices.Sorted(maps.Keys(ranges)) {
@@ -151,6 +180,20 @@ func defaultPodRequests(spec *corev1.PodSpec) {
 		add(name, own.Limits)
 	}
 	own.Requests = requests
+}
+
+// addPriority adds the number that the PriorityClass stands for. The API server refuses pods of a class that does not exist.
+func (a *admission) addPriority(spec *corev1.PodSpec) {
+	if spec.Priority != nil {
+		return
+	}
+	value, found := a.priorities[spec.PriorityClassName].value, false
+	for _, c := range a.priorities {
+		if spec.PriorityClassName == "" && c.byDefault && (!found || c.value < value) { // of several defaults the least counts
+			value, found = c.value, true
+		}
+	}
+	spec.Priority = &value
 }
 
 // addRuntimeClass adds what the spec's RuntimeClass takes for itself and asks of nodes.

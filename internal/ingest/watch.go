@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ func owners() []client.Object {
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
 	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
-		&corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
+		&corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 	for _, gvk := range classes {
 		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, explainMissing(err))
@@ -104,6 +105,8 @@ func (b *Book) watchSurroundings(w *watcher) {
 		func(obj client.Object) { b.DeleteLimitRange(obj.GetNamespace(), obj.GetName()) })
 	w.watch(&nodev1.RuntimeClass{}, func(obj any) { b.SetRuntimeClass(obj.(*nodev1.RuntimeClass)) },
 		func(obj client.Object) { b.DeleteRuntimeClass(obj.GetName()) })
+	w.watch(&schedulingv1.PriorityClass{}, func(obj any) { b.SetPriorityClass(obj.(*schedulingv1.PriorityClass)) },
+		func(obj client.Object) { b.DeletePriorityClass(obj.GetName()) })
 }
 
 // watchClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the

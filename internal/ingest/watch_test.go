@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func kindNames() map[string]string {
 		"namespaces": "Namespace", "storageclasses": "StorageClass", "csinodes": "CSINode",
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",
 		"poddisruptionbudgets": "PodDisruptionBudget", "volumeattachments": "VolumeAttachment",
-		"limitranges": "LimitRange", "runtimeclasses": "RuntimeClass",
+		"limitranges": "LimitRange", "runtimeclasses": "RuntimeClass", "priorityclasses": "PriorityClass",
 		"nodepools": "NodePool", "nodeclaims": "NodeClaim", "kwoknodeclasses": "KWOKNodeClass",
 	}
 }
@@ -127,6 +128,7 @@ func startCache(t *testing.T, s *apiServer) plane {
 	}
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("LimitRange"), meta.RESTScopeNamespace)
 	mapper.Add(nodev1.SchemeGroupVersion.WithKind("RuntimeClass"), meta.RESTScopeRoot)
+	mapper.Add(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
 	mapper.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)

@@ -247,12 +247,16 @@ func (w *world) release(c command.Release) {
 	delete(w.gone, c.Claim)
 }
 
-// runDaemons is the DaemonSet controller's part.
+// runDaemons is the DaemonSet controller's part, and kube-scheduler's: what finds no room waits.
 func (w *world) runDaemons() {
-	for _, d := range w.daemons {
-		for _, n := range w.nodes {
-			name := d.Name + "-" + n.Name
-			if w.pods[name] == nil && n.Finalized && n.Deleting.IsZero() && cluster.Lands(d.Class, n.Labels, n.Taints) {
+	daemons := slices.SortedFunc(maps.Values(w.daemons), cluster.CompareDaemons)
+	for _, n := range w.nodes {
+		if !n.Finalized || !n.Deleting.IsZero() {
+			continue
+		}
+		lands := slices.DeleteFunc(slices.Clone(daemons), func(d *cluster.Daemon) bool { return !cluster.Lands(d.Class, n.Labels, n.Taints) })
+		for _, d := range coming(lands, w.unlimited(n.Allocatable), w.meantFor(n)) {
+			if name := d.Name + "-" + n.Name; w.pods[name] == nil {
 				w.addPod(cluster.Pod{Name: name, Class: d.Class, Owner: d.UID, Node: n.Name, Daemon: true})
 			}
 		}

@@ -169,6 +169,7 @@ func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
 	}
 	p.Provisioned = true
 	p.place(overlay, policy.Schedule)
+	p.tellDaemons(s)
 	if p.Placement.Deferred > 0 {
 		p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(nextTurn))
 	}

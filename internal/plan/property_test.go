@@ -16,6 +16,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // futures are the nodes that a claim may become: every offering that its requirements allow, with the labels that the
@@ -46,10 +47,22 @@ func futures(catalog *cluster.Catalog, c *command.CreateClaim) []future {
 	return out
 }
 
-func daemonsOn(s *cluster.Snapshot, labels cluster.Labels, taints []cluster.Taint) resource.Vector {
+// daemonsOn is what DaemonSets take of a node with the labels, taints and room that the pods are meant for.
+func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resource.Vector {
+	lands := slices.DeleteFunc(slices.Clone(s.Daemons), func(d *cluster.Daemon) bool { return !cluster.Lands(d.Class, on.Labels, on.Taints) })
+	var sum resource.Vector
+	for _, d := range coming(lands, on.Allocatable, pods) {
+		sum = sum.Add(d.Class.Requests)
+	}
+	return sum
+}
+
+// everyDaemonOn is what DaemonSets would take of a new node if all came that have room on some instance type.
+func everyDaemonOn(s *cluster.Snapshot, p *schedule.Placement, pool string, on cluster.Node) resource.Vector {
 	var sum resource.Vector
 	for _, d := range s.Daemons {
-		if cluster.Lands(d.Class, labels, taints) {
+		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.Omission) bool { return o.Pool == pool && o.Daemon == d })
+		if !omitted && cluster.Lands(d.Class, on.Labels, on.Taints) {
 			sum = sum.Add(d.Class.Requests)
 		}
 	}
@@ -82,7 +95,12 @@ func TestNewNodesHoldTheirPods(t *testing.T) {
 				t.Fatalf("claim %s can become %v only: %s", c.Name, kinds, c.Requirements)
 			}
 			for _, f := range choice {
-				if sum := pods.Add(daemonsOn(s, f.labels, c.Template.Taints)); !sum.Fits(f.kind.Allocatable) {
+				on := cluster.Node{Labels: f.labels, Taints: c.Template.Taints, Allocatable: f.kind.Allocatable}
+				daemons := daemonsOn(s, on, c.Pods)
+				if !slices.ContainsFunc(p.Placement.Squeezed, func(q schedule.Squeeze) bool { return q.Pool == c.Pool }) {
+					daemons = everyDaemonOn(s, &p.Placement, c.Pool, on)
+				}
+				if sum := pods.Add(daemons); !sum.Fits(f.kind.Allocatable) {
 					t.Fatalf("%s as %v holds %s and has %s", c.Name, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
 				}
 				for _, pod := range c.Pods {
@@ -138,7 +156,8 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 		}
 		held := together(there)
 		load = together(slices.Concat(there, pods)).Sub(held)
-		free := n.Allocatable.Sub(held).Sub(daemonsOn(s, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints))
+		on := cluster.Node{Labels: n.Labels.With(cluster.InitializedLabel, "true"), Taints: n.Taints, Allocatable: n.Allocatable}
+		free := n.Allocatable.Sub(held).Sub(daemonsOn(s, on, slices.Concat(there, pods)))
 		if !load.Fits(free) {
 			t.Fatalf("%s has room for %s and gets %s", host, s.Names.String(free), s.Names.String(load))
 		}
@@ -150,7 +169,8 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 	}
 	as := command.CreateClaim{Labels: c.Labels, Requirements: c.Requirements}
 	for _, f := range futures(s.Pools[0].Catalog, &as) {
-		if sum := load.Add(daemonsOn(s, f.labels, c.Taints)); !sum.Fits(f.kind.Allocatable) {
+		on := cluster.Node{Labels: f.labels, Taints: c.Taints, Allocatable: f.kind.Allocatable}
+		if sum := load.Add(daemonsOn(s, on, pods)); !sum.Fits(f.kind.Allocatable) {
 			t.Fatalf("claim %s as %v gets %s and has %s", host, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
 		}
 	}

@@ -50,7 +50,7 @@ func newStage(s *cluster.Snapshot, p *plan.Plan, chance *rand.Rand) *stage {
 		for _, c := range made {
 			choice := futures(s.Pools[0].Catalog, &c)
 			st.open[c.Name] = len(choice) > 1
-			st.add(c.Name, choice[chance.Intn(len(choice))], c.Template.Taints)
+			st.add(c.Name, choice[chance.Intn(len(choice))], c.Template.Taints, c.Pods...)
 		}
 	}
 	return st
@@ -81,14 +81,18 @@ func copyOf(p *cluster.Pod) *cluster.Pod {
 	return &out
 }
 
-// add puts in a new node with its daemons.
-func (st *stage) add(name string, f future, taints []cluster.Taint) *cluster.Node {
+// add puts in a new node with its daemons. If it is made for pods, those of their priority and lower come only if they find room beside them.
+func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*cluster.Pod) *cluster.Node {
 	n := &cluster.Node{Name: name, Labels: f.labels.With(cluster.HostnameLabel, name), Taints: taints, Allocatable: f.kind.Allocatable}
 	st.nodes = append(st.nodes, n)
-	for _, d := range st.s.Daemons {
-		if slices.Contains(f.daemons, d) || cluster.Lands(d.Class, n.Labels, n.Taints) {
-			st.pods = append(st.pods, &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Owner: d.UID, Node: name, Daemon: true})
-		}
+	daemons := slices.DeleteFunc(slices.Clone(st.s.Daemons), func(d *cluster.Daemon) bool {
+		return !slices.Contains(f.daemons, d) && !cluster.Lands(d.Class, n.Labels, n.Taints)
+	})
+	if len(pods) > 0 {
+		daemons = coming(daemons, n.Allocatable, pods)
+	}
+	for _, d := range daemons {
+		st.pods = append(st.pods, &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Owner: d.UID, Node: name, Daemon: true})
 	}
 	return n
 }

@@ -152,7 +152,7 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	slices.SortFunc(s.Claims, func(a, b *cluster.Claim) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Nodes, func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.UID, b.UID) })
-	slices.SortFunc(s.Daemons, func(a, b *cluster.Daemon) int { return cmp.Compare(a.UID, b.UID) })
+	slices.SortFunc(s.Daemons, cluster.CompareDaemons)
 	slices.SortFunc(s.Pools, func(a, b *cluster.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return s.Seal()
 }

@@ -26,18 +26,15 @@ type market struct {
 	room []resource.Vector
 	// uniform says that all offerings of a type have the same room.
 	uniform bool
+	// lands are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the DaemonSets that find room on no offering.
+	lands   []landing
 	daemons []landing
+	omitted []Omission
 	left    left
 	// rankings are kept for as long as the wants that they were made for.
 	rankings []knownRanking
 	// priced are the offerings for sale by price, once somebody has asked for them.
 	priced []int
-}
-
-// landing is where a daemonset's pods go.
-type landing struct {
-	daemon *cluster.Daemon
-	bits   require.Bits
 }
 
 // left is what a pool's limits still allow.
@@ -99,8 +96,8 @@ func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
 		}
 		m.open = m.open.With(e.Key, e.Values)
 	}
-	m.makeRoom(s.Daemons)
-	m.forSale = m.fitting(m.offered.And(p.Catalog.Available()), resource.Vector{})
+	m.land(s.Daemons)
+	m.makeRoom(everyDaemon())
 	m.left = newLeft(s, p)
 	return m
 }
@@ -123,53 +120,6 @@ func (m *market) stockUp(stocks map[string]int) {
 			m.buyable.Set(i)
 		}
 	}
-}
-
-// makeRoom takes the daemonsets' share off every offering. A DaemonSet that finds room on none, beside those before it, never gets a pod on a
-// node of the pool: whoever may make one must not keep all others from their nodes. One that finds room on some keeps the smaller ones from
-// being bought.
-func (m *market) makeRoom(daemons []*cluster.Daemon) {
-	c := m.pool.Catalog
-	m.uniform = true
-	m.room = make([]resource.Vector, len(c.Offerings))
-	for i := range c.Offerings {
-		m.room[i] = c.Types[c.Offerings[i].Type].Allocatable
-	}
-	for _, d := range daemons {
-		lands := require.NewBits(len(m.room))
-		for _, term := range d.Class.Terms {
-			if w, _, ok := m.matchTerm(term); ok {
-				lands = lands.Or(w.bits)
-			}
-		}
-		if _, tainted := cluster.Untolerated(d.Class.Tolerations, m.pool.Template.Taints); tainted {
-			continue
-		}
-		if !m.anyFits(lands, d.Class.Requests) {
-			continue
-		}
-		for i := range lands.All {
-			m.room[i] = m.room[i].Sub(d.Class.Requests)
-		}
-		m.daemons = append(m.daemons, landing{d, lands})
-	}
-	last := -1
-	for i := range m.offered.All {
-		if last >= 0 && c.Offerings[last].Type == c.Offerings[i].Type && m.room[last] != m.room[i] {
-			m.uniform = false
-		}
-		last = i
-	}
-}
-
-// anyFits reports whether one of the offerings that are sold has room for so much.
-func (m *market) anyFits(rows require.Bits, need resource.Vector) bool {
-	for i := range rows.And(m.offered).All {
-		if need.Fits(m.room[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // holds reports whether an offering has room for the need beside its daemons. One that is too small for its daemons

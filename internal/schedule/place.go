@@ -51,6 +51,11 @@ type Placement struct {
 	// Cut says that a search was brought to an end by its budget of steps: the nodes may be dearer than need be.
 	Cut bool
 
+	// Omitted are the DaemonSets that new nodes are planned without; Squeezed are the pools of which nodes are made although not all of the
+	// other DaemonSets find room on them, because pods would get none otherwise.
+	Omitted  []Omission
+	Squeezed []Squeeze
+
 	// Faults are invariants that were found violated, and none if this package makes no mistake.
 	Faults []Fault
 
@@ -99,19 +104,9 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 3. Buy nodes for the rest.
 	refused := setAside(kinds)
 	out.hold(kinds, settings.Held)
-	var crates []*crate
-	for round := range rounds {
-		if !slices.ContainsFunc(kinds, func(k *kind) bool { return len(k.pods) > 0 }) {
-			break
-		}
-		more := buy(book, shop, kinds, settler, round > 0)
-		kept, dropped := referee(book, shop, more, len(crates))
-		crates = append(crates, kept...)
-		if !worthwhile(book, kinds, len(kept), dropped) {
-			break
-		}
-		shop.restock()
-	}
+	out.Omitted = shop.omitted()
+	crates := buyAll(book, shop, kinds, settler, nil)
+	crates, squeezed := out.squeeze(book, shop, kinds, settler, crates)
 	crates = out.lodge(crates)
 	out.Bins = make([]Bin, len(crates))
 	for i, c := range crates {
@@ -120,6 +115,9 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	}
 	out.Bound = bound(shop, crates)
 	out.Faults = shop.faults
+	if squeezed {
+		shop.await(everyDaemon())
+	}
 
 	// 4. Say why, where there is none.
 	for _, k := range kinds {
@@ -136,6 +134,23 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out.Deferred, out.Cut = len(later), shop.cut || settler.exhausted
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
+}
+
+// buyAll buys nodes for the kinds' pods in a few rounds, beside the crates that there are already.
+func buyAll(book *ledger, shop *shop, kinds []*kind, settler *settler, crates []*crate) []*crate {
+	for round := range rounds {
+		if !remain(kinds) {
+			break
+		}
+		more := buy(book, shop, kinds, settler, round > 0)
+		kept, dropped := referee(book, shop, more, len(crates))
+		crates = append(crates, kept...)
+		if !worthwhile(book, kinds, len(kept), dropped) {
+			break
+		}
+		shop.restock()
+	}
+	return crates
 }
 
 // worthwhile reports whether another round may place more: pods were turned away by what the round itself did, or pods that

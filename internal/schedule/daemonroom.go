@@ -1,0 +1,120 @@
+package schedule
+
+import (
+	"math"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// landing is where a daemonset's pods go.
+type landing struct {
+	daemon *cluster.Daemon
+	bits   require.Bits
+}
+
+// awaited says which DaemonSets a market keeps room for.
+type awaited struct {
+	// each asks every offering by itself: a DaemonSet that is too large for one is not awaited there, and the offering is for sale all the same.
+	each bool
+	// above is the priority beyond which DaemonSets are awaited at all.
+	above int64
+}
+
+// everyDaemon is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is too small for one is not bought.
+func everyDaemon() awaited { return awaited{above: math.MinInt64} }
+
+// whoFits leaves those out of an offering that find no room there even on an empty node.
+func whoFits() awaited { return awaited{each: true, above: math.MinInt64} }
+
+// whoPreempts awaits only those that would take the place of a pod of the priority.
+func whoPreempts(priority int32) awaited { return awaited{each: true, above: int64(priority)} }
+
+// Omission is a DaemonSet that new nodes of a pool are planned without, because no instance type of the pool has room for it.
+type Omission struct {
+	Pool   string
+	Daemon *cluster.Daemon
+	// Resource is what there is too little of, for DaemonSets of its priority; Asked is how much of it a pod asks for, and Most what
+	// some instance type has beside the DaemonSets that come first. Empty if one lacks this and another that.
+	Resource, Asked, Most string
+}
+
+// land finds where the DaemonSets' pods may go, room aside.
+func (m *market) land(daemons []*cluster.Daemon) {
+	for _, d := range daemons {
+		if _, tainted := cluster.Untolerated(d.Class.Tolerations, m.pool.Template.Taints); tainted {
+			continue
+		}
+		lands := require.NewBits(len(m.pool.Catalog.Offerings))
+		for _, term := range d.Class.Terms {
+			if w, _, ok := m.matchTerm(term); ok {
+				lands = lands.Or(w.bits)
+			}
+		}
+		if lands.Any() {
+			m.lands = append(m.lands, landing{d, lands})
+		}
+	}
+}
+
+// makeRoom takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale then. They come in the order of their
+// priority, as kube-scheduler lets them in. One that finds room on no offering of the pool, beside those before it, never gets a pod on a node
+// of the pool: whoever may make one must not keep all others from their nodes.
+func (m *market) makeRoom(which awaited) {
+	c := m.pool.Catalog
+	m.room, m.daemons, m.omitted, m.priced = make([]resource.Vector, len(c.Offerings)), nil, nil, nil
+	for i := range c.Offerings {
+		m.room[i] = c.Types[c.Offerings[i].Type].Allocatable
+	}
+	for _, l := range m.lands {
+		if int64(l.daemon.Class.Priority) <= which.above {
+			continue
+		}
+		fits := m.withRoom(l.bits, &l.daemon.Class.Requests)
+		switch {
+		case !fits.Any():
+			m.omit(l)
+			continue
+		case which.each:
+			l.bits = fits
+		}
+		for i := range l.bits.All {
+			m.room[i] = m.room[i].Sub(l.daemon.Class.Requests)
+		}
+		m.daemons = append(m.daemons, l)
+	}
+	m.uniform = true
+	last := -1
+	for i := range m.offered.All {
+		if last >= 0 && c.Offerings[last].Type == c.Offerings[i].Type && m.room[last] != m.room[i] {
+			m.uniform = false
+		}
+		last = i
+	}
+	m.forSale = m.fitting(m.offered.And(c.Available()), resource.Vector{})
+}
+
+// withRoom are those of the offerings that have room for so much.
+func (m *market) withRoom(rows require.Bits, need *resource.Vector) require.Bits {
+	out := require.NewBits(len(m.room))
+	for i := range rows.All {
+		if need.Fits(m.room[i]) {
+			out.Set(i)
+		}
+	}
+	return out
+}
+
+// omit notes that a DaemonSet finds room nowhere.
+func (m *market) omit(l landing) {
+	var most resource.Vector
+	for i := range l.bits.All {
+		most = most.Max(m.room[i])
+	}
+	o, need := Omission{Pool: m.pool.Name, Daemon: l.daemon}, l.daemon.Class.Requests
+	if dim := need.Short(most); dim >= 0 {
+		o.Resource, o.Asked, o.Most = m.names.Name(dim), resource.Format(dim, need[dim]), resource.Format(dim, most[dim])
+	}
+	m.omitted = append(m.omitted, o)
+}

@@ -1,0 +1,143 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// mostPriorities is for how many priorities of pods nodes are looked for on which not all DaemonSets find room. The others wait for the next plan.
+const mostPriorities = 8
+
+// Squeeze says that nodes of a pool are made although not all DaemonSets find room on them: all together leave none for a pod.
+type Squeeze struct {
+	Pool  string
+	Nodes int
+	Pod   *cluster.Pod // one of those that they are made for
+}
+
+// omitted lists the DaemonSets that find room nowhere, pool by pool.
+func (sh *shop) omitted() []Omission {
+	var out []Omission
+	for _, m := range sh.markets {
+		out = append(out, m.omitted...)
+	}
+	return out
+}
+
+// await makes room anew for the DaemonSets that are awaited. What has been bought stays charged.
+func (sh *shop) await(which awaited) {
+	for _, m := range sh.markets {
+		m.makeRoom(which)
+	}
+	sh.restock()
+}
+
+// squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It first leaves those out that
+// are too large for the instance type: they never get a pod there. If that does not help, DaemonSets that could not preempt the pod are left out too:
+// very many small ones would otherwise keep all pods from their nodes. A DaemonSet of higher priority than the pod is always counted, for it would
+// take the pod's place on each node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
+func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *settler, crates []*crate) ([]*crate, bool) {
+	kinds = sh.overrun(kinds)
+	if len(kinds) == 0 {
+		return crates, false
+	}
+	for _, k := range kinds {
+		k.doomed = false // what there is for it depends on others' priorities now
+	}
+	first := len(crates)
+	sh.await(whoFits())
+	crates = buyAll(book, sh, kinds, settler, crates)
+	for _, priority := range prioritiesOf(kinds) {
+		sh.await(whoPreempts(priority))
+		same := slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.class.Priority != priority })
+		crates = buyAll(book, sh, same, settler, crates)
+	}
+	for _, c := range crates[first:] {
+		p.noteSqueeze(c)
+	}
+	sh.await(whoPreempts(math.MaxInt32))
+	return crates, true
+}
+
+// noteSqueeze counts a node on which not all DaemonSets find room.
+func (p *Placement) noteSqueeze(c *crate) {
+	if c.house != nil || len(c.loads) == 0 {
+		return
+	}
+	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == c.m.pool.Name })
+	if i < 0 {
+		i = len(p.Squeezed)
+		p.Squeezed = append(p.Squeezed, Squeeze{Pool: c.m.pool.Name, Pod: c.loads[0].pods[0]})
+	}
+	p.Squeezed[i].Nodes++
+}
+
+// prioritiesOf are the priorities of pods that have no place yet, the highest first.
+func prioritiesOf(kinds []*kind) []int32 {
+	var out []int32
+	for _, k := range kinds {
+		if len(k.pods) > 0 && !slices.Contains(out, k.class.Priority) {
+			out = append(out, k.class.Priority)
+		}
+	}
+	slices.Sort(out)
+	slices.Reverse(out)
+	return out[:min(len(out), mostPriorities)]
+}
+
+// overrun are the kinds with pods that DaemonSets keep from every instance type that would do without them.
+func (sh *shop) overrun(kinds []*kind) []*kind {
+	if !slices.ContainsFunc(sh.markets, func(m *market) bool { return len(m.daemons) > 0 }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
+		if len(k.pods) == 0 {
+			return true
+		}
+		any := false
+		for _, m := range sh.markets {
+			over, helps := m.overrun(k.class)
+			if !over {
+				return true
+			}
+			any = any || helps
+		}
+		return !any
+	})
+}
+
+// overrun reports whether DaemonSets take more than half of every offering that would hold a pod of the class without them, and leave too little for
+// it. helps says whether there is such an offering at all.
+func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
+	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
+		return true, false
+	}
+	for _, w := range m.match(class.Terms) {
+		for i := range w.bits.All {
+			all := &m.pool.Catalog.Types[m.pool.Catalog.Offerings[i].Type].Allocatable
+			switch {
+			case m.holds(i, &class.Requests):
+				return false, false
+			case !class.Requests.Fits(*all):
+			case !mostlyTaken(all, &m.room[i]):
+				return false, false
+			default:
+				helps = true
+			}
+		}
+	}
+	return true, helps
+}
+
+// mostlyTaken reports whether less than half is left of some resource.
+func mostlyTaken(all, left *resource.Vector) bool {
+	for dim := range all {
+		if left[dim] < all[dim]-left[dim] {
+			return true
+		}
+	}
+	return false
+}
