@@ -43,13 +43,22 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 func (b *Book) daemonsNow() []*cluster.Daemon {
 	out := slices.SortedFunc(maps.Values(b.daemons), cluster.CompareDaemons)
 	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {
+		over := ""
+		if ds := b.daemonSets[d.UID]; ds != nil {
+			over = leftOut(&ds.ObjectMeta)
+		}
 		r := b.classes[d.Class.Key]
-		if r == nil {
+		if r == nil && over == "" {
 			return false
 		}
 		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
-		missing := slices.DeleteFunc(slices.Clone(r.missing), b.offered)
+		var missing []string
+		if over == "" {
+			missing = slices.DeleteFunc(slices.Clone(r.missing), b.offered)
+		}
 		switch {
+		case over != "":
+			note.Reason, note.Message = tooLong, over
 		case len(r.over) > 0:
 			note.Reason, note.Message = tooLong, strings.Join(r.over, "; ")
 		case len(missing) > 0:

@@ -270,7 +270,8 @@ func (b *Book) spreadByDefault(p *cluster.Pod, e *defaulted) *recipe {
 	return &r
 }
 
-// deduce finds out by which labels the pods are counted that a pod is to be spread with; none if there is nothing.
+// deduce finds out by which labels the pods are counted that a pod is to be spread with; none if there is nothing, or if Services and its controller
+// together name more labels and values than are read of a pod's own constraints.
 func (d *defaultSpread) deduce(p *cluster.Pod, c controller) require.Set {
 	merged := make(map[string]string)
 	for _, selector := range d.services[p.Namespace] {
@@ -280,11 +281,14 @@ func (d *defaultSpread) deduce(p *cluster.Pod, c controller) require.Set {
 	}
 	told := d.controllers[c]
 	maps.Copy(merged, told.replace)
-	out := told.besides
-	for key, value := range merged {
-		out = out.With(key, require.Only(value))
+	if len(merged)+len(told.besides) > mostSelectorParts {
+		return nil
 	}
-	return out
+	entries := make([]require.Entry, 0, len(merged))
+	for key, value := range merged {
+		entries = append(entries, require.Entry{Key: key, Values: require.Only(value)})
+	}
+	return told.besides.And(require.Of(entries))
 }
 
 // serves reports whether a Service with this selector selects pods with these labels.

@@ -261,6 +261,31 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	}
 }
 
+// Services that select a pod by more labels than are read of its own constraints are no reason to spend seconds on it: it is not spread by default.
+func TestDefaultSpreadIsBounded(t *testing.T) {
+	b := spreadingBook(t)
+	half := func(from int) map[string]string {
+		out := make(map[string]string)
+		for i := range mostSelectorParts/2 + 1 {
+			out[fmt.Sprint("k", from+i)] = "v"
+		}
+		return out
+	}
+	b.SetService(service("first", half(0)))
+	b.SetPod(webPod("p", func(p *corev1.Pod) {
+		for i := range 2 * mostSelectorParts {
+			p.Labels[fmt.Sprint("k", i)] = "v"
+		}
+	}))
+	if tiesText(b, "p") == "" {
+		t.Error("one Service is within the bound, and the pod is not spread")
+	}
+	b.SetService(service("second", half(mostSelectorParts)))
+	if text := tiesText(b, "p"); text != "" {
+		t.Errorf("two Services are beyond the bound, and the pod is spread by %d characters", len(text))
+	}
+}
+
 func TestWithoutDefaultsNothingIsKept(t *testing.T) {
 	b, _ := newBook()
 	b.SpreadByDefault(nil)

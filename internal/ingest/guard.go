@@ -34,10 +34,14 @@ func (b *Book) SetGuard(pdb *policyv1.PodDisruptionBudget) {
 func (b *Book) guardSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 	const kind = "PodDisruptionBudget"
 	b.forgetNote(kind, string(pdb.UID))
+	why := leftOut(&pdb.ObjectMeta)
 	if n := selectorParts(pdb.Spec.Selector); n > mostSelectorParts {
+		why = fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", n, mostSelectorParts)
+	}
+	if why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
-			Message: fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read; the budget is taken to count every pod of its namespace; select pods by a label that they share", n, mostSelectorParts),
+			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that they share",
 		}
 		return cluster.Selector{}
 	}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,17 +30,22 @@ func owners() []client.Object {
 	return []client.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &batchv1.Job{}, &corev1.ReplicationController{}}
 }
 
+// watched are the kinds that every book watches, beside pods and NodeClasses. What is kept of each is in strip.go.
+func watched() []client.Object {
+	return append(owners(), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{},
+		&corev1.PersistentVolume{}, &corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{},
+		&appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
+}
+
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
-	kinds := append(append(owners(), also...), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{}, &corev1.PersistentVolume{},
-		&corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{}, &appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 	for _, gvk := range classes {
 		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, explainMissing(err))
 		}
 	}
-	for _, obj := range kinds {
+	for _, obj := range append(watched(), also...) {
 		if _, err := informers.GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %s: %w", kindOf(obj), explainMissing(err))
 		}
@@ -51,7 +57,7 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 // the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
 	b.start()
-	w := watcher{ctx: ctx, informers: informers, shield: b.shield}
+	w := watcher{ctx: ctx, informers: informers, kinds: append(watched(), b.AlsoWatched()...), shield: b.shield}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {
 		w.watch(obj, func(obj any) {
@@ -165,6 +171,7 @@ func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 type watcher struct {
 	ctx       context.Context
 	informers cache.Cache
+	kinds     []client.Object // that may be watched
 	synced    []toolscache.InformerSynced
 	err       error
 	// shield runs a handler and survives it.
@@ -184,6 +191,10 @@ func (w *watcher) guarded(kind string, handle func(any)) func(any) {
 
 func (w *watcher) watch(obj client.Object, set func(any), remove func(client.Object)) {
 	if w.err != nil {
+		return
+	}
+	if !slices.ContainsFunc(w.kinds, func(k client.Object) bool { return kindOf(k) == kindOf(obj) }) {
+		w.err = fmt.Errorf("watching %s: it is not in the list of kinds that are watched", kindOf(obj))
 		return
 	}
 	informer, err := w.informers.GetInformer(w.ctx, obj)
@@ -240,36 +251,4 @@ func (w *watcher) wait() error {
 		return fmt.Errorf("waiting for the first list of each kind: %w", w.ctx.Err())
 	}
 	return nil
-}
-
-// Strip drops from objects what nothing here reads, before they are kept: it is most of their size.
-func Strip(obj any) (any, error) {
-	o, ok := obj.(client.Object)
-	if !ok {
-		return obj, nil
-	}
-	if pod, ok := o.(*corev1.Pod); ok {
-		keepSignature(pod)
-		stripPod(pod)
-		return obj, nil
-	}
-	if node, ok := o.(*corev1.Node); ok {
-		keepAuthors(node)
-		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
-		return obj, nil
-	}
-	o.SetManagedFields(nil)
-	return obj, nil
-}
-
-func stripPod(pod *corev1.Pod) {
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		pod.Spec.Containers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
-	}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		pod.Spec.InitContainers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
-	}
-	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
 }

@@ -1,0 +1,327 @@
+package ingest
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// mostKeptBytes is how large a part of an object may be that is kept although somebody who may write in one namespace only can make it as large as
+// the API server allows: the template of a DaemonSet, a selector, the defaults of a LimitRange. What is larger is not kept at all. The
+// bound is in docs/concepts/bounds.md.
+const mostKeptBytes = 64 << 10
+
+// tooLongLabel is what a claim's selector asks for instead of something that was too long to be kept. No volume has it.
+const tooLongLabel = "tenon.sh/too-long"
+
+// Strip drops from objects what nothing here reads, before they are kept: it is most of their size, and anybody who may write in one namespace
+// could fill our memory with it. Objects are only ever patched, never written back from what is kept.
+func Strip(obj any) (any, error) {
+	o, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil
+	}
+	switch w := o.(type) {
+	case *corev1.Pod: // it is not kept
+		keepSignature(w)
+		stripPod(w)
+	case *corev1.Node:
+		keepAuthors(w)
+		w.Status.Images, w.Status.VolumesInUse, w.Status.VolumesAttached = nil, nil, nil
+		delete(w.Annotations, corev1.LastAppliedConfigAnnotation)
+	default:
+		if !stripWorkload(o) && !stripStorage(o) && !stripDefaults(o) {
+			// Kinds of ours, which administrators write and which are read as a whole.
+			o.SetManagedFields(nil)
+			dropAnnotation(o, corev1.LastAppliedConfigAnnotation)
+		}
+	}
+	return obj, nil
+}
+
+func dropAnnotation(o client.Object, key string) {
+	if all := o.GetAnnotations(); all[key] != "" {
+		delete(all, key)
+		o.SetAnnotations(all)
+	}
+}
+
+// metaOf is what is read of any object's metadata, with the annotations that are named.
+func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp}
+	if owner := metav1.GetControllerOf(m); owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	if why := leftOut(m); why != "" {
+		leaveOut(&out, why)
+	}
+	for _, key := range annotations {
+		if text, set := m.Annotations[key]; set && len(text) <= mostKeptBytes {
+			metav1.SetMetaDataAnnotation(&out, key, text)
+		}
+	}
+	return out
+}
+
+// wasTooLong marks an entry of metadata.managedFields, of which nothing else is kept, that says what of the object was too large to be kept. No user can
+// write it: the API server knows one type of fields only.
+const wasTooLong = "too-long"
+
+func leaveOut(m *metav1.ObjectMeta, why string) {
+	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: why, FieldsType: wasTooLong}}
+}
+
+// leftOut says what of the object was too large to be kept; empty if nothing was.
+func leftOut(m *metav1.ObjectMeta) string {
+	for i := range m.ManagedFields {
+		if m.ManagedFields[i].FieldsType == wasTooLong {
+			return m.ManagedFields[i].Manager
+		}
+	}
+	return ""
+}
+
+// stripWorkload reduces what makes pods, and what counts them; it reports whether the object is one of these.
+func stripWorkload(o client.Object) bool {
+	switch w := o.(type) {
+	case *appsv1.ReplicaSet:
+		*w = appsv1.ReplicaSet{ObjectMeta: metaOf(&w.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas, Selector: keptSelector(w.Spec.Selector)}}
+	case *appsv1.StatefulSet:
+		*w = appsv1.StatefulSet{ObjectMeta: metaOf(&w.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: w.Spec.Replicas,
+			PodManagementPolicy: w.Spec.PodManagementPolicy, Selector: keptSelector(w.Spec.Selector)}}
+	case *corev1.ReplicationController:
+		*w = corev1.ReplicationController{ObjectMeta: metaOf(&w.ObjectMeta), Spec: corev1.ReplicationControllerSpec{Replicas: w.Spec.Replicas,
+			Selector: keptLabels(w.Spec.Selector)}}
+	case *corev1.Service:
+		*w = corev1.Service{ObjectMeta: metaOf(&w.ObjectMeta), Spec: corev1.ServiceSpec{Selector: keptLabels(w.Spec.Selector)}}
+	case *batchv1.Job:
+		*w = batchv1.Job{ObjectMeta: metaOf(&w.ObjectMeta), Spec: batchv1.JobSpec{Parallelism: w.Spec.Parallelism, Completions: w.Spec.Completions,
+			Suspend: w.Spec.Suspend}, Status: batchv1.JobStatus{Succeeded: w.Status.Succeeded}}
+	case *appsv1.DaemonSet:
+		stripDaemonSet(w)
+	case *policyv1.PodDisruptionBudget:
+		stripBudget(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// stripDaemonSet keeps what placement depends on of the template.
+func stripDaemonSet(ds *appsv1.DaemonSet) {
+	out := appsv1.DaemonSet{ObjectMeta: metaOf(&ds.ObjectMeta, appsv1.DeprecatedTemplateGeneration)}
+	s := &ds.Spec.Template.Spec
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: ds.Spec.Template.Labels}, Spec: corev1.PodSpec{
+		Containers: keptContainers(s.Containers), InitContainers: keptContainers(s.InitContainers), NodeSelector: s.NodeSelector, Affinity: s.Affinity,
+		Tolerations: s.Tolerations, TopologySpreadConstraints: s.TopologySpreadConstraints, HostNetwork: s.HostNetwork, Overhead: s.Overhead,
+		RuntimeClassName: s.RuntimeClassName, PriorityClassName: s.PriorityClassName, Priority: s.Priority, Resources: s.Resources, ResourceClaims: s.ResourceClaims}}
+	if size := template.Size(); size > mostKeptBytes {
+		leaveOut(&out.ObjectMeta, fmt.Sprintf(
+			"what placement depends on in spec.template: %d bytes found, at most %d are read; use fewer terms, labels and containers", size, mostKeptBytes))
+		template = corev1.PodTemplateSpec{}
+	}
+	out.Spec.Template = template
+	*ds = out
+}
+
+func keptContainers(list []corev1.Container) []corev1.Container {
+	var out []corev1.Container
+	for i := range list {
+		c := &list[i]
+		kept := corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		for _, p := range c.Ports {
+			kept.Ports = append(kept.Ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, Protocol: p.Protocol, HostIP: p.HostIP})
+		}
+		out = append(out, kept)
+	}
+	return out
+}
+
+func stripPod(pod *corev1.Pod) {
+	for _, list := range [2][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, Ports: list[i].Ports, RestartPolicy: list[i].RestartPolicy}
+		}
+	}
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+}
+
+// stripBudget keeps a PodDisruptionBudget's selector and counts.
+func stripBudget(pdb *policyv1.PodDisruptionBudget) {
+	out := policyv1.PodDisruptionBudget{ObjectMeta: metaOf(&pdb.ObjectMeta),
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: pdb.Spec.Selector, UnhealthyPodEvictionPolicy: pdb.Spec.UnhealthyPodEvictionPolicy},
+		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Status.ObservedGeneration, DisruptionsAllowed: pdb.Status.DisruptionsAllowed,
+			CurrentHealthy: pdb.Status.CurrentHealthy, DesiredHealthy: pdb.Status.DesiredHealthy, ExpectedPods: pdb.Status.ExpectedPods}}
+	if n := selectorParts(pdb.Spec.Selector); n > mostSelectorParts {
+		leaveOut(&out.ObjectMeta, fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", n, mostSelectorParts))
+		out.Spec.Selector = nil
+	} else if size := sizeOf(pdb.Spec.Selector); size > mostKeptBytes {
+		leaveOut(&out.ObjectMeta, fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, mostKeptBytes))
+		out.Spec.Selector = nil
+	}
+	*pdb = out
+}
+
+func sizeOf(s *metav1.LabelSelector) int {
+	if s == nil {
+		return 0
+	}
+	return s.Size()
+}
+
+// keptSelector is the selector of a controller, or none if it is too large: pods are then not spread by it.
+func keptSelector(s *metav1.LabelSelector) *metav1.LabelSelector {
+	if selectorParts(s) > mostSelectorParts || sizeOf(s) > mostKeptBytes {
+		return nil
+	}
+	return s
+}
+
+// keptLabels is keptSelector for a selector of labels only.
+func keptLabels(labels map[string]string) map[string]string {
+	size := 0
+	for key, value := range labels {
+		size += len(key) + len(value)
+	}
+	if len(labels) > mostSelectorParts || size > mostKeptBytes {
+		return nil
+	}
+	return labels
+}
+
+// stripStorage reduces what volumes are about; it reports whether the object is of such a kind.
+func stripStorage(o client.Object) bool {
+	switch w := o.(type) {
+	case *corev1.PersistentVolumeClaim:
+		stripVolumeClaim(w)
+	case *corev1.PersistentVolume:
+		stripVolume(w)
+	case *storagev1.StorageClass:
+		*w = storagev1.StorageClass{ObjectMeta: metaOf(&w.ObjectMeta), Provisioner: w.Provisioner, VolumeBindingMode: w.VolumeBindingMode, AllowedTopologies: w.AllowedTopologies}
+	case *storagev1.CSINode:
+		*w = storagev1.CSINode{ObjectMeta: metaOf(&w.ObjectMeta), Spec: storagev1.CSINodeSpec{Drivers: keptDrivers(w.Spec.Drivers)}}
+	case *storagev1.VolumeAttachment:
+		source := storagev1.VolumeAttachmentSource{PersistentVolumeName: w.Spec.Source.PersistentVolumeName}
+		if inline := w.Spec.Source.InlineVolumeSpec; inline != nil {
+			source.InlineVolumeSpec = &corev1.PersistentVolumeSpec{}
+			if inline.CSI != nil {
+				source.InlineVolumeSpec.CSI = &corev1.CSIPersistentVolumeSource{Driver: inline.CSI.Driver, VolumeHandle: inline.CSI.VolumeHandle}
+			}
+		}
+		*w = storagev1.VolumeAttachment{ObjectMeta: metaOf(&w.ObjectMeta), Spec: storagev1.VolumeAttachmentSpec{Attacher: w.Spec.Attacher, NodeName: w.Spec.NodeName, Source: source}}
+	default:
+		return false
+	}
+	return true
+}
+
+// stripVolume keeps where a volume is, whose it is, and by which driver it is attached.
+func stripVolume(pv *corev1.PersistentVolume) {
+	s := &pv.Spec
+	out := corev1.PersistentVolume{ObjectMeta: metaOf(&pv.ObjectMeta, corev1.BetaStorageClassAnnotation), Status: corev1.PersistentVolumeStatus{Phase: pv.Status.Phase},
+		Spec: corev1.PersistentVolumeSpec{AccessModes: s.AccessModes, StorageClassName: s.StorageClassName, NodeAffinity: s.NodeAffinity, VolumeMode: s.VolumeMode,
+			VolumeAttributesClassName: s.VolumeAttributesClassName, PersistentVolumeSource: keptDisk(&s.PersistentVolumeSource)}}
+	out.Labels = pv.Labels
+	if amount, set := s.Capacity[corev1.ResourceStorage]; set {
+		out.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: amount}
+	}
+	if ref := s.ClaimRef; ref != nil {
+		out.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	}
+	*pv = out
+}
+
+// keptDisk is what names the disk; see diskOf.
+func keptDisk(s *corev1.PersistentVolumeSource) corev1.PersistentVolumeSource {
+	var out corev1.PersistentVolumeSource
+	switch {
+	case s.CSI != nil:
+		out.CSI = &corev1.CSIPersistentVolumeSource{Driver: s.CSI.Driver, VolumeHandle: s.CSI.VolumeHandle}
+	case s.AWSElasticBlockStore != nil:
+		out.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: s.AWSElasticBlockStore.VolumeID}
+	case s.GCEPersistentDisk != nil:
+		out.GCEPersistentDisk = &corev1.GCEPersistentDiskVolumeSource{PDName: s.GCEPersistentDisk.PDName}
+	case s.AzureDisk != nil:
+		out.AzureDisk = &corev1.AzureDiskVolumeSource{DataDiskURI: s.AzureDisk.DataDiskURI}
+	case s.Cinder != nil:
+		out.Cinder = &corev1.CinderPersistentVolumeSource{VolumeID: s.Cinder.VolumeID}
+	case s.PortworxVolume != nil:
+		out.PortworxVolume = &corev1.PortworxVolumeSource{VolumeID: s.PortworxVolume.VolumeID}
+	}
+	return out
+}
+
+// stripVolumeClaim keeps what decides to which volume a claim is bound. One with a selector that is too large is bound to none by us.
+func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
+	s := &claim.Spec
+	if s.Selector != nil && keptSelector(s.Selector) == nil {
+		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{tooLongLabel: "selector"}}
+	}
+	*claim = corev1.PersistentVolumeClaim{
+		ObjectMeta: metaOf(&claim.ObjectMeta, volume.AnnBindCompleted, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation),
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: s.Selector, VolumeName: s.VolumeName, StorageClassName: s.StorageClassName,
+			VolumeMode: s.VolumeMode, VolumeAttributesClassName: s.VolumeAttributesClassName, Resources: storageOf(s.Resources.Requests)},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase},
+	}
+}
+
+func storageOf(requests corev1.ResourceList) corev1.VolumeResourceRequirements {
+	amount, set := requests[corev1.ResourceStorage]
+	if !set {
+		return corev1.VolumeResourceRequirements{}
+	}
+	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: amount}}
+}
+
+func keptDrivers(list []storagev1.CSINodeDriver) []storagev1.CSINodeDriver {
+	var out []storagev1.CSINodeDriver
+	for _, d := range list {
+		out = append(out, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
+	}
+	return out
+}
+
+// stripDefaults reduces what the API server adds to pods, and namespaces; it reports whether the object is of such a kind.
+func stripDefaults(o client.Object) bool {
+	switch w := o.(type) {
+	case *corev1.LimitRange:
+		stripLimitRange(w)
+	case *nodev1.RuntimeClass:
+		*w = nodev1.RuntimeClass{ObjectMeta: metaOf(&w.ObjectMeta), Overhead: w.Overhead, Scheduling: w.Scheduling}
+	case *schedulingv1.PriorityClass:
+		*w = schedulingv1.PriorityClass{ObjectMeta: metaOf(&w.ObjectMeta), Value: w.Value, GlobalDefault: w.GlobalDefault}
+	case *corev1.Namespace:
+		meta := metaOf(&w.ObjectMeta, cluster.EndOrphansAnnotation)
+		meta.Labels = w.Labels
+		*w = corev1.Namespace{ObjectMeta: meta}
+	default:
+		return false
+	}
+	return true
+}
+
+// stripLimitRange keeps the defaults of containers. If they are too large, the LimitRange counts as if it were not there.
+func stripLimitRange(l *corev1.LimitRange) {
+	out := corev1.LimitRange{ObjectMeta: metaOf(&l.ObjectMeta)}
+	for _, item := range l.Spec.Limits {
+		if item.Type == corev1.LimitTypeContainer && len(item.DefaultRequest) > 0 {
+			out.Spec.Limits = append(out.Spec.Limits, corev1.LimitRangeItem{Type: item.Type, DefaultRequest: item.DefaultRequest})
+		}
+	}
+	if out.Spec.Size() > mostKeptBytes {
+		out.Spec.Limits = nil
+	}
+	*l = out
+}

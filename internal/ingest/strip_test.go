@@ -1,0 +1,197 @@
+package ingest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// filler writes a text into every string of an object, however deep.
+type filler struct{ text string }
+
+func (f filler) fill(v reflect.Value, depth int) {
+	if depth > 14 || !v.CanSet() {
+		return
+	}
+	switch v.Interface().(type) {
+	case apiresource.Quantity, metav1.Time, metav1.MicroTime, metav1.FieldsV1:
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(f.text)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		f.fill(v.Index(0), depth+1)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(key, depth+1)
+		f.fill(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i), depth+1)
+		}
+	}
+}
+
+func bytesOf(t *testing.T, obj any) int {
+	t.Helper()
+	text, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(text)
+}
+
+// atLeast1MiB is an object of the kind in which every text is so long that all together make a mebibyte; annotations come on top.
+func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
+	t.Helper()
+	whole := kind.DeepCopyObject().(client.Object)
+	filler{"~"}.fill(reflect.ValueOf(whole).Elem(), 0)
+	text, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filler{strings.Repeat("~", 1+1<<20/strings.Count(string(text), "~"))}.fill(reflect.ValueOf(whole).Elem(), 0)
+	annotations := make(map[string]string)
+	for i := range 400 {
+		annotations[fmt.Sprint("note-", i)] = strings.Repeat("~", 1000)
+	}
+	whole.SetAnnotations(annotations)
+	whole.SetName("name") // the API server allows no long ones
+	whole.SetNamespace("namespace")
+	whole.SetUID("uid")
+	whole.SetResourceVersion("7")
+	return whole
+}
+
+// An object of any kind that is watched leaves little in memory, however large it is. A new kind is in the list by itself.
+func TestLittleIsKeptOfLargeObjects(t *testing.T) {
+	byAdministrators := map[string]bool{"NodePool": true, "NodeClaim": true, "*v1.Node": true}
+	b := Book{defaults: &defaultSpread{}}
+	for _, kind := range append(watched(), b.AlsoWatched()...) {
+		if byAdministrators[kindOf(kind)] {
+			continue
+		}
+		whole := atLeast1MiB(t, kind)
+		before := bytesOf(t, whole)
+		kept, err := Strip(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := bytesOf(t, kept)
+		t.Logf("%T: %d bytes, %d are kept", kind, before, after)
+		if most := keptAtMost(kind); before < 1<<20 || after > most {
+			t.Errorf("%T: of %d bytes %d are kept, expected at most %d of a mebibyte", kind, before, after, most)
+		}
+	}
+}
+
+// keptAtMost is how many bytes of JSON may be kept. Of kinds that are not in a namespace, which administrators and drivers write, it may be more.
+func keptAtMost(kind client.Object) int {
+	switch kind.(type) {
+	case *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *nodev1.RuntimeClass, *corev1.Namespace:
+		return 400 << 10
+	}
+	return 2 * mostKeptBytes
+}
+
+// What is kept of a DaemonSet gives the same class as the whole, and twice the same.
+func TestStrippedDaemonSetsCountTheSame(t *testing.T) {
+	ds := daemonSet(func(s *corev1.PodSpec) {
+		always := corev1.ContainerRestartPolicyAlways
+		s.Containers = []corev1.Container{{Name: "agent", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "a"}}, Resources: corev1.ResourceRequirements{Limits: amounts("2", "1Gi")},
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, HostPort: 8080, HostIP: "10.0.0.1", Protocol: corev1.ProtocolTCP}}}}
+		s.InitContainers = []corev1.Container{{Name: "mesh", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: amounts("100m", "")}}}
+		s.NodeSelector = map[string]string{"disk": "ssd"}
+		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		s.HostNetwork, s.PriorityClassName = true, "high"
+		s.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log"}}}}
+	})
+	ds.Spec.Template.Labels = map[string]string{"app": "agent"}
+	classes := make([]*cluster.Daemon, 3)
+	for i := range classes {
+		b, _ := newBook()
+		b.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7})
+		b.SetDaemon(ds.DeepCopy())
+		classes[i] = daemonOf(t, b)
+		if _, err := Strip(ds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range classes[1:] {
+		if !reflect.DeepEqual(d, classes[0]) {
+			t.Errorf("what is kept gives %+v, the whole %+v", d.Class, classes[0].Class)
+		}
+	}
+	if ds.Annotations[appsv1.DeprecatedTemplateGeneration] != "1" {
+		t.Error("the generation of the template is lost")
+	}
+}
+
+// What is too large to be kept is told, and changes nothing for others.
+func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
+	ds := daemonSet(func(s *corev1.PodSpec) {
+		for i := range 500 {
+			s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: fmt.Sprint("key-", i), Value: strings.Repeat("v", 300)})
+		}
+	})
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "budget", UID: "pdb"}}
+	pdb.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn}}}
+	for i := range 4000 {
+		pdb.Spec.Selector.MatchExpressions[0].Values = append(pdb.Spec.Selector.MatchExpressions[0].Values, fmt.Sprintf("%060d", i))
+	}
+	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "limits"}}
+	limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{}}}
+	for i := range 5000 {
+		limits.Spec.Limits[0].DefaultRequest[corev1.ResourceName(fmt.Sprintf("example.com/%060d", i))] = apiresource.MustParse("1")
+	}
+	set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}}}
+	b, _ := newBook()
+	for range 2 { // a cache may do it twice
+		for _, obj := range []client.Object{ds, pdb, limits, set, service} {
+			if _, err := Strip(obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, obj := range []client.Object{ds, pdb, limits, set, service} {
+		if n := bytesOf(t, obj); n > 2048 {
+			t.Errorf("%T: %d bytes are kept", obj, n)
+		}
+	}
+	b.SetDaemon(ds)
+	b.SetGuard(pdb)
+	s := b.Snapshot()
+	if len(s.Daemons) != 0 || len(s.Guards) != 1 || !reflect.DeepEqual(s.Guards[0].Selector, cluster.Selector{Namespaces: []string{"infra"}}) {
+		t.Errorf("%d DaemonSets count, and the budget's selector is %+v; expected none, and all pods of the namespace", len(s.Daemons), s.Guards[0].Selector)
+	}
+	for _, kind := range []string{"DaemonSet", "PodDisruptionBudget"} {
+		if !slices.ContainsFunc(s.Notes, func(n cluster.Note) bool {
+			return n.Kind == kind && n.Reason == tooLong && strings.Contains(n.Message, "bytes found")
+		}) {
+			t.Errorf("the %s is not told: %+v", kind, s.Notes)
+		}
+	}
+}
