@@ -53,7 +53,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	}
 	main := &loop.Loop{
 		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
-		Recorder: o.recorder(), Version: version(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
+		Recorder: o.recorder(mgr.GetLogger()), Version: version(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
 	}
 	if err := addWatch(on, reign, main, book); err != nil {
 		return err

@@ -4,7 +4,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/loop"
@@ -13,9 +16,10 @@ import (
 )
 
 const (
-	// snapshotFiles and snapshotBytes bound what is kept in --snapshot-dir.
-	snapshotFiles = 20
-	snapshotBytes = 256 << 20
+	// snapshotFiles and snapshotBytes bound what is kept in --snapshot-dir, largestSnapshot what a single file may have.
+	snapshotFiles   = 20
+	snapshotBytes   = 256 << 20
+	largestSnapshot = 64 << 20
 	// snapshotPath is where the metrics port hands out a snapshot file of now.
 	snapshotPath = "/debug/tenon/snapshot"
 )
@@ -23,17 +27,27 @@ const (
 // defaultSnapshotDir is a folder below the system's own for what may be lost.
 func defaultSnapshotDir() string { return filepath.Join(os.TempDir(), "tenon-snapshots") }
 
-// recorder keeps snapshot files, if a folder for them is named.
-func (o *options) recorder() loop.Recorder {
+// recorder keeps snapshot files, if a folder for them is named. What an earlier process has left half-written is dropped.
+func (o *options) recorder(log logr.Logger) loop.Recorder {
 	if o.snapshotDir == "" {
 		return nil
 	}
-	return &replay.Folder{Path: o.snapshotDir, Files: snapshotFiles, Bytes: snapshotBytes}
+	folder := &replay.Folder{Path: o.snapshotDir, Files: snapshotFiles, Bytes: snapshotBytes, Largest: largestSnapshot}
+	if err := folder.Tidy(); err != nil {
+		log.Error(err, "could not tidy the folder for snapshot files (--snapshot-dir); going on without")
+	}
+	return folder
 }
 
 // snapshotPage hands out a snapshot file of the world as it is known now.
 func snapshotPage(now func() *cluster.Snapshot, policy plan.Policy) http.Handler {
+	var one sync.Mutex // each takes a snapshot of its own
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !one.TryLock() {
+			http.Error(w, "a snapshot file is being written for somebody else; ask again", http.StatusTooManyRequests)
+			return
+		}
+		defer one.Unlock()
 		s := now()
 		w.Header().Set("Content-Type", "application/gzip")
 		name := "tenon-snapshot-" + s.Now.UTC().Format("20060102T150405Z") + "-make.json.gz"

@@ -1,15 +1,16 @@
 package replay
 
 import (
+	"bufio"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -17,16 +18,22 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Write writes a case to a snapshot file.
+// bufferSize is how much text is kept in memory before it goes on to the file.
+const bufferSize = 64 << 10
+
+// Write writes a case to a snapshot file, as a stream: in memory is only which shared values there are.
 func Write(w io.Writer, c *Case) error {
 	sch, err := newSchema()
 	if err != nil {
 		return err
 	}
-	e := &encoder{schema: sch, tables: make(map[reflect.Type]*table)}
-	root := e.value(nil, reflect.ValueOf(c).Elem())
+	e := &encoder{schema: sch, tables: make(map[reflect.Type]*table), plain: make(map[reflect.Type]bool)}
+	root := reflect.ValueOf(c).Elem()
+	e.collect(root)
 	zip := gzip.NewWriter(w)
-	if err := e.write(zip, root); err != nil {
+	e.out = bufio.NewWriterSize(zip, bufferSize)
+	e.document(root)
+	if err := e.out.Flush(); err != nil {
 		return fmt.Errorf("writing a snapshot file: %w", err)
 	}
 	if err := zip.Close(); err != nil {
@@ -35,16 +42,21 @@ func Write(w io.Writer, c *Case) error {
 	return nil
 }
 
-// encoder turns values into JSON and collects the shared ones in tables.
+// encoder turns values into JSON. Shared ones are collected first, since their tables stand before whoever names them.
 type encoder struct {
 	schema *schema
 	tables map[reflect.Type]*table
+	// plain are the types of which it is known whether they hold no shared values.
+	plain map[reflect.Type]bool
+	// out remembers the first error and writes nothing from then on.
+	out *bufio.Writer
+	buf []byte // for numbers
 }
 
-// table holds the shared values of a type.
+// table holds the shared values of a type, in the order in which they are met first.
 type table struct {
-	ids  map[place]int
-	text []byte
+	ids    map[place]int
+	values []reflect.Value
 }
 
 // place is where a shared value is in memory: that, and not its content, tells whether it is the same.
@@ -53,99 +65,131 @@ type place struct {
 	len int
 }
 
-func (e *encoder) write(w io.Writer, root []byte) error {
-	out := fmt.Appendf(nil, "{\"format\":%q,\"version\":%d,\n\"tables\":{", Format, Version)
+// placed is the table in which a value stands, and its place; ok is false if it stands in none.
+func placed(v reflect.Value) (in reflect.Type, at place, ok bool) {
+	if in, ok = shared(v.Type()); !ok {
+		return nil, at, false
+	}
+	if v.Kind() == reflect.Pointer {
+		return in, place{at: v.Pointer()}, !v.IsNil()
+	}
+	return in, place{v.Pointer(), v.Len()}, v.Len() > 0
+}
+
+// content is what is written of a shared value.
+func content(v reflect.Value) reflect.Value {
+	switch p := v.Interface().(type) {
+	case *resource.Names:
+		extra := p.Extra()
+		if extra == nil {
+			extra = []string{}
+		}
+		return reflect.ValueOf(extra)
+	case *cluster.Catalog:
+		return reflect.ValueOf(goods{p.Types, p.Offerings})
+	}
+	if v.Kind() == reflect.Pointer {
+		return v.Elem()
+	}
+	return v
+}
+
+// document writes the tables and then the case. Between two shared values it stops if nothing can be written any more.
+func (e *encoder) document(root reflect.Value) {
+	e.put(fmt.Sprintf("{\"format\":%q,\"version\":%d,\n\"tables\":{", Format, Version))
 	for i, t := range e.schema.tables {
 		if i > 0 {
-			out = append(out, ',')
+			e.put(",")
 		}
-		out = fmt.Appendf(out, "\n%q:[", t.Name())
+		e.put(fmt.Sprintf("\n%q:[", t.Name()))
 		if have := e.tables[t]; have != nil {
-			out = append(out, have.text...)
+			for j, v := range have.values {
+				if j > 0 {
+					e.put(",\n")
+				}
+				if e.content(content(v)); e.failed() {
+					return
+				}
+			}
 		}
-		out = append(out, ']')
-		if _, err := w.Write(out); err != nil {
-			return err
-		}
-		out = out[:0]
+		e.put("]")
 	}
-	out = append(append(append(out, "},\n\"case\":"...), root...), "}\n"...)
-	_, err := w.Write(out)
-	return err
+	e.put("},\n\"case\":")
+	e.value(root)
+	e.put("}\n")
 }
 
-// share writes the place of a value in its table, and the value itself if it is not there yet.
-func (e *encoder) share(out []byte, in reflect.Type, at place, content func() []byte) []byte {
-	t := e.tables[in]
-	if t == nil {
-		t = &table{ids: make(map[place]int)}
-		e.tables[in] = t
-	}
-	id, known := t.ids[at]
-	if !known {
-		text := content() // which may add to other tables, and to no part of this one: no type contains itself
-		id = len(t.ids)
-		t.ids[at] = id
-		if id > 0 {
-			t.text = append(t.text, ",\n"...)
-		}
-		t.text = append(t.text, text...)
-	}
-	return strconv.AppendInt(out, int64(id), 10)
+// failed reports whether something could not be written.
+func (e *encoder) failed() bool {
+	_, err := e.out.Write(nil)
+	return err != nil
 }
 
-func (e *encoder) value(out []byte, v reflect.Value) []byte {
+func (e *encoder) put(text string) { _, _ = e.out.WriteString(text) } // the error comes again when it is flushed
+
+func (e *encoder) scalar(v reflect.Value) {
+	e.buf = scalar(e.buf[:0], v)
+	_, _ = e.out.Write(e.buf)
+}
+
+func (e *encoder) text(s string) {
+	e.buf = text(e.buf[:0], s)
+	_, _ = e.out.Write(e.buf)
+}
+
+// content writes a shared value itself.
+func (e *encoder) content(v reflect.Value) {
+	if v.Kind() == reflect.Slice {
+		e.items(v, v.Len())
+		return
+	}
+	e.object(v)
+}
+
+func (e *encoder) value(v reflect.Value) {
+	if in, at, ok := placed(v); ok {
+		e.buf = strconv.AppendInt(e.buf[:0], int64(e.tables[in].ids[at]), 10)
+		_, _ = e.out.Write(e.buf)
+		return
+	}
 	switch v.Type() {
 	case timeType():
-		return text(out, v.Interface().(time.Time).UTC().Format(time.RFC3339Nano))
+		e.text(v.Interface().(time.Time).UTC().Format(time.RFC3339Nano))
+		return
 	case valuesType():
-		return e.value(out, reflect.ValueOf(v.Interface().(require.Values).Form()))
-	case labelsType():
-		if v.Len() == 0 {
-			return e.list(out, v)
-		}
-		return e.share(out, v.Type(), place{v.Pointer(), v.Len()}, func() []byte { return e.list(nil, v) })
+		e.value(reflect.ValueOf(v.Interface().(require.Values).Form()))
+		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return e.pointer(out, v)
+		if v.IsNil() {
+			e.put("null")
+			return
+		}
+		e.value(v.Elem())
 	case reflect.Struct:
-		return e.object(out, v)
+		e.object(v)
 	case reflect.Slice:
-		return e.list(out, v)
+		if v.IsNil() {
+			e.put("null")
+			return
+		}
+		e.items(v, v.Len())
 	case reflect.Array:
 		n := v.Len()
 		for n > 0 && v.Index(n-1).IsZero() {
 			n--
 		}
-		return e.items(out, v, n)
+		e.items(v, n)
 	case reflect.Map:
-		return e.entries(out, v)
+		e.entries(v)
+	default:
+		e.scalar(v)
 	}
-	return scalar(out, v)
 }
 
-func (e *encoder) pointer(out []byte, v reflect.Value) []byte {
-	if v.IsNil() {
-		return append(out, "null"...)
-	}
-	in, ok := shared(v.Type())
-	if !ok {
-		return e.value(out, v.Elem())
-	}
-	return e.share(out, in, place{at: v.Pointer()}, func() []byte {
-		switch p := v.Interface().(type) {
-		case *resource.Names:
-			return e.items(nil, reflect.ValueOf(p.Extra()), len(p.Extra()))
-		case *cluster.Catalog:
-			return e.object(nil, reflect.ValueOf(goods{p.Types, p.Offerings}))
-		}
-		return e.object(nil, v.Elem())
-	})
-}
-
-func (e *encoder) object(out []byte, v reflect.Value) []byte {
-	out = append(out, '{')
+func (e *encoder) object(v reflect.Value) {
+	e.put("{")
 	first := true
 	for _, f := range e.schema.fields[v.Type()] {
 		item := v.Field(f.index)
@@ -153,47 +197,46 @@ func (e *encoder) object(out []byte, v reflect.Value) []byte {
 			continue
 		}
 		if !first {
-			out = append(out, ',')
+			e.put(",")
 		}
 		first = false
-		out = append(append(append(out, '"'), f.name...), '"', ':')
-		out = e.value(out, item)
+		e.put(`"`)
+		e.put(f.name)
+		e.put(`":`)
+		e.value(item)
 	}
-	return append(out, '}')
+	e.put("}")
 }
 
-func (e *encoder) list(out []byte, v reflect.Value) []byte {
-	if v.IsNil() {
-		return append(out, "null"...)
-	}
-	return e.items(out, v, v.Len())
-}
-
-func (e *encoder) items(out []byte, v reflect.Value, n int) []byte {
-	out = append(out, '[')
+func (e *encoder) items(v reflect.Value, n int) {
+	e.put("[")
 	for i := range n {
 		if i > 0 {
-			out = append(out, ',')
+			e.put(",")
 		}
-		out = e.value(out, v.Index(i))
+		e.value(v.Index(i))
 	}
-	return append(out, ']')
+	e.put("]")
 }
 
-func (e *encoder) entries(out []byte, v reflect.Value) []byte {
-	items := make(map[string]reflect.Value, v.Len())
-	for _, key := range v.MapKeys() {
-		items[key.String()] = v.MapIndex(key)
-	}
-	out = append(out, '{')
-	for i, key := range slices.Sorted(maps.Keys(items)) {
+func (e *encoder) entries(v reflect.Value) {
+	e.put("{")
+	for i, key := range sortedKeys(v) {
 		if i > 0 {
-			out = append(out, ',')
+			e.put(",")
 		}
-		out = append(text(out, key), ':')
-		out = e.value(out, items[key])
+		e.text(key.String())
+		e.put(":")
+		e.value(v.MapIndex(key))
 	}
-	return append(out, '}')
+	e.put("}")
+}
+
+// sortedKeys lists the keys of a map, which are text.
+func sortedKeys(v reflect.Value) []reflect.Value {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 func scalar(out []byte, v reflect.Value) []byte {

@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +74,64 @@ func TestFolderKeepsTheNewest(t *testing.T) {
 	f.Bytes = 10
 	if _, err := f.Save(emptyCase(start.Add(2 * time.Hour))); err == nil || len(list(t, dir)) != 3 {
 		t.Errorf("there are %s (%v)", list(t, dir), err)
+	}
+}
+
+// What was left half-written is dropped at the start and before the next file; a file that gets too large leaves nothing.
+func TestFolderDropsDrafts(t *testing.T) {
+	dir := t.TempDir()
+	f := &Folder{Path: dir, Files: 3, Bytes: 1 << 20, Largest: 1 << 10}
+	put := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".draft-1", ".draft-2", ".mine", "tenon-snapshot-1.json.gz", "tenon-snapshot-2.json.gz", "tenon-snapshot-3.json.gz", "tenon-snapshot-4.json.gz"} {
+		put(name)
+	}
+	if err := f.Tidy(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(list(t, dir), " "), ".mine tenon-snapshot-2.json.gz tenon-snapshot-3.json.gz tenon-snapshot-4.json.gz"; got != want {
+		t.Errorf("there are %s, want %s", got, want)
+	}
+	put(".draft-3")
+	large := emptyCase(time.Now())
+	for i := range 500 {
+		large.Stack += fmt.Sprint(i*i*i, " ")
+	}
+	if path, err := f.Save(large); err == nil || path != "" || !strings.Contains(err.Error(), "larger than a single one may be") {
+		t.Errorf("got %q, %v", path, err)
+	}
+	if got := list(t, dir); len(got) != 4 {
+		t.Errorf("there are %s", got)
+	}
+	if err := (&Folder{Path: filepath.Join(dir, "none")}).Tidy(); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// Writing takes little memory, however much is written, and stops when nothing can be written any more.
+func TestWritingTakesLittleMemory(t *testing.T) {
+	c := emptyCase(time.Now())
+	text := strings.Repeat("long ", 2000)
+	for i := range 3000 {
+		class := &cluster.PodClass{Key: fmt.Sprint(i), Unsupported: []string{text[i%100:]}}
+		c.Snapshot.Pods = append(c.Snapshot.Pods, &cluster.Pod{UID: fmt.Sprint(i), Class: class})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := Write(io.Discard, c); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
+		t.Errorf("30 MB of text took %d bytes of memory", used)
+	}
+	w := &capped{Writer: io.Discard, left: 1000}
+	if err := Write(w, c); err == nil || w.left < -(64<<10) {
+		t.Errorf("got %v after %d bytes too much", err, -w.left)
 	}
 }
 
