@@ -16,6 +16,8 @@ type Quarantine struct {
 	Claims map[string]Failure
 	// Parts of planning that are left out altogether.
 	Parts map[Part]Failure
+	// SearchClasses and SearchClaims are left out of the search for cheaper nodes, and of nothing else.
+	SearchClasses, SearchClaims map[string]Failure
 }
 
 // Part is a part of planning.
@@ -40,10 +42,17 @@ type Failure struct {
 	Since, Until time.Time
 	// Message is what the planner failed with.
 	Message string
+	// Group is 0 if the planner is known to fail on it. Otherwise it fails on some of those with the same number, and
+	// they are still to be told apart.
+	Group int
+	// With is the class without which the planner does not fail on this one; empty if there is none.
+	With string
 }
 
 // Any reports whether anything is left out.
-func (q *Quarantine) Any() bool { return len(q.Classes)+len(q.Claims)+len(q.Parts) > 0 }
+func (q *Quarantine) Any() bool {
+	return len(q.Classes)+len(q.Claims)+len(q.Parts)+len(q.SearchClasses)+len(q.SearchClaims) > 0
+}
 
 // Holds reports whether some pods or claims are left out (see LeftAlone).
 func (q *Quarantine) Holds() bool { return len(q.Classes)+len(q.Claims) > 0 }
@@ -57,11 +66,10 @@ func (q *Quarantine) Leaves(part Part) bool {
 // Until is when the first of all that is left out is tried again; zero if there is nothing.
 func (q *Quarantine) Until() time.Time {
 	var at time.Time
-	for _, f := range q.Classes {
-		at = Earlier(at, f.Until)
-	}
-	for _, f := range q.Claims {
-		at = Earlier(at, f.Until)
+	for _, of := range []map[string]Failure{q.Classes, q.Claims, q.SearchClasses, q.SearchClaims} {
+		for _, f := range of {
+			at = Earlier(at, f.Until)
+		}
 	}
 	for _, f := range q.Parts {
 		at = Earlier(at, f.Until)
@@ -73,6 +81,7 @@ func (q *Quarantine) Until() time.Time {
 func (q Quarantine) And(more Quarantine) Quarantine {
 	return Quarantine{
 		Classes: joined(q.Classes, more.Classes), Claims: joined(q.Claims, more.Claims), Parts: joined(q.Parts, more.Parts),
+		SearchClasses: joined(q.SearchClasses, more.SearchClasses), SearchClaims: joined(q.SearchClaims, more.SearchClaims),
 	}
 }
 
@@ -93,6 +102,22 @@ func (s *Snapshot) LeavingOut(more Quarantine) *Snapshot {
 	out := *s
 	out.Quarantine = s.Quarantine.And(more)
 	return out.Seal()
+}
+
+// Except is the snapshot with this in quarantine, and nothing else.
+func (s *Snapshot) Except(q Quarantine) *Snapshot {
+	out := *s
+	out.Quarantine = q
+	return out.Seal()
+}
+
+// ForSearch is the snapshot as the search for cheaper nodes sees it: what only the search leaves out is left out.
+func (s *Snapshot) ForSearch() *Snapshot {
+	q := &s.Quarantine
+	if len(q.SearchClasses)+len(q.SearchClaims) == 0 {
+		return s
+	}
+	return s.LeavingOut(Quarantine{Classes: q.SearchClasses, Claims: q.SearchClaims})
 }
 
 // Quarantined reports whether the pod's class is left out.
@@ -121,13 +146,19 @@ func (s *Snapshot) LeftAlone(c *Claim) bool {
 // Refused lists the pods that would be pending were their class not left out.
 func (s *Snapshot) Refused() []*Pod { return s.view.refused }
 
+// Seeking lists the pods for which a place is looked for.
+func (s *Snapshot) Seeking() []*Pod { return slices.Concat(s.Pending(), s.Homeless()) }
+
 // Seekers lists the classes of the pods for which a place is looked for, by key. Those whose pods came last are last.
 func (s *Snapshot) Seekers() []string {
 	since := make(map[string]time.Time)
-	for _, p := range slices.Concat(s.Plain().Pending(), s.Homeless()) {
-		since[p.Class.Key] = Earlier(since[p.Class.Key], cmp.Or(s.NewAt(p), p.Created, s.Now))
+	for _, p := range s.Seeking() {
+		since[p.Class.Key] = Earlier(since[p.Class.Key], s.SoughtSince(p))
 	}
 	return slices.SortedFunc(maps.Keys(since), func(a, b string) int {
 		return cmp.Or(since[a].Compare(since[b]), strings.Compare(a, b))
 	})
 }
+
+// SoughtSince is since when a place is looked for, as far as it is known.
+func (s *Snapshot) SoughtSince(p *Pod) time.Time { return cmp.Or(s.NewAt(p), p.Created, s.Now) }

@@ -63,15 +63,48 @@ func TestQuarantineIsBounded(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := New(func() time.Time { return now }, validate.Labels{}, nil)
 	for i := range mostQuarantined + 10 {
-		now = now.Add(time.Millisecond)
+		now = now.Add(time.Microsecond)
 		b.Quarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{fmt.Sprint(i): {}}, Claims: map[string]cluster.Failure{fmt.Sprint(i): {}}})
 	}
 	b.Quarantine(cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}}})
 	q := b.Snapshot().Quarantine
-	if len(q.Classes) != mostQuarantined || len(q.Claims) != mostQuarantined || !q.Leaves(cluster.Searching) {
+	if most, least := mostQuarantined, mostQuarantined*9/10; len(q.Classes) > most || len(q.Claims) > most || len(q.Classes) < least || len(q.Claims) < least || !q.Leaves(cluster.Searching) {
 		t.Errorf("%d classes and %d claims are left out", len(q.Classes), len(q.Claims))
 	}
 	if _, kept := q.Classes["9"]; kept {
 		t.Error("the oldest is kept")
+	}
+}
+
+// What is told apart in time is let in again at once. A class that fails only with another is tried again sooner.
+func TestQuarantineIsTakenBack(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := New(func() time.Time { return now }, validate.Labels{}, nil)
+	put := func(key string, f cluster.Failure) {
+		b.Quarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{key: f}, SearchClasses: map[string]cluster.Failure{key: f}, SearchClaims: map[string]cluster.Failure{key: f}})
+	}
+	put("doubtful", cluster.Failure{Group: 3, Until: now.Add(time.Minute)})
+	put("half", cluster.Failure{With: "other"})
+	q := b.Snapshot().Quarantine
+	for _, of := range []map[string]cluster.Failure{q.Classes, q.SearchClasses, q.SearchClaims} {
+		if of["doubtful"].Group != 3 || of["half"].Until.Sub(now) != firstPairOut {
+			t.Errorf("left out: %+v", of)
+		}
+	}
+	before := b.Snapshot().Demand
+	put("doubtful", cluster.Failure{Until: now})
+	put("never left out", cluster.Failure{Until: now})
+	s := b.Snapshot()
+	if q := s.Quarantine; len(q.Classes) != 1 || len(q.SearchClasses) != 1 || len(q.SearchClaims) != 1 || s.Demand <= before {
+		t.Errorf("left out: %+v", q)
+	}
+	if len(b.failed.classes) != 2 {
+		t.Errorf("%d are remembered", len(b.failed.classes))
+	}
+	for range 10 {
+		put("half", cluster.Failure{With: "other"})
+	}
+	if got := b.Snapshot().Quarantine.Classes["half"].Until.Sub(now); got != lastPairOut {
+		t.Errorf("after failing again and again: %v", got)
 	}
 }

@@ -222,13 +222,21 @@ func TestTrialsAreBounded(t *testing.T) {
 			t.Errorf("%s is served", name)
 		}
 	}
-	before := len(served)
-	for range 60 { // what was left out for lack of time is looked at again within minutes
-		st.now = st.now.Add(brief + time.Second)
-		served = append(served, st.pass()...)
+	for range 10 { // what there was no time for is gone on with
+		st.now = st.now.Add(time.Second)
+		for _, name := range st.pass() {
+			if slices.Contains(names, name) {
+				t.Errorf("%s is served", name)
+			}
+			served = append(served, name)
+		}
+		if b := st.told.broken[len(st.told.broken)-1]; b.Tries > mostTries {
+			t.Errorf("%d tries in a later pass", b.Tries)
+		}
 	}
-	if len(served) <= before {
-		t.Errorf("%d innocent pods get nodes in the end", len(served))
+	slices.Sort(served)
+	if served = slices.Compact(served); len(served) != 133 {
+		t.Errorf("%d of 133 innocent pods get nodes in the end", len(served))
 	}
 }
 
@@ -314,17 +322,16 @@ func TestHelpless(t *testing.T) {
 	}
 }
 
-// A search that fails is not made for a while; pods get their nodes all the same.
+// A search that fails whatever is left out is not made for a while; pods get their nodes all the same.
 func TestSearchFails(t *testing.T) {
 	st := newStage(t, 0)
-	searches := 0
-	st.loop.Planner.Search = func(s *cluster.Snapshot, p plan.Policy) disrupt.Proposal { searches++; panic("no idea") }
+	st.loop.Planner.Search = func(s *cluster.Snapshot, p plan.Policy) disrupt.Proposal { panic("no idea") }
 	for range 5 {
 		st.pass()
 		st.now = st.now.Add(10 * time.Second)
 	}
-	if searches != 1 || len(st.told.broken) != 1 || st.told.broken[0].Step != plan.StepSearch {
-		t.Errorf("%d searches, told %+v", searches, st.told.broken)
+	if len(st.told.broken) != 1 || st.told.broken[0].Step != plan.StepSearch || !st.told.broken[0].Left.Leaves(cluster.Searching) {
+		t.Errorf("told %+v", st.told.broken)
 	}
 	st.book.SetPod(hungry("late", 7000))
 	st.now = st.now.Add(2 * time.Minute)
@@ -334,28 +341,8 @@ func TestSearchFails(t *testing.T) {
 	st.now = st.now.Add(10 * time.Second)
 	st.pass()
 	st.now = st.now.Add(10 * time.Second)
-	if st.pass(); searches != 2 {
-		t.Errorf("%d searches after a minute", searches)
-	}
-}
-
-// worldThatMoves has something new whenever it is asked.
-type worldThatMoves struct{ *ingest.Book }
-
-func (w worldThatMoves) Rev() uint64 { return w.Book.Rev() + 1 }
-
-// A check that fails keeps what can be looked at alone, and takes no node away.
-func TestCheckFails(t *testing.T) {
-	st := newStage(t, 3)
-	st.loop.World = worldThatMoves{st.book}
-	st.loop.Planner.Check = func(p plan.Plan, s *cluster.Snapshot) plan.Plan {
-		if len(p.Commands) > 1 {
-			panic("too much")
-		}
-		return plan.Check(p, s)
-	}
-	if served := st.pass(); len(served) != 3 || st.told.broken[0].Step != plan.StepCheck {
-		t.Errorf("served %v, told %+v", served, st.told.broken)
+	if st.pass(); len(st.told.broken) != 2 {
+		t.Errorf("%d searches failed after a minute", len(st.told.broken))
 	}
 }
 

@@ -38,7 +38,8 @@ const (
 // passes. Its clock is the snapshots'.
 type desk struct {
 	searching bool
-	found     *finding // not looked at by a plan yet
+	asked     time.Time // when the last search began
+	found     *finding  // not looked at by a plan yet
 
 	last finding // without the snapshot
 	seen uint64  // what mattered when the last search looked
@@ -100,8 +101,15 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// done takes in what a search has found. busy is for how long it kept the machine.
+// done takes in what a search has found. busy is for how long it kept the machine. A search that had no snapshot has
+// found nothing, and is made again after a pause.
 func (d *desk) done(f finding, busy time.Duration) {
+	if f.snapshot == nil {
+		d.searching = false
+		d.idle++
+		d.next = d.asked.Add(growing(firstPause, d.idle, lastPause))
+		return
+	}
 	d.searching, d.found = false, &f
 	d.seen = matters(f.snapshot)
 	d.since = time.Time{}
@@ -122,6 +130,9 @@ func (d *desk) take() *finding {
 
 // keep takes back what a plan has not looked at, for the next one. What gets too old is searched for again.
 func (d *desk) keep(f *finding, now time.Time) {
+	if f == nil {
+		return
+	}
 	if f.offered.IsZero() {
 		f.offered = now
 	}
@@ -227,7 +238,7 @@ func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 		p.WakeAt = cluster.Earlier(p.WakeAt, at)
 		return
 	}
-	l.desk.searching = true
+	l.desk.searching, l.desk.asked = true, s.Now
 	if l.findings != nil {
 		l.acts.Go(func() { l.findings <- l.look() }) // there is room for the only one
 		return
@@ -236,10 +247,18 @@ func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 	p.WakeAt = s.Now
 }
 
-// look is one search, on a snapshot of its own: what the last plan has begun is in it.
-func (l *Loop) look() finding {
-	s := l.World.Snapshot()
+// look is one search, on a snapshot of its own: what the last plan has begun is in it. A finding without a snapshot is
+// none: that has then been told.
+func (l *Loop) look() (out finding) {
+	s, ok := l.snapshot()
+	if !ok {
+		return out
+	}
 	began := time.Now()
-	found := l.find(s)
-	return finding{snapshot: s, proposal: found, took: time.Since(began)}
+	if b := guard(plan.StepSearch, func() { out = finding{snapshot: s, proposal: l.find(s)} }); b != nil {
+		l.broke(b)
+		return finding{}
+	}
+	out.took = time.Since(began)
+	return out
 }

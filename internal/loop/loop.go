@@ -106,9 +106,7 @@ type Loop struct {
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
 	desk     desk
 	findings chan finding
-	// saved is when a file was last written about a failure; searches save, too.
-	savedMu sync.Mutex
-	saved   map[string]time.Time
+	saved    records
 }
 
 // Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
@@ -136,13 +134,13 @@ func (l *Loop) Run(ctx context.Context) error {
 
 		// 2. Plan on a snapshot, check on a newer one if there is one, and act.
 		began := time.Now()
-		var p plan.Plan
+		p, finished := plan.Plan{}, true
 		if l.Leads == nil || l.Leads() {
-			if b := guard(plan.StepPass, func() { p = l.Pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) }) }); b != nil {
-				l.broke(b)
-			}
+			p, finished = l.guardedPass(ctx)
 		}
-		l.Pulse.beat()
+		if finished {
+			l.Pulse.beat()
+		}
 
 		// 3. Let what comes next gather.
 		if !pause(ctx, gather(time.Since(began), UntilNext(p.WakeAt, l.now()), acts(p.Commands), p.Eager)) {
@@ -150,6 +148,18 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		wake.Reset(UntilNext(p.WakeAt, l.now()))
 	}
+}
+
+// guardedPass is one pass; finished is false if it could not be made to its end, which has then been told.
+func (l *Loop) guardedPass(ctx context.Context) (p plan.Plan, finished bool) {
+	b := guard(plan.StepPass, func() {
+		p, finished = l.pass(func(s *cluster.Snapshot, c command.Command) { l.act(ctx, s, c) })
+	})
+	if b != nil {
+		l.broke(b)
+		return plan.Plan{}, false
+	}
+	return p, finished
 }
 
 // gather is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the machine,
@@ -176,6 +186,13 @@ func acts(commands []command.Command) bool {
 // drives the loop by Pass and Carry instead of Run; a search for cheaper nodes is then made at the end of a pass, and what it
 // found is in the next.
 func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
+	p, _ := l.pass(begin)
+	return p
+}
+
+// pass is Pass; finished is false if there was no snapshot to plan on. It is tried again when something has changed, or at
+// the next heartbeat.
+func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan, finished bool) {
 	l.observe(l.Observer.Planning)
 	found := l.desk.take()
 	var proposal *disrupt.Proposal
@@ -186,12 +203,12 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		}
 	}
 	began := time.Now()
-	var s *cluster.Snapshot
-	if b := guard(plan.StepSnapshot, func() { s = l.World.Snapshot() }); b != nil {
-		l.broke(b)
-		return plan.Plan{} // it is tried again when something has changed, or at the next heartbeat
+	s, ok := l.snapshot()
+	if !ok {
+		l.desk.keep(found, l.now())
+		return p, false
 	}
-	p, s := l.make(s, proposal)
+	p, s = l.make(s, proposal)
 	if l.last == nil && found != nil { // the planner has failed, and what was found may be why
 		l.desk.used(found, &plan.Plan{}, s.Now)
 		found = nil
@@ -203,8 +220,12 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		l.World.Planned(p.Now)
 	}
 	if len(p.Commands) > 0 && l.World.Rev() != s.Rev {
-		newer := l.World.Snapshot()
-		p, s = l.check(p, s, newer, proposal), newer
+		newer, ok := l.snapshot()
+		if !ok {
+			l.desk.keep(found, l.now())
+			return plan.Plan{}, false
+		}
+		p, s = l.check(p, s, newer, proposal)
 	}
 	l.observe(func() { l.Observer.Planned(s, &p, took) })
 	for _, c := range p.Commands {
@@ -219,7 +240,7 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 		l.desk.keep(found, s.Now)
 	}
 	l.search(s, &p)
-	return p
+	return p, true
 }
 
 // act carries a command out in the background.
@@ -250,7 +271,7 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 			return // we are being stopped, which is no news about the command, or are not to act any more
 		}
 		if !out.Unsure {
-			l.World.Record(out)
+			l.record(out)
 		}
 		l.observe(func() { l.Observer.Done(s, out, took) })
 		if !out.Unsure || !l.wait(ctx, wait) {
@@ -259,6 +280,22 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 		if turn != nil {
 			turn = l.notes.enter(time.Now())
 		}
+	}
+}
+
+// record tells the world what became of a command. If that fails, the command is at least not under way any more, so that
+// it can be planned anew.
+func (l *Loop) record(out command.Outcome) {
+	if b := guard(plan.StepCommand, func() { l.World.Record(out) }); b != nil {
+		l.broke(b)
+		l.abandon(out.Command)
+	}
+}
+
+// abandon tells the world that a command is not under way any more.
+func (l *Loop) abandon(c command.Command) {
+	if b := guard(plan.StepCommand, func() { l.World.Abandon(c) }); b != nil {
+		l.broke(b)
 	}
 }
 
@@ -278,7 +315,7 @@ func (l *Loop) try(ctx context.Context, s *cluster.Snapshot, c command.Command, 
 		}
 	}
 	if l.Leads != nil && !l.Leads() {
-		l.World.Abandon(c) // it is another replica's to decide now, or will be planned anew
+		l.abandon(c) // it is another replica's to decide now, or will be planned anew
 		return out, 0, false
 	}
 	began := time.Now()

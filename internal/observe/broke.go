@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ func newBreakdowns(mk maker) breakdowns {
 	out := breakdowns{
 		panics: mk.counter("tenon_planner_panics_total", "Failures that were contained, by the step that failed. Each is a mistake in Tenon.", "step"),
 		faults: mk.counter("tenon_planner_faults_total", "Invariants of placements that were found violated. Each is a mistake in Tenon.", "invariant"),
-		left:   mk.gauge("tenon_planner_quarantined", "What plans leave out because the planner has failed on it, by kind: pod classes, claims, parts.", "kind"),
+		left:   mk.gauge("tenon_planner_quarantined", "What plans leave out because the planner has failed on it, by kind: pod classes, claims, parts; what only searches leave out.", "kind"),
 	}
 	// Prometheus sees no increase from a series that begins with 1.
 	for _, step := range plan.Steps() {
@@ -37,12 +38,12 @@ func newBreakdowns(mk maker) breakdowns {
 func (o *Observer) Broke(b plan.Breakdown) {
 	o.metrics.breakdowns.panics.WithLabelValues(b.Step).Inc()
 	err := errors.New(b.Panic)
-	if !o.events.logged.learn("breakdown/"+b.Step, o.events.logged.hash(b.Panic)) {
+	if !o.events.logged.learn("breakdown/"+b.Step, o.events.logged.hash(cmp.Or(b.Frames, b.Panic))) {
 		o.log.V(1).Info("a step failed again and was contained", "step", b.Step, "reason", b.Panic)
 		return
 	}
 	o.log.Error(err, "a step failed and was contained; this is a mistake in Tenon, please report it", "step", b.Step, "done", contained(b),
-		"pod-classes", slices.Sorted(maps.Keys(b.Left.Classes)), "pods", b.Pods, "tries", b.Tries, "stack", b.Stack)
+		"pod-classes", slices.Sorted(maps.Keys(b.Left.Classes)), "pods", b.Pods, "commands", b.Commands, "tries", b.Tries, "stack", b.Stack)
 }
 
 // contained says what was done about a failure.
@@ -54,6 +55,13 @@ func contained(b plan.Breakdown) string {
 		return fmt.Sprintf("pods of %d classes are left without a place, everybody else is served", len(q.Classes))
 	case len(q.Claims) > 0:
 		return fmt.Sprintf("nothing is done to %d claims or nodes, everything else goes on", len(q.Claims))
+	case len(q.SearchClasses)+len(q.SearchClaims) > 0:
+		return fmt.Sprintf("searches for cheaper nodes leave out %d classes of pods and %d claims or nodes, everything else goes on",
+			len(q.SearchClasses), len(q.SearchClaims))
+	case len(b.Commands) > 0:
+		return fmt.Sprintf("%d commands are left out of this plan, all others begin", len(b.Commands))
+	case b.Unchecked:
+		return "the plan can't be checked, so no node is taken away by it unless nothing has changed meanwhile; everything else goes on"
 	case len(q.Parts) > 0:
 		return fmt.Sprintf("left out of planning: %v; everything else goes on", slices.Sorted(maps.Keys(q.Parts)))
 	}
@@ -74,6 +82,8 @@ func (o *Observer) Saved(path string, err error) {
 func (b *breakdowns) leftOut(q *cluster.Quarantine) {
 	b.left.WithLabelValues("class").Set(float64(len(q.Classes)))
 	b.left.WithLabelValues("claim").Set(float64(len(q.Claims)))
+	b.left.WithLabelValues("search-class").Set(float64(len(q.SearchClasses)))
+	b.left.WithLabelValues("search-claim").Set(float64(len(q.SearchClaims)))
 	b.left.WithLabelValues("part").Set(float64(len(q.Parts)))
 }
 

@@ -47,10 +47,13 @@ func TestEveryStepIsCountedFromZero(t *testing.T) {
 func TestContainedSaysWhatIsLeftOut(t *testing.T) {
 	one := map[string]cluster.Failure{"x": {}}
 	for want, b := range map[string]plan.Breakdown{
-		"nothing can be planned": {Helpless: true},
-		"to 1 claims or nodes":   {Left: cluster.Quarantine{Claims: one}},
-		"[disruption search]":    {Left: cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}}},
-		"it is tried again, ev":  {},
+		"nothing can be planned":         {Helpless: true},
+		"to 1 claims or nodes":           {Left: cluster.Quarantine{Claims: one}},
+		"[disruption search]":            {Left: cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}}},
+		"2 classes of pods and 1 claims": {Left: cluster.Quarantine{SearchClaims: one, SearchClasses: map[string]cluster.Failure{"x": {}, "y": {}}}},
+		"1 commands are left out":        {Commands: []string{"pool/default"}},
+		"the plan can't be checked":      {Unchecked: true},
+		"it is tried again, ev":          {},
 	} {
 		if got := contained(b); !strings.Contains(got, want) {
 			t.Errorf("it says %q, want %q", got, want)

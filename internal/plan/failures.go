@@ -21,6 +21,7 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 	p.WakeAt = cluster.Earlier(p.WakeAt, q.Until())
 	p.refuse(s)
 	p.tellHeld(s)
+	p.tellUnsearched(s)
 	for _, part := range append(cluster.Parts(), cluster.Searching) {
 		f, out := q.Parts[part]
 		if !out {
@@ -50,6 +51,19 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	for _, pool := range s.Pools {
 		text := fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
 			"While they are left out, nodes that carry them or were made for them are not disrupted; everything else goes on", len(q.Classes), len(q.Claims))
+		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
+	}
+}
+
+// tellUnsearched says on the pools that nodes are not looked at by the search for cheaper ones.
+func (p *Plan) tellUnsearched(s *cluster.Snapshot) {
+	q := &s.Quarantine
+	if len(q.SearchClasses)+len(q.SearchClaims) == 0 {
+		return
+	}
+	for _, pool := range s.Pools {
+		text := fmt.Sprintf("The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
+			"Searches leave them and their nodes out; all other nodes are searched, and plans leave nothing out", len(q.SearchClasses), len(q.SearchClaims))
 		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 	}
 }
@@ -104,13 +118,19 @@ type Breakdown struct {
 	Step string
 	// Panic is what it failed with, Stack is where.
 	Panic, Stack string
+	// Frames are the innermost functions of the stack with their lines, as far as they are known: failures with the same
+	// step and frames are the same mistake, whatever they say.
+	Frames string
 	// Left is what is left out from now on; Pods is how many pods that leaves without a place.
 	Left cluster.Quarantine
 	Pods int
 	// Tries is how many plans it took to find that out.
 	Tries int
-	// Helpless says that nothing could be planned, whatever was left out.
-	Helpless bool
+	// Commands are the keys of those that are left out of this plan, because it could not be checked with them.
+	Commands []string
+	// Helpless says that nothing could be planned, whatever was left out; Unchecked that the plan could not be checked,
+	// so that nothing of it is begun which takes a node away.
+	Helpless, Unchecked bool
 }
 
 // The steps that can fail.

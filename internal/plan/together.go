@@ -61,6 +61,26 @@ func (p *Plan) dropParts(l *losses) {
 	})
 }
 
+// Without is the plan without the commands of these keys, and without what only makes sense together with them.
+func (p Plan) Without(keys map[string]bool) Plan {
+	lost := newLosses()
+	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
+		if !keys[c.Key()] {
+			return false
+		}
+		lost.fence(c)
+		if d, ok := c.(command.DeleteClaim); ok {
+			lost.parties[d.Party] = true
+		}
+		return true
+	})
+	p.dropParts(lost)
+	p.demand = 0 // what is left is not what was planned: whether there is room for all is asked again
+	p.Begun, p.GivenUp = slices.Clone(p.Begun), slices.Clone(p.GivenUp)
+	p.correct()
+	return p
+}
+
 // dropLonely drops the claims that were to replace nodes which don't go after all.
 func (p *Plan) dropLonely(s *cluster.Snapshot) {
 	begun := make(map[string]bool)

@@ -16,6 +16,10 @@ const mostText = 900
 // String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that can't be used at
 // all are counted.
 func (u *Unplaced) String() string {
+	if u.Failed != nil && u.Failed.Group > 0 {
+		return fmt.Sprintf("Tenon's planner failed on some pods, which is a mistake in Tenon: %s. Whether it fails on pods like this one is being found out; "+
+			"until then, and at most until %s, it looks for no place for them", u.Failed.Message, u.Failed.Until.UTC().Format(time.RFC3339))
+	}
 	if u.Failed != nil {
 		return fmt.Sprintf("Tenon's planner failed on pods like this one, which is a mistake in Tenon: %s. Until %s it looks for no place for them; all other pods are served. "+
 			"Changing what the pod asks for may help. The controller's log names a snapshot file that shows the mistake: please report it",

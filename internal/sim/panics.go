@@ -18,8 +18,9 @@ type mistakes struct {
 	// class is a class of pods with which no plan can be made, claim a claim, part a part of planning that fails.
 	class, claim string
 	part         cluster.Part
-	// search and check fail altogether.
-	search, check bool
+	// search and check fail altogether, or as long as a class is not left out.
+	search, check           bool
+	searchClass, checkClass string
 }
 
 // planner is package plan with the simulation's mistakes.
@@ -44,11 +45,21 @@ func (s *Sim) planner() loop.Planner {
 			if s.mistakes.search {
 				panic(planted + "the search")
 			}
+			for _, p := range at.Pods {
+				if p.Class.Key == s.mistakes.searchClass && p.Node != "" && at.ClaimOf(p.Node) != nil && !p.Done && !at.Quarantined(p) {
+					panic(planted + "the search, a class of pods")
+				}
+			}
 			return plan.Search(at, policy)
 		},
 		Check: func(p plan.Plan, at *cluster.Snapshot) plan.Plan {
 			if s.mistakes.check {
 				panic(planted + "the check")
+			}
+			for _, q := range at.Pending() {
+				if q.Class.Key == s.mistakes.checkClass {
+					panic(planted + "the check, a class of pods")
+				}
 			}
 			return plan.Check(p, at)
 		},
@@ -73,9 +84,38 @@ func (s *Sim) plantings() []fault {
 			}
 		}},
 		{"planner fails in a part", func() { s.plant("a part", mistakes{part: pick(s.clock, cluster.Parts())}) }},
-		{"search fails", func() { s.plant("the search", mistakes{search: true}) }},
-		{"check fails", func() { s.plant("the check", mistakes{check: true}) }},
+		{"search fails", func() {
+			if class := s.classOnNodes(); class != "" && s.clock.now.Second()%2 == 0 {
+				s.plant("the search of a class", mistakes{searchClass: class})
+				return
+			}
+			s.plant("the search", mistakes{search: true})
+		}},
+		{"check fails", func() {
+			if r := s.leader(); r != nil {
+				if pods := r.book.Snapshot().Seekers(); len(pods) > 0 && s.clock.now.Second()%2 == 0 {
+					s.plant("the check of a class", mistakes{checkClass: pods[0]})
+					return
+				}
+			}
+			s.plant("the check", mistakes{check: true})
+		}},
 	}
+}
+
+// classOnNodes is a class of pods that run on our nodes; empty if there is none.
+func (s *Sim) classOnNodes() string {
+	r := s.leader()
+	if r == nil {
+		return ""
+	}
+	at := r.book.Snapshot()
+	for _, p := range at.Pods {
+		if p.Node != "" && at.ClaimOf(p.Node) != nil && !p.Done {
+			return p.Class.Key
+		}
+	}
+	return ""
 }
 
 // plant has the planner make mistakes for a while.
@@ -105,9 +145,15 @@ func (o observer) Broke(b plan.Breakdown) {
 	if b.Helpless {
 		s.fail("a failure is contained", "%s: nothing can be planned", b.Panic)
 	}
-	if want := s.mistakes.class; want != "" && b.Step == plan.StepMake {
-		if _, found := b.Left.Classes[want]; !found || len(b.Left.Classes) != 1 {
-			s.fail("the class that the planner fails on is found", "after %d tries it left out %v instead of %s", b.Tries, b.Left.Classes, want)
+	for _, j := range []struct {
+		step, want string
+		left       map[string]cluster.Failure
+	}{{plan.StepMake, s.mistakes.class, b.Left.Classes}, {plan.StepCheck, s.mistakes.checkClass, b.Left.Classes}, {plan.StepSearch, s.mistakes.searchClass, b.Left.SearchClasses}} {
+		if j.want == "" || b.Step != j.step {
+			continue
+		}
+		if _, found := j.left[j.want]; !found || len(j.left) != 1 {
+			s.fail("the class that the planner fails on is found", "%s: after %d tries it left out %v instead of %s", b.Step, b.Tries, j.left, j.want)
 		}
 	}
 }
