@@ -14,9 +14,12 @@ const (
 	stillMissed = 2 * time.Minute
 	// trialFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trialFor = 10 * time.Minute
-	// forgetAfter is how long a setback is remembered while no pod of the owner waits and nothing is tried. It is no shorter than the
-	// longest time between two tries.
-	forgetAfter = 5 * time.Minute
+	// restAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter than the longest time
+	// between two tries. rememberFor is how long the count goes on if pods come again: those of a CronJob come and go. mostResting is how
+	// many such owners are remembered.
+	restAfter   = 5 * time.Minute
+	rememberFor = time.Hour
+	mostResting = 1000
 	// causesKept is how many different causes are remembered of an owner.
 	causesKept = 4
 	// mostGuests is how many of an owner's pods on a node are followed.
@@ -57,6 +60,10 @@ type account struct {
 	// changed that may be the cure.
 	made, missed, eased time.Time
 	failures            []cluster.VainNode
+	// failed is when the last node was found to be in vain. well says that nodes have seemed well since the first failure, so that more
+	// were made than one at a time; wary that a node has failed after that.
+	failed     time.Time
+	well, wary bool
 }
 
 // watchTrial begins to follow a claim that is new, or goes on with what it looks like now. The lock is held.
@@ -141,7 +148,7 @@ func (b *Book) easeTrials() {
 func (b *Book) wentWell(f *fate) {
 	f.over, f.failed = true, false
 	if a := b.accounts[f.Owner]; a != nil && f.Try >= a.tries {
-		a.tries = 0
+		a.tries, a.well, a.wary = 0, false, false
 	}
 }
 
@@ -162,6 +169,7 @@ func (b *Book) setbacksNow(s *cluster.Snapshot) map[string]*cluster.Setback {
 			out[owner] = sum
 		}
 	}
+	look.forgetOldest()
 	return out
 }
 

@@ -19,6 +19,8 @@ type look struct {
 	// heard is what kube-scheduler says of those pods.
 	heard map[kin]heard
 	sums  map[string]*cluster.Setback
+	// resting are the owners with accounts that concern nobody now.
+	resting []string
 }
 
 func (l *look) listWaiting() {
@@ -91,7 +93,7 @@ func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
 	case f.over:
 	case l.leaves(t, c, n):
 		l.judgeLeft(c, n, f, t.left)
-	case n != nil && c.Is(cluster.Initialized) && len(f.guests) == 0:
+	case n != nil && (c.Is(cluster.Initialized) || n.Cordoned) && len(f.guests) == 0: // a plan counts on no node that is cordoned
 		l.judgeUp(c, n, f, busy)
 	}
 	sum := l.sum(f.Owner)
@@ -102,9 +104,32 @@ func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
 		if c.Deleting.IsZero() && n != nil && n.Deleting.IsZero() && l.shows(c, n, f) {
 			sum.Witness = c.Name
 		}
-	case !f.over && !t.gone && (!busy || len(f.guests) > 0 && !l.seemsWell(f)):
+	case f.over || t.gone:
+	case l.seemsWell(f):
+		sum.Well = sum.Well || l.ofLastTry(f)
+	case len(f.guests) > 0 || !busy && l.mayServe(c, n, f.Owner):
 		sum.Coming++
 	}
+}
+
+// ofLastTry reports whether the node was made after the last failure of the owner, or with it.
+func (l *look) ofLastTry(f *fate) bool {
+	a := l.b.accounts[f.Owner]
+	return a != nil && f.Try >= a.tries
+}
+
+// mayServe reports whether pods of the owner may still come to an empty node that was made for it: it is not up yet, or nobody waits, or
+// one that waits has a seat there or would be let in. If none of this holds, then nothing is learned by waiting for it.
+func (l *look) mayServe(c *cluster.Claim, n *cluster.Node, owner string) bool {
+	if n == nil || !c.Is(cluster.Initialized) || len(l.waiting[owner]) == 0 || len(l.missed(c, owner)) > 0 {
+		return true
+	}
+	for _, class := range l.waiting[owner] {
+		if _, refuses := l.s.Refuses(c, n, class); !refuses {
+			return true
+		}
+	}
+	return false
 }
 
 // shows reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were made to leave it.
@@ -166,9 +191,12 @@ func (l *look) lacks(owner string) bool {
 	return false
 }
 
-// seemsWell reports whether a pod of the owner has been running there for long enough to try more.
+// seemsWell reports whether a pod of the owner has been running there for long enough to try more. For an owner whose nodes seemed well
+// and failed after all, nothing less than RanFor is enough.
 func (l *look) seemsWell(f *fate) bool {
-	return !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
+	a := l.b.accounts[f.Owner]
+	wary := a != nil && a.wary
+	return !wary && !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
 }
 
 // clock notes for how long a pod of the owner has been running there; zero for none.
@@ -187,10 +215,13 @@ func (l *look) clock(f *fate, runs time.Time) {
 		l.b.wentWell(f)
 		return
 	}
-	if a := l.b.accounts[f.Owner]; a != nil && f.Try >= a.tries && !f.failed {
-		sum, at := l.sum(f.Owner), f.running.Add(cluster.SeemsWell)
-		sum.Well = sum.Well || !now.Before(at)
-		sum.Soon = cluster.Earlier(sum.Soon, at)
+	if !f.failed && l.ofLastTry(f) {
+		enough := cluster.SeemsWell
+		if l.b.accounts[f.Owner].wary {
+			enough = cluster.RanFor
+		}
+		sum := l.sum(f.Owner)
+		sum.Soon = cluster.Earlier(sum.Soon, f.running.Add(enough))
 	}
 }
 
@@ -276,7 +307,7 @@ func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
 		l.fail(c, f, evicted(f), classes)
 	case !busy && len(classes) > 0 && l.refusedByScheduler(c, f.Owner) != "":
 		l.fail(c, f, cluster.Cause{Kind: cluster.CauseScheduler, Words: l.refusedByScheduler(c, f.Owner)}, classes)
-	case !l.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor)) && len(l.waiting[f.Owner]) == 0:
+	case c.Is(cluster.Initialized) && !l.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor)) && len(classes) == 0:
 		f.over = true
 	}
 }
@@ -329,7 +360,7 @@ func (l *look) fail(c *cluster.Claim, f *fate, cause cluster.Cause, classes []*c
 	if a.tries == 0 {
 		a.since = l.s.Now
 	}
-	a.tries = max(a.tries, f.Try)
+	a.tries, a.failed, a.wary = max(a.tries, f.Try), l.s.Now, a.wary || a.well
 	if len(l.waiting[f.Owner]) > 0 {
 		a.missed = l.s.Now
 	}
@@ -340,26 +371,4 @@ func (l *look) fail(c *cluster.Claim, f *fate, cause cluster.Cause, classes []*c
 	kept := slices.DeleteFunc(slices.Clone(a.failures), func(had cluster.VainNode) bool { return had.Cause.Same(cause) })
 	a.failures = slices.Insert(kept, 0, failure)
 	a.failures = a.failures[:min(len(a.failures), causesKept)]
-}
-
-// close completes what is known of an owner; nil if it is forgotten.
-func (l *look) close(owner string, a *account) *cluster.Setback {
-	b, sum := l.b, l.sum(owner)
-	if l.pending[owner] {
-		a.missed = l.s.Now
-	}
-	if sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(forgetAfter)) || a.tries == 0 && len(sum.Standing) <= cluster.MayStand {
-		delete(b.accounts, owner)
-		return nil
-	}
-	sum.Tries, sum.Since, sum.Failures = a.tries, a.since, a.failures
-	sum.Next = a.made.Add(cluster.RetryAfter(a.tries))
-	if early := later(a.eased, a.made.Add(easedEvery)); a.eased.After(a.made) && early.Before(sum.Next) {
-		sum.Next = early
-	}
-	if !l.s.Now.Before(a.missed.Add(stillMissed)) {
-		sum.Witness = ""
-	}
-	sum.Kind, sum.Name = b.nameOf(owner)
-	return sum
 }

@@ -44,7 +44,7 @@ func (s *Sim) startAgent(kind string) *agent {
 	c := s.clock
 	a := &agent{
 		sim: s, kind: kind, from: pick(c, []string{"joined", "ready", "initialized"}), tidy: c.chance(0.5),
-		delay: pick(c, []time.Duration{0, 0, c.between(0, 2*time.Second), c.between(0, 8*time.Second)}),
+		delay: pick(c, []time.Duration{0, c.between(0, 8*time.Second), c.between(8*time.Second, 70*time.Second)}),
 		beat:  c.between(200*time.Millisecond, 2*time.Second),
 		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool), victims: make(map[types.UID]bool),
 	}

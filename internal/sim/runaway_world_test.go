@@ -36,8 +36,12 @@ func (s *Sim) prepareHour() *agent {
 	}
 	a := s.startAgent(kind)
 	a.victims[victim.UID] = true
+	crashes := c.number(0, 3)
+	if s.slowHour() { // and no restart, which would widen the bound
+		a.delay, crashes = c.between(12*time.Second, 55*time.Second), 0
+	}
 	s.clock.after(time.Second, v.watch)
-	for range c.number(0, 3) {
+	for range crashes {
 		c.after(c.between(time.Minute, 55*time.Minute), s.crash)
 	}
 	if spares(kind) {
@@ -45,6 +49,9 @@ func (s *Sim) prepareHour() *agent {
 	}
 	return a
 }
+
+// slowHour reports whether the agent lets pods of a large owner run for a while on each node, so that the nodes seem well.
+func (s *Sim) slowHour() bool { return s.seed%4 == 0 }
 
 // spares reports whether the agent leaves the bystander alone, which tolerates its taint and asks for no label.
 func spares(kind string) bool {
@@ -70,7 +77,10 @@ func (s *Sim) hourPool(name, kind string) *v1.NodePool {
 
 func (s *Sim) hourSet(name, kind string) *appsv1.ReplicaSet {
 	c := s.clock
-	replicas, grace := int32(pick(c, []int{1, 1, 1, 2, 5})), int64(pick(c, []int{0, 1, 30}))
+	replicas, grace := int32(pick(c, []int{1, 1, 2, 5, 12, 20})), int64(pick(c, []int{0, 1, 30}))
+	if s.slowHour() {
+		replicas = 12
+	}
 	labels := map[string]string{"app": name}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	set.Spec.Replicas, set.Spec.Selector = &replicas, &metav1.LabelSelector{MatchLabels: labels}
@@ -78,7 +88,7 @@ func (s *Sim) hourSet(name, kind string) *appsv1.ReplicaSet {
 	t.Labels, t.Annotations = labels, map[string]string{}
 	t.Spec.TerminationGracePeriodSeconds = &grace
 	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(c.number(5, 30))*100, apiresource.DecimalSI),
+		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(pick(c, []int64{50, int64(c.number(5, 30)) * 100, int64(c.number(30, 40)) * 100}), apiresource.DecimalSI),
 		corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 8))<<28, apiresource.BinarySI),
 	}}}}
 	if kind == "relabel" {

@@ -84,9 +84,10 @@ func (v *vanity) allowed(owner types.UID) int {
 }
 
 // mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by the same document:
-// the nodes of one plan, and the tries that follow. A new replica may know little of what was tried, and begin anew.
+// the nodes of one plan, those of one more because the first that came after seemed well, and the tries that follow. A new replica may
+// know little of what was tried, and begin anew.
 func (v *vanity) mayLaunch(owner types.UID) int {
-	return v.wanted[owner] + triesAnHour + v.restarts*(v.wanted[owner]+triesAtFirst)
+	return 2*v.wanted[owner] + triesAnHour + v.restarts*(2*v.wanted[owner]+triesAtFirst)
 }
 
 // watch looks at the world every now and then.

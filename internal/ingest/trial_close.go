@@ -1,0 +1,65 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// close completes what is known of an owner; nil if it is forgotten, or concerns nobody now.
+func (l *look) close(owner string, a *account) *cluster.Setback {
+	b, sum := l.b, l.sum(owner)
+	if l.pending[owner] {
+		a.missed = l.s.Now
+	}
+	idle := sum.Coming == 0 && len(l.waiting[owner]) == 0
+	if a.tries == 0 && len(sum.Standing) <= cluster.MayStand || idle && !l.s.Now.Before(a.missed.Add(rememberFor)) {
+		delete(b.accounts, owner)
+		return nil
+	}
+	if idle && !l.s.Now.Before(a.missed.Add(restAfter)) {
+		l.resting = append(l.resting, owner)
+		return nil
+	}
+	l.setWell(sum, a)
+	sum.Tries, sum.Since, sum.Failures = a.tries, a.since, a.failures
+	sum.Next = a.made.Add(cluster.RetryAfter(a.tries))
+	if early := later(a.eased, a.made.Add(easedEvery)); a.eased.After(a.made) && early.Before(sum.Next) {
+		sum.Next = early
+	}
+	if !l.s.Now.Before(a.missed.Add(stillMissed)) {
+		sum.Witness = ""
+	}
+	sum.Kind, sum.Name = b.nameOf(owner)
+	return sum
+}
+
+// setWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or with it, and nothing has
+// failed for a while. Nodes of one try fail one after another, and the look that finds the first must not release more.
+func (l *look) setWell(sum *cluster.Setback, a *account) {
+	if calm := a.failed.Add(cluster.SeemsWell); l.s.Now.Before(calm) {
+		if sum.Well || !sum.Soon.IsZero() {
+			sum.Soon = later(sum.Soon, calm)
+		}
+		sum.Well = false
+	}
+	a.well = a.well || sum.Well
+}
+
+// forgetOldest drops the accounts that have rested longest, if more rest than are remembered.
+func (l *look) forgetOldest() {
+	over := len(l.resting) - mostResting
+	if over <= 0 {
+		return
+	}
+	slices.SortFunc(l.resting, func(x, y string) int {
+		if c := l.b.accounts[x].missed.Compare(l.b.accounts[y].missed); c != 0 {
+			return c
+		}
+		return strings.Compare(x, y)
+	})
+	for _, owner := range l.resting[:over] {
+		delete(l.b.accounts, owner)
+	}
+}

@@ -1,0 +1,144 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// Pods that run for half a minute on each node seem well there. That is believed once: after it, pods have to run for long enough before
+// more than one node is made.
+func TestNodesThatSeemWellAndFailAreBelievedOnce(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.waits("p2", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1", tainted("agent"))
+	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.made("n2", "p1", 2)
+	l.node("n2")
+	l.runs("p1", "rs", "n2", corev1.PodRunning)
+	l.expect("the second", "1 tries, 1 coming, standing [n1], Taint")
+	l.c.tick(cluster.SeemsWell)
+	if b := l.expect("it seems well", "1 tries, 0 coming, standing [n1], Taint"); !b.Free() {
+		t.Errorf("the rest may follow: %+v", b)
+	}
+	l.c.tick(cluster.SeemsWell)
+	l.node("n2", tainted("agent"))
+	l.waits("p1", "rs")
+	l.expect("it fails after all", "2 tries, 0 coming, standing [n1 n2], Taint")
+	l.b.DeleteClaim("n1")
+
+	l.c.tick(time.Minute)
+	l.made("n3", "p1", 3)
+	l.node("n3")
+	l.runs("p1", "rs", "n3", corev1.PodRunning)
+	l.expect("the third", "2 tries, 1 coming, standing [n2], Taint")
+	l.c.tick(cluster.RanFor - time.Second)
+	b := l.expect("it has run for a while", "2 tries, 1 coming, standing [n2], Taint")
+	if b.Free() || b.MayTry(l.c.now()) || !b.Again(l.c.now()).Equal(l.c.now().Add(time.Second)) {
+		t.Errorf("a while is not enough any more, and the next look has a time: %+v", b)
+	}
+	l.c.tick(time.Second)
+	l.expect("for long enough", "none")
+}
+
+// The look that finds the first of several nodes to be in vain must not take the others, which are about to fail, for well.
+func TestNothingSeemsWellWhenANodeFails(t *testing.T) {
+	l := newLab(t)
+	for _, x := range []string{"1", "2"} {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+		l.node("n" + x)
+		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+	}
+	l.expect("both run", "none")
+	l.c.tick(30 * time.Second)
+	l.node("n1", tainted("agent"))
+	l.waits("p1", "rs")
+	b := l.expect("one fails", "1 tries, 0 coming, standing [n1], Taint")
+	if b.Free() || !b.MayTry(l.c.now()) || !b.Again(l.c.now()).Equal(l.c.now().Add(cluster.SeemsWell)) {
+		t.Errorf("one node may be made, and the next look has a time: %+v", b)
+	}
+	l.c.tick(cluster.SeemsWell)
+	if b = l.expect("the other still runs", "1 tries, 0 coming, standing [n1], Taint"); !b.Free() {
+		t.Errorf("it was an accident: %+v", b)
+	}
+}
+
+// A node that came up fine for pods of a class that is no more must not hold up its owner, whose new pods it can't take.
+func TestANodeThatNobodyWaitsForHoldsNothingUp(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1", tainted("agent"))
+	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.made("n2", "p1", 2)
+	l.b.DeletePod(judgedPod("p1"))
+	l.waits("p2", "rs", func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("100")}}}
+	})
+	l.node("n2")
+	l.b.DeleteClaim("n1")
+	l.c.tick(stillMissed)
+	b := l.expect("a rollout asks for more than the second node has", "1 tries, 0 coming, standing [], Taint")
+	if !b.MayTry(l.c.now()) {
+		t.Errorf("nothing is learned by waiting for it: %+v", b)
+	}
+	l.waits("p3", "rs")
+	l.expect("one that it can take", "1 tries, 1 coming, standing [], Taint")
+}
+
+// A node that is cordoned before it is initialized is no place for the pods; as long as it was not known to be in vain, the next was bought.
+func TestACordonIsSeenBeforeANodeIsInitialized(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n1", "p1", 1, func(c *v1.NodeClaim) { c.Status.Conditions[1].Status = metav1.ConditionUnknown })
+	l.node("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	l.expect("it comes up cordoned", "1 tries, 0 coming, standing [n1], Cordoned")
+}
+
+// The pods of a CronJob come and go: the count goes on for an hour, and is told only while it concerns somebody.
+func TestTheCountGoesOnFromRunToRun(t *testing.T) {
+	l := newLab(t)
+	for run, name := range []string{"n1", "n2", "n3"} {
+		l.waits("p1", "rs")
+		s := l.b.Snapshot()
+		p, _ := l.b.pods.get("p1")
+		if b, _ := s.HeldBy(p); run > 0 && (b == nil || !b.MayTry(s.Now) || b.Tries != run) {
+			t.Fatalf("run %d: one node may be tried, want a hold after %d tries: %+v", run, run, b)
+		}
+		l.made(name, "p1", run+1)
+		l.node(name, tainted("agent"))
+		l.expect("a run", fmt.Sprintf("%d tries, 0 coming, standing [%s], Taint", run+1, name))
+		l.c.tick(time.Minute)
+		l.b.DeletePod(judgedPod("p1"))
+		l.b.Snapshot()
+		l.b.DeleteClaim(name)
+		l.c.tick(restAfter)
+		l.expect("between the runs", "none")
+		l.c.tick(4 * time.Minute)
+	}
+	l.c.tick(rememberFor)
+	l.b.Snapshot()
+	l.waits("p1", "rs")
+	l.expect("an hour later", "none")
+}
+
+func TestOnlySoManyOwnersAreRemembered(t *testing.T) {
+	l := newLab(t)
+	now := l.c.now()
+	for i := range mostResting + 2 {
+		l.b.accounts[fmt.Sprint(i)] = &account{tries: 1, missed: now.Add(-restAfter - time.Duration(mostResting+2-i)*time.Millisecond)}
+	}
+	l.b.Snapshot()
+	if len(l.b.accounts) != mostResting || l.b.accounts["0"] != nil || l.b.accounts["1"] != nil {
+		t.Errorf("%d are remembered, want %d, the newest", len(l.b.accounts), mostResting)
+	}
+}
