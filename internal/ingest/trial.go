@@ -64,6 +64,8 @@ type account struct {
 	// were made than one at a time; wary that a node has failed after that.
 	failed     time.Time
 	well, wary bool
+	// rests says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its pods go on as ever.
+	rests bool
 }
 
 // watchTrial begins to follow a claim that is new, or goes on with what it looks like now. The lock is held.

@@ -11,14 +11,14 @@ import (
 func (l *look) close(owner string, a *account) *cluster.Setback {
 	b, sum := l.b, l.sum(owner)
 	if l.pending[owner] {
-		a.missed = l.s.Now
+		a.missed, a.rests = l.s.Now, false
 	}
-	idle := sum.Coming == 0 && len(l.waiting[owner]) == 0
-	if a.tries == 0 && len(sum.Standing) <= cluster.MayStand || idle && !l.s.Now.Before(a.missed.Add(rememberFor)) {
+	if a.tries == 0 && len(sum.Standing) <= cluster.MayStand || sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(rememberFor)) {
 		delete(b.accounts, owner)
 		return nil
 	}
-	if idle && !l.s.Now.Before(a.missed.Add(restAfter)) {
+	a.rests = a.rests || sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(restAfter))
+	if a.rests {
 		l.resting = append(l.resting, owner)
 		return nil
 	}

@@ -360,7 +360,7 @@ func (l *look) fail(c *cluster.Claim, f *fate, cause cluster.Cause, classes []*c
 	if a.tries == 0 {
 		a.since = l.s.Now
 	}
-	a.tries, a.failed, a.wary = max(a.tries, f.Try), l.s.Now, a.wary || a.well
+	a.tries, a.failed, a.wary, a.rests = max(a.tries, f.Try), l.s.Now, a.wary || a.well, false
 	if len(l.waiting[f.Owner]) > 0 {
 		a.missed = l.s.Now
 	}
