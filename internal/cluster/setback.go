@@ -49,7 +49,7 @@ type Setback struct {
 	// Tries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
 	Tries int
 	Since time.Time
-	// Next is when the next try may be made. Soon is when pods that run on a new node will have run for SeemsWell; zero if none does.
+	// Next is when the next try may be made. Soon is when pods that run on a node will have run for SeemsWell, or for RanFor; zero if none does.
 	Next, Soon time.Time
 	// Well says that pods of the owner run on nodes that were made after the last failure, or with it.
 	Well bool
@@ -59,6 +59,10 @@ type Setback struct {
 	Standing []string
 	Price    float64
 	Witness  string
+	// Visited is how many nodes that are in vain carry pods of the owner now: they have yet to run there for RanFor, and may have to leave
+	// again. Settling is how many others carry pods of the owner that seem well and have yet to run for RanFor. Most is the most
+	// that there were at a time of Coming, Standing, Visited and Settling together.
+	Visited, Settling, Most int
 	// Failures are the last few, the newest first.
 	Failures []VainNode
 }
@@ -151,17 +155,20 @@ func (b *Setback) Touches(class *PodClass) *VainNode {
 
 // Free reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last run, or they run
 // again, and nothing but the witness stands in vain.
-func (b *Setback) Free() bool { return (b.Tries == 0 || b.Well) && len(b.Standing) <= MayStand }
+func (b *Setback) Free() bool { return (b.Tries == 0 || b.Well) && b.InVain() <= MayStand }
+
+// InVain is how many nodes that are in vain are there, those included to which pods have come again.
+func (b *Setback) InVain() int { return len(b.Standing) + b.Visited }
 
 // MayTry reports whether one node may be made for an owner that is not Free.
 func (b *Setback) MayTry(now time.Time) bool {
 	if b.Coming > 0 {
 		return false
 	}
-	if b.Tries == 0 || b.Well { // its nodes are of use again; only what stood in vain before has yet to go
-		return true
+	if b.Tries == 0 || b.Well { // its nodes are of use again; as what stood in vain before goes, others take its place
+		return b.InVain()+b.Settling < b.Most
 	}
-	return len(b.Standing) <= MayStand && !now.Before(b.Next)
+	return b.InVain() <= MayStand && !now.Before(b.Next)
 }
 
 // Again is when something may change by time alone; zero if nothing will.

@@ -32,7 +32,7 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old := b.daemonSets[string(ds.UID)]; old == nil || old.Generation != ds.Generation {
-		b.easeTrials()
+		b.easeTrialsFor(ds)
 	}
 	b.daemonSets[string(ds.UID)] = ds
 	b.expectDaemon(ds)
@@ -79,11 +79,11 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	defer b.mu.Unlock()
 	if ds := b.daemonSets[string(uid)]; ds != nil {
 		delete(b.daemonPods, daemonKey(ds.Namespace, string(uid)))
+		b.easeTrialsFor(ds)
 	}
 	delete(b.daemons, string(uid))
 	delete(b.daemonSets, string(uid))
 	b.forgetNote("DaemonSet", string(uid))
-	b.easeTrials()
 	b.touch(room)
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -32,7 +34,7 @@ const (
 type trial struct {
 	claim *cluster.Claim // as it was last seen
 	fates []fate
-	left  time.Time // when it was first seen to be on its way out
+	left  time.Time // when it was first seen to be on its way out; zero if it is not
 	gone  bool
 }
 
@@ -40,6 +42,7 @@ type trial struct {
 type fate struct {
 	cluster.MadeFor
 	running time.Time // since when a pod of the owner has been running there
+	lent    time.Time // since when pods of others have been running there, and none of the owner's was there
 	// guests are some of the owner's pods that were there at the last look, by UID; lost says that one of them had to leave although
 	// its owner still wants it.
 	guests []string
@@ -64,6 +67,8 @@ type account struct {
 	// were made than one at a time; wary that a node has failed after that.
 	failed     time.Time
 	well, wary bool
+	// most is the most nodes at a time that were made for the owner and on which none of its pods had run for long enough yet.
+	most int
 	// rests says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its pods go on as ever.
 	rests bool
 }
@@ -144,6 +149,27 @@ func (b *Book) easeTrials() {
 	for _, a := range b.accounts {
 		a.eased = b.now()
 	}
+}
+
+// easeTrialsFor does so for the owners with whose failures the DaemonSet can have to do: its pods take room and ports of a node, preempt
+// others or hold up kube-scheduler, or they wrote what keeps the pods away. Each DaemonSet that changes must not end everybody's backoff.
+// The lock is held.
+func (b *Book) easeTrialsFor(ds *appsv1.DaemonSet) {
+	for _, a := range b.accounts {
+		if slices.ContainsFunc(a.failures, func(f cluster.VainNode) bool { return concerns(ds.Name, &f.Cause) }) {
+			a.eased = b.now()
+		}
+	}
+}
+
+// concerns reports whether a DaemonSet of the name can have to do with the cause. Field managers are mostly named after the program, and it
+// after its DaemonSet.
+func concerns(name string, c *cluster.Cause) bool {
+	switch c.Kind {
+	case cluster.CauseRoom, cluster.CausePort, cluster.CauseShrunk, cluster.CauseEvicted, cluster.CauseScheduler:
+		return true
+	}
+	return c.By != "" && name != "" && (strings.Contains(c.By, name) || strings.Contains(name, c.By))
 }
 
 // wentWell notes that a node has been of use to an owner. The lock is held.

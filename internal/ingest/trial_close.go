@@ -13,7 +13,7 @@ func (l *look) close(owner string, a *account) *cluster.Setback {
 	if l.pending[owner] {
 		a.missed, a.rests = l.s.Now, false
 	}
-	if a.tries == 0 && len(sum.Standing) <= cluster.MayStand || sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(rememberFor)) {
+	if a.tries == 0 && sum.InVain() <= cluster.MayStand || sum.Coming == 0 && !l.s.Now.Before(a.missed.Add(rememberFor)) {
 		delete(b.accounts, owner)
 		return nil
 	}
@@ -23,6 +23,11 @@ func (l *look) close(owner string, a *account) *cluster.Setback {
 		return nil
 	}
 	l.setWell(sum, a)
+	a.most = max(a.most, sum.Coming+sum.InVain()+sum.Settling)
+	if a.tries == 0 { // also after a restart, which has not seen how many there were
+		a.most = max(a.most, sum.InVain()+1)
+	}
+	sum.Most = a.most
 	sum.Tries, sum.Since, sum.Failures = a.tries, a.since, a.failures
 	sum.Next = a.made.Add(cluster.RetryAfter(a.tries))
 	if early := later(a.eased, a.made.Add(easedEvery)); a.eased.After(a.made) && early.Before(sum.Next) {
@@ -39,8 +44,8 @@ func (l *look) close(owner string, a *account) *cluster.Setback {
 // failed for a while. Nodes of one try fail one after another, and the look that finds the first must not release more.
 func (l *look) setWell(sum *cluster.Setback, a *account) {
 	if calm := a.failed.Add(cluster.SeemsWell); l.s.Now.Before(calm) {
-		if sum.Well || !sum.Soon.IsZero() {
-			sum.Soon = later(sum.Soon, calm)
+		if sum.Well {
+			sum.Soon = cluster.Earlier(sum.Soon, calm)
 		}
 		sum.Well = false
 	}

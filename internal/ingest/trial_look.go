@@ -86,30 +86,47 @@ func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
 	if f.over && !f.failed {
 		return
 	}
+	leaves := l.leaves(t, c, n)
 	busy := l.follow(t, c, n, f)
 	switch {
 	case f.over && !f.failed: // a pod has run there for long enough just now
 		return
 	case f.over:
-	case l.leaves(t, c, n):
+	case leaves:
 		l.judgeLeft(c, n, f, t.left)
 	case n != nil && (c.Is(cluster.Initialized) || n.Cordoned) && len(f.guests) == 0: // a plan counts on no node that is cordoned
 		l.judgeUp(c, n, f, busy)
 	}
+	if !t.gone {
+		l.count(c, n, f, busy, leaves)
+	}
+}
+
+// count adds a claim that is there to what is known of an owner that it was made for.
+func (l *look) count(c *cluster.Claim, n *cluster.Node, f *fate, busy, leaves bool) {
 	sum := l.sum(f.Owner)
-	switch {
-	case f.failed && !t.gone && !busy:
+	switch visited := len(f.guests) > 0; {
+	case f.failed && visited:
+		sum.Visited++
+	case f.failed && !busy:
 		sum.Standing = append(sum.Standing, c.Name)
 		sum.Price += c.Price
 		if c.Deleting.IsZero() && n != nil && n.Deleting.IsZero() && l.shows(c, n, f) {
 			sum.Witness = c.Name
 		}
-	case f.over || t.gone:
-	case l.seemsWell(f):
-		sum.Well = sum.Well || l.ofLastTry(f)
-	case len(f.guests) > 0 || !busy && l.mayServe(c, n, f.Owner):
+	case f.over:
+	case visited && (leaves || l.seemsWell(f) || watchedLong(c, l.s.Now)): // nothing new is to be expected of it soon
+		sum.Settling++
+		sum.Well = sum.Well || !leaves && l.seemsWell(f) && l.ofLastTry(f)
+	case visited || !busy && l.mayServe(c, n, f.Owner):
 		sum.Coming++
 	}
+}
+
+// watchedLong reports whether the node has been up for so long that no more is to be learned by waiting for pods that have come to it: one
+// that can't start (its image is missing) must not hold up the others of its owner.
+func watchedLong(c *cluster.Claim, now time.Time) bool {
+	return c.Is(cluster.Initialized) && !now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor))
 }
 
 // ofLastTry reports whether the node was made after the last failure of the owner, or with it.
@@ -138,102 +155,6 @@ func (l *look) shows(c *cluster.Claim, n *cluster.Node, f *fate) bool {
 		_, refuses := l.s.Refuses(c, n, class)
 		return refuses
 	})
-}
-
-// follow notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload is there.
-func (l *look) follow(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) (busy bool) {
-	f.lost = f.lost || l.someLeft(n, f) && l.lacks(f.Owner)
-	f.guests = f.guests[:0]
-	runs := time.Time{}
-	if n != nil && !t.gone {
-		for _, p := range l.s.PodsOn(n.Name) {
-			if !p.Workload() {
-				continue
-			}
-			busy = true
-			if l.s.Root(p) != f.Owner {
-				continue
-			}
-			f.guests = append(f.guests, p.UID)
-			if p.Phase == "Running" && (runs.IsZero() || p.Started.Before(runs)) {
-				runs = p.Started
-			}
-			if len(f.guests) == mostGuests && !runs.IsZero() {
-				break // a few tell as much as all
-			}
-		}
-	}
-	l.clock(f, runs)
-	return busy
-}
-
-// someLeft reports whether a pod of the owner that was on the node at the last look is there no more.
-func (l *look) someLeft(n *cluster.Node, f *fate) bool {
-	return slices.ContainsFunc(f.guests, func(uid string) bool {
-		p, there := l.b.pods.get(uid)
-		return !there || n == nil || p.Node != n.Name || !p.Deleting.IsZero()
-	})
-}
-
-// lacks reports whether the owner, or one that it controls, wants more pods than there are, or some of its pods wait.
-func (l *look) lacks(owner string) bool {
-	if len(l.waiting[owner]) > 0 {
-		return true
-	}
-	for uid, o := range l.s.Owners {
-		if uid != owner && o.Root != owner {
-			continue
-		}
-		if whole, known := l.s.Complete(uid); known && !whole {
-			return true
-		}
-	}
-	return false
-}
-
-// seemsWell reports whether a pod of the owner has been running there for long enough to try more. For an owner whose nodes seemed well
-// and failed after all, nothing less than RanFor is enough.
-func (l *look) seemsWell(f *fate) bool {
-	a := l.b.accounts[f.Owner]
-	wary := a != nil && a.wary
-	return !wary && !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
-}
-
-// clock notes for how long a pod of the owner has been running there; zero for none.
-func (l *look) clock(f *fate, runs time.Time) {
-	now := l.s.Now
-	switch {
-	case runs.IsZero():
-		f.running = time.Time{}
-		return
-	case f.running.IsZero() && l.b.started.Add(cluster.RanFor).After(now): // we are new; it may have run for long
-		f.running = runs
-	case f.running.IsZero():
-		f.running = now
-	}
-	if !now.Before(f.running.Add(cluster.RanFor)) {
-		l.b.wentWell(f)
-		return
-	}
-	if !f.failed && l.ofLastTry(f) {
-		enough := cluster.SeemsWell
-		if l.b.accounts[f.Owner].wary {
-			enough = cluster.RanFor
-		}
-		sum := l.sum(f.Owner)
-		sum.Soon = cluster.Earlier(sum.Soon, f.running.Add(enough))
-	}
-}
-
-// leaves reports whether the claim's node is on its way out, and notes since when.
-func (l *look) leaves(t *trial, c *cluster.Claim, n *cluster.Node) bool {
-	if !t.gone && c.Deleting.IsZero() && (n == nil || n.Deleting.IsZero()) && !c.Interrupted() {
-		return false
-	}
-	if t.left.IsZero() {
-		t.left = l.s.Now
-	}
-	return true
 }
 
 // judgeLeft looks at a node that goes before pods of the owner have really run there. If they wait, it was made in vain.
@@ -307,7 +228,7 @@ func (l *look) judgeUp(c *cluster.Claim, n *cluster.Node, f *fate, busy bool) {
 		l.fail(c, f, evicted(f), classes)
 	case !busy && len(classes) > 0 && l.refusedByScheduler(c, f.Owner) != "":
 		l.fail(c, f, cluster.Cause{Kind: cluster.CauseScheduler, Words: l.refusedByScheduler(c, f.Owner)}, classes)
-	case c.Is(cluster.Initialized) && !l.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor)) && len(classes) == 0:
+	case watchedLong(c, l.s.Now) && len(classes) == 0:
 		f.over = true
 	}
 }

@@ -42,7 +42,7 @@ func heldPods(o *cluster.Overlay) map[string]schedule.Hold {
 func sameHolds(a, b map[string]schedule.Hold) bool {
 	return maps.EqualFunc(a, b, func(x, y schedule.Hold) bool {
 		a, b := x.Setback, y.Setback
-		return a.Tries == b.Tries && a.Next.Equal(b.Next) && a.Coming == b.Coming && len(a.Standing) == len(b.Standing) &&
+		return a.Tries == b.Tries && a.Next.Equal(b.Next) && a.Coming == b.Coming && a.InVain() == b.InVain() &&
 			x.Failure.Claim == y.Failure.Claim && x.Trying == y.Trying
 	})
 }

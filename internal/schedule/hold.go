@@ -20,8 +20,8 @@ func (h Hold) String() string {
 		text += ", and the node is kept for it"
 	case h.Trying || b.Coming > 0:
 		text += ", another node is being tried"
-	case len(b.Standing) > cluster.MayStand:
-		text += fmt.Sprintf(", the next follows when no more than %d of the %d such nodes is left", cluster.MayStand, len(b.Standing))
+	case b.InVain() > cluster.MayStand:
+		text += fmt.Sprintf(", the next follows when no more than %d of the %d such nodes is left", cluster.MayStand, b.InVain())
 	default:
 		text += ", the next is at " + b.Next.UTC().Format("15:04:05") + " UTC"
 	}

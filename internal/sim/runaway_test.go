@@ -93,7 +93,7 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 		most := slices.MaxFunc(of, func(a, b hour) int { return a.launched - b.launched })
 		spare := slices.MinFunc(of, func(a, b hour) int { return a.spare - b.spare })
 		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
-		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d pods); closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
+		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
 			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed, late.recovered.Round(time.Second), late.seed)
 	}
 }
@@ -104,7 +104,7 @@ type hour struct {
 	kind      string
 	failure   *Failure
 	launched  int // machines for the owner that got most
-	wanted    int // its pods
+	wanted    int // the nodes that its pods need
 	spare     int // how far below the bound
 	recovered time.Duration
 }
@@ -122,10 +122,10 @@ func runHour(seed uint64, o Options) hour {
 		h.recovered = s.recover(a)
 	}
 	h.spare = 1 << 30
-	for owner, wanted := range v.wanted {
+	for owner := range v.wanted {
 		h.spare = min(h.spare, v.allowed(owner)-v.most[owner])
 		if n := v.launched[owner]; n >= h.launched {
-			h.launched, h.wanted = n, wanted
+			h.launched, h.wanted = n, v.needs(owner)
 		}
 	}
 	for len(s.replicas) > 0 {

@@ -32,7 +32,7 @@ func (s *Sim) prepareHour() *agent {
 	bystander.Spec.Replicas = &one
 	s.store.create(bystander)
 	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
-		v.wanted[set.UID] = int(*set.Spec.Replicas)
+		v.wanted[set.UID], v.share[set.UID] = int(*set.Spec.Replicas), s.shareOf(&set.Spec.Template.Spec)
 	}
 	a := s.startAgent(kind)
 	a.victims[victim.UID] = true
@@ -88,13 +88,28 @@ func (s *Sim) hourSet(name, kind string) *appsv1.ReplicaSet {
 	t.Labels, t.Annotations = labels, map[string]string{}
 	t.Spec.TerminationGracePeriodSeconds = &grace
 	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(pick(c, []int64{50, int64(c.number(5, 30)) * 100, int64(c.number(30, 40)) * 100}), apiresource.DecimalSI),
+		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(pick(c, []int{c.number(5, 30), c.number(30, 40)}))*100, apiresource.DecimalSI),
 		corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 8))<<28, apiresource.BinarySI),
 	}}}}
+	if c.chance(0.3) { // one node takes all of them
+		t.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("50m"), corev1.ResourceMemory: apiresource.MustParse("32Mi")}
+	}
 	if kind == "relabel" {
 		t.Spec.NodeSelector = map[string]string{specialLabel: "special"}
 	}
 	return set
+}
+
+// shareOf is how many such pods the smallest machine takes.
+func (s *Sim) shareOf(pod *corev1.PodSpec) int {
+	share := 1 << 30
+	small := s.cloud.types[0]
+	for name, ask := range pod.Containers[0].Resources.Requests {
+		room := small.Capacity[name].DeepCopy()
+		room.Sub(small.Overhead[name])
+		share = min(share, int(room.MilliValue()/ask.MilliValue()))
+	}
+	return min(share, int(small.Capacity.Pods().Value()))
 }
 
 // growBystander: pods of another owner get their nodes at once, whatever the agent does to the victim.
@@ -117,7 +132,8 @@ func (s *Sim) growBystander() {
 func (s *Sim) recover(a *agent) time.Duration {
 	for owner, n := range s.judge.vain.launched {
 		if most := s.judge.vain.mayLaunch(owner); n > most {
-			s.fail("launches in vain are bounded", "%d machines were launched within the hour for %s, which wants %d pods; at most %d may", n, owner, s.judge.vain.wanted[owner], most)
+			s.fail("launches in vain are bounded", "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
+				n, owner, s.judge.vain.wanted[owner], s.judge.vain.needs(owner), most)
 		}
 	}
 	a.stop()

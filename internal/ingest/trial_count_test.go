@@ -1,0 +1,181 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// An agent evicts pods, and kube-scheduler puts them on the same nodes again: the nodes are in vain all the same until a pod has run there.
+func TestANodeInVainCountsWhilePodsComeToItAgain(t *testing.T) {
+	l := newLab(t)
+	for _, x := range []string{"1", "2", "3"} {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+		l.node("n"+x, tainted("agent"))
+	}
+	l.expect("all are tainted", "1 tries, 0 coming, standing [n1 n2 n3], Taint")
+	for _, x := range []string{"1", "2"} {
+		l.node("n" + x)
+		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+	}
+	b := l.expect("pods come to two of them", "1 tries, 0 coming, standing [n3], Taint")
+	if b.Visited != 2 || b.InVain() != 3 || b.MayTry(l.c.now().Add(time.Hour)) {
+		t.Errorf("nothing is tried while three are in vain: %+v", b)
+	}
+	if want := l.c.now().Add(cluster.RanFor); !b.Again(l.c.now()).Equal(want) {
+		t.Errorf("the next look is at %s, want %s", b.Again(l.c.now()), want)
+	}
+	l.c.tick(cluster.RanFor)
+	if b := l.b.Snapshot().Setbacks["web"]; b != nil {
+		t.Errorf("pods have run for long enough: %+v", b)
+	}
+}
+
+// Where nodes are of use again and more stand in vain than may, others are made only in place of those that go.
+func TestNodesTakeThePlaceOfThoseInVainThatGo(t *testing.T) {
+	l := newLab(t)
+	for _, x := range []string{"1", "2", "3"} {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+		l.node("n" + x)
+		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+	}
+	for _, x := range []string{"1", "2"} {
+		l.waits("p"+x, "rs")
+		l.node("n"+x, tainted("agent"))
+	}
+	l.c.tick(cluster.SeemsWell)
+	l.expect("two fail", "1 tries, 0 coming, standing [n1 n2], Taint")
+	l.c.tick(cluster.SeemsWell)
+	b := l.expect("the third seems well", "1 tries, 0 coming, standing [n1 n2], Taint")
+	if !b.Well || b.Settling != 1 || b.Most != 3 || b.MayTry(l.c.now()) {
+		t.Errorf("three are there and three were: %+v", b)
+	}
+	l.b.DeleteClaim("n1")
+	if b = l.expect("one goes", "1 tries, 0 coming, standing [n2], Taint"); !b.Free() {
+		t.Errorf("only the witness stands: %+v", b)
+	}
+}
+
+// A pod that tolerates everything stays on a node that somebody has deleted, and its kubelet does not say when it has stopped.
+func TestTimeOnANodeThatGoesDoesNotCount(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1")
+	l.runs("p1", "rs", "n1", corev1.PodRunning)
+	l.expect("it runs", "none")
+	l.c.tick(cluster.RanFor - time.Second)
+	l.b.Snapshot()
+	deleted := metav1.NewTime(l.c.now())
+	l.node("n1", func(n *corev1.Node) { n.DeletionTimestamp = &deleted })
+	b := l.expect("the node is deleted", "1 tries, 0 coming, standing [], NodeDeleted")
+	if b.Visited != 1 {
+		t.Errorf("the pod is still there: %+v", b)
+	}
+	l.c.tick(cluster.RanFor)
+	l.expect("the pod is still said to run", "1 tries, 0 coming, standing [], NodeDeleted")
+}
+
+// A pod that can't start must not hold up the others of its owner for ever.
+func TestAPodThatDoesNotStartHoldsUpNothingForLong(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.waits("p2", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1", tainted("agent"))
+	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.made("n2", "p1", 2)
+	l.node("n2")
+	l.runs("p1", "rs", "n2", corev1.PodPending)
+	if b := l.expect("its image is missing", "1 tries, 1 coming, standing [n1], Taint"); b.MayTry(l.c.now().Add(time.Minute)) {
+		t.Errorf("the second is looked at first: %+v", b)
+	}
+	l.c.tick(trialFor)
+	if b := l.expect("later", "1 tries, 0 coming, standing [n1], Taint"); !b.MayTry(l.c.now()) || b.Free() {
+		t.Errorf("one node may be tried: %+v", b)
+	}
+}
+
+// Pods of others may take each node that is made for an owner. Where they run well, it need not wait for its next turn.
+func TestATryThatOthersTakeIsMadeAgainSoon(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n7", "p1", 7)
+	l.node("n7", tainted("agent"))
+	l.expect("seven tries", "7 tries, 0 coming, standing [n7], Taint")
+	l.made("n8", "p1", 8)
+	l.node("n8")
+	l.runs("other", "batch", "n8", corev1.PodRunning)
+	b := l.expect("others take the room", "7 tries, 0 coming, standing [n7], Taint")
+	if b.MayTry(l.c.now()) || !b.Again(l.c.now()).Equal(l.c.now().Add(cluster.RanFor)) {
+		t.Errorf("the next try waits, and the next look has a time: %+v", b)
+	}
+	l.c.tick(cluster.RanFor)
+	if b = l.expect("they run well", "7 tries, 0 coming, standing [n7], Taint"); !b.MayTry(l.c.now()) || b.Free() {
+		t.Errorf("one node may be tried: %+v", b)
+	}
+	l.made("n9", "p1", 8)
+	l.c.tick(cluster.RanFor)
+	if b = l.expect("it is tried", "7 tries, 1 coming, standing [n7], Taint"); b.MayTry(l.c.now()) {
+		t.Errorf("the node that others have is good for one try: %+v", b)
+	}
+}
+
+// A DaemonSet that changes ends only the backoff of those with whose failures it can have to do.
+func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
+	full := func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = quantity("0")[corev1.ResourceCPU] }
+	for _, x := range []struct {
+		what    string
+		change  func(*corev1.Node)
+		changes string
+		eased   bool
+	}{
+		{"a taint of somebody else", tainted("gpu-operator"), "log-shipper", false},
+		{"a taint of its own", tainted("node-agent"), "node-agent-v2", true},
+		{"too little room", full, "log-shipper", true},
+	} {
+		t.Run(x.what, func(t *testing.T) {
+			l := newLab(t)
+			ds := func(generation int64) *appsv1.DaemonSet {
+				return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "ds", Namespace: "kube-system", Name: x.changes, Generation: generation}}
+			}
+			l.b.SetDaemon(ds(1))
+			l.waits("p1", "rs", func(p *corev1.Pod) {
+				p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("1")}}}
+			})
+			l.made("n7", "p1", 7, func(c *v1.NodeClaim) {
+				c.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: quantity("64")[corev1.ResourceCPU]}
+			})
+			l.node("n7", x.change)
+			mayTry := func() bool {
+				s := l.b.Snapshot()
+				return s.Setbacks["web"].MayTry(s.Now)
+			}
+			if mayTry() {
+				t.Fatal("the next try is due already")
+			}
+			l.c.tick(easedEvery)
+			l.b.SetDaemon(ds(2))
+			if mayTry() != x.eased {
+				t.Errorf("it changes: the next try may be made: %t, want %t", !x.eased, x.eased)
+			}
+			l.made("n8", "p1", 8)
+			l.node("n8", x.change)
+			l.b.Snapshot()
+			l.b.DeleteClaim("n7")
+			l.c.tick(easedEvery)
+			l.b.DeleteDaemon("ds")
+			if mayTry() != x.eased {
+				t.Errorf("it is deleted: the next try may be made: %t, want %t", !x.eased, x.eased)
+			}
+		})
+	}
+}
