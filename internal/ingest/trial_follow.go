@@ -104,23 +104,21 @@ func (l *look) clock(t *trial, f *fate, runs time.Time) {
 // each of its tries, and it would wait for ever.
 func (l *look) lend(t *trial, f *fate, others bool) {
 	a, now := l.b.accounts[f.Owner], l.s.Now
-	switch {
-	case !others || f.over || a == nil || !t.left.IsZero():
+	if !others || f.over || a == nil || !t.left.IsZero() {
 		f.lent = time.Time{}
-	case f.lent.IsZero():
+		return
+	}
+	if f.lent.IsZero() {
 		f.lent = now
-		fallthrough
-	default:
-		long := f.lent.Add(cluster.RanFor)
-		if now.Before(long) {
-			sum := l.sum(f.Owner)
-			sum.Soon = cluster.Earlier(sum.Soon, long)
-			return
-		}
-		f.over = true
-		if l.ofLastTry(f) {
-			a.eased = now
-		}
+	}
+	if long := f.lent.Add(cluster.RanFor); now.Before(long) {
+		sum := l.sum(f.Owner)
+		sum.Soon = cluster.Earlier(sum.Soon, long)
+		return
+	}
+	f.over = true
+	if l.ofLastTry(f) {
+		a.eased = now
 	}
 }
 

@@ -82,6 +82,10 @@ func TestHoursThatAreAskedForArePlayed(t *testing.T) {
 // tellHours tells, for each kind of agent, how close to the bounds the hours came.
 func tellHours(t *testing.T, all []hour, count uint64) {
 	t.Helper()
+	shown := len(slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return !h.witness }))
+	if t.Logf("in %d hours a node stood for the pods when the agent took back what it did", shown); shown == 0 && count >= ordinaryHours {
+		t.Errorf("in %d hours no node stood to show that the cause had gone", count)
+	}
 	for _, kind := range nodeAgents() {
 		of := slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return h.kind != kind })
 		if len(of) == 0 {
@@ -107,6 +111,7 @@ type hour struct {
 	wanted    int // the nodes that its pods need
 	spare     int // how far below the bound
 	recovered time.Duration
+	witness   bool // a node stood for the pods when the agent ended, and took them
 }
 
 func runHour(seed uint64, o Options) hour {
@@ -128,6 +133,7 @@ func runHour(seed uint64, o Options) hour {
 			h.launched, h.wanted = n, v.needs(owner)
 		}
 	}
+	h.witness = s.seen["witness"] > 0
 	for len(s.replicas) > 0 {
 		s.replicas[0].kill()
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +13,8 @@ import (
 )
 
 const (
+	// atOnce is how long pods may wait when the agent has taken back what it did to a node that stands for them: kube-scheduler has but to look.
+	atOnce = 30 * time.Second
 	// soonEnough is how long pods may wait once the agent is gone: for the next try and for its node, with what is
 	// to be seen of it before the rest follows.
 	soonEnough = 12 * time.Minute
@@ -128,6 +131,33 @@ func (s *Sim) growBystander() {
 	})
 }
 
+// witness reports whether pods of the victim wait, and a node stands for them that the agent has struck and that nobody ends.
+func (s *Sim) witness(a *agent) bool {
+	if s.someRun("victim") {
+		return false
+	}
+	for _, n := range list[*corev1.Node](s.store, nodes) {
+		claim := s.claimOf(n.Name)
+		if !a.struck[n.UID] || n.DeletionTimestamp != nil || claim == nil || claim.DeletionTimestamp != nil || len(s.podsOn(n.Name)) > 0 {
+			continue
+		}
+		for owner := range s.judge.vain.madeFor[claim.UID] {
+			if a.victims[owner] && !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 {
+				s.seen["witness"]++
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// someRun reports whether some pod of the set runs.
+func (s *Sim) someRun(set string) bool {
+	return slices.ContainsFunc(list[*corev1.Pod](s.store, pods), func(p *corev1.Pod) bool {
+		return p.Labels["app"] == set && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+	})
+}
+
 // recover ends the agent and waits until all pods run; it says how long that took.
 func (s *Sim) recover(a *agent) time.Duration {
 	for owner, n := range s.judge.vain.launched {
@@ -141,6 +171,7 @@ func (s *Sim) recover(a *agent) time.Duration {
 		s.start()
 	}
 	stopped := s.clock.now
+	shown := a.tidy && s.witness(a)
 	for s.failure == nil {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
 		waiting := ""
@@ -152,6 +183,10 @@ func (s *Sim) recover(a *agent) time.Duration {
 		switch took := s.clock.now.Sub(stopped); {
 		case waiting == "":
 			return took
+		case shown && took > atOnce:
+			if shown = false; !s.someRun("victim") {
+				s.fail("pods run within seconds where a node stands for them", "%s waits %s after the agent has taken back what it did", waiting, took)
+			}
 		case took > soonEnough:
 			s.fail("pods run soon after the cause has gone", "%s waits %s after the agent has stopped", waiting, took)
 		}
