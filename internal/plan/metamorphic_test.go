@@ -44,16 +44,16 @@ func whereabouts(p *schedule.Placement) map[string]string {
 	return out
 }
 
-// A pod that can be placed nowhere changes nobody's place.
-//
-// Known fault: one that has rules of its own about others does. Zones are dealt before it is known that it fits nowhere, so that
-// the new nodes of those others may have less choice of zones, or cost more. Until that is mended the pod has none.
+// A pod that can be placed nowhere changes nobody's place, whatever rules it has about others.
 func TestAnUnplaceablePodMoreChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		before := placed(w)
 		sh := drawShape(t, 4000)
 		sh.requests[resource.CPU] = 1 << 40 // no machine has so much
+		for range rapid.IntRange(0, 3).Draw(t, "rules of the giant") {
+			sh.ties.rules = append(sh.ties.rules, drawRule(t))
+		}
 		sh.ties.labels, sh.ties.namespace = cluster.Labels{}.With("app", rapid.SampledFrom(append(apps, "nobody")).Draw(t, "whose")), "default"
 		w.tie(&sh, "giant")
 		giant := w.addPod(cluster.Pod{Name: rapid.SampledFrom([]string{"aaa", "pod0-00", "zzz"}).Draw(t, "name"), Class: w.class("giant", sh), Owner: "giant", Namespace: sh.ties.namespace, Labels: sh.ties.labels})

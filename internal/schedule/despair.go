@@ -8,9 +8,8 @@ import (
 
 // despair answers for the pods of classes that found no place before, as long as nothing has happened that could help
 // them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
-func (p *Placement) despair(before *Placement, help uint64, kinds []*kind) {
-	p.help, p.hopeless = help, make(map[string]Unplaced)
-	if before == nil || help == 0 || before.help != help {
+func (p *Placement) despair(before *Placement, kinds []*kind) {
+	if before == nil || p.help == 0 || before.help != p.help {
 		return
 	}
 	for _, k := range kinds {

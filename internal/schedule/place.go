@@ -83,17 +83,18 @@ const rounds = 3
 // Place finds a place for each pending pod of the overlay.
 func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 1. Sort the pods into kinds, and take in what is there.
-	var out Placement
+	out := Placement{help: o.Base.Help, hopeless: make(map[string]Unplaced)}
 	pending, later, next := triage(o.Base, o.Pending(), !settings.IgnoreWishes, settings.Before)
 	out.turns = next
-	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
-	kinds := kindsOf(pending, book)
 	shop := newShop(o.Base, settings.RelaxMinValues)
 	hosts := o.Hosts()
+	pending, giants := shop.withoutGiants(hosts, pending)
+	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
+	kinds := kindsOf(pending, book)
 	houses := moveIn(book, hosts)
 	moveIn(book, o.Leaving())
 	book.attach(shop, kinds)
-	out.despair(settings.Before, o.Base.Help, kinds)
+	out.despair(settings.Before, kinds)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
 	settler := &settler{l: book, shop: shop, houses: houses, kinds: kinds, wishes: !settings.IgnoreWishes, out: &out}
@@ -123,6 +124,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	for _, k := range kinds {
 		explain(o.Base, shop, book, k, &out)
 	}
+	out.explainGiants(o, shop, giants, &settings)
 	for _, k := range refused {
 		for _, pod := range k.pods {
 			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: k.class.Unsupported})
