@@ -19,15 +19,25 @@ func (a *Actor) mustBeEmpty(ctx context.Context, c command.Terminate) error {
 	if !c.Drained {
 		return a.mustBeMissing(ctx, c.Missing, c.ProviderID)
 	}
+	for _, node := range append([]string{c.Node}, c.Twins...) {
+		if err := a.noOthersOn(ctx, node, c.Stays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noOthersOn is an error if the node has pods that run and are not among those that may stay.
+func (a *Actor) noOthersOn(ctx context.Context, node string, stay []string) error {
 	list := &corev1.PodList{}
-	if err := a.Live.List(ctx, list, client.MatchingFields{"spec.nodeName": c.Node}); err != nil {
-		return fmt.Errorf("asking the API server for the pods on node %s: %w", c.Node, err)
+	if err := a.Live.List(ctx, list, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return fmt.Errorf("asking the API server for the pods on node %s: %w", node, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !done && !slices.Contains(c.Stays, string(pod.UID)) {
-			return fmt.Errorf("pod %s/%s is on node %s, and the watch of pods has not shown it yet", pod.Namespace, pod.Name, c.Node)
+		if !done && !slices.Contains(stay, string(pod.UID)) {
+			return fmt.Errorf("pod %s/%s is on node %s, and the watch of pods has not shown it yet", pod.Namespace, pod.Name, node)
 		}
 	}
 	return nil

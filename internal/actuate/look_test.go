@@ -35,6 +35,7 @@ func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
 		"a pod that stays":          {pod: podOn("n", "stays", corev1.PodRunning), drained: true},
 		"a pod that has ended":      {pod: podOn("n", "p", corev1.PodSucceeded), drained: true},
 		"a pod, and no time left":   {pod: podOn("n", "p", corev1.PodRunning)},
+		"a pod on its other node":   {pod: podOn("twin", "p", corev1.PodRunning), drained: true, err: "instance %ID is not ended yet: pod default/p is on node twin, and the watch of pods has not shown it yet"},
 		"a pod that nobody knew of": {pod: podOn("n", "p", corev1.PodRunning), drained: true, err: "instance %ID is not ended yet: pod default/p is on node n, and the watch of pods has not shown it yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
 				t.Fatal(out.Err)
 			}
 			id := s.claim("a").Status.ProviderID
-			out := s.do(command.Terminate{Claim: "a", UID: "uid-1", Node: "n", ProviderID: id, Drained: x.drained, Stays: []string{"uid-stays"}})
+			out := s.do(command.Terminate{Claim: "a", UID: "uid-1", Node: "n", ProviderID: id, Drained: x.drained, Stays: []string{"uid-stays"}, Twins: []string{"twin"}})
 			s.wantEnd(out, id, x.err)
 		})
 	}

@@ -95,6 +95,7 @@ type view struct {
 	nodeOf      map[string]*Node  // by claim name
 	claimOf     map[string]*Claim // by node name
 	byProvider  map[string]*Node
+	twins       map[string][]*Node   // by provider id, where several nodes say that they are the same machine
 	claimsOf    map[string][]*Claim  // by pool
 	members     map[string][]*Claim  // by move
 	replaced    map[string]time.Time // moves for which claims have been made, and when the last was
@@ -135,6 +136,9 @@ func (s *Snapshot) Seal() *Snapshot {
 	}
 	for _, n := range s.Nodes {
 		v.node[n.Name] = n
+		if first := v.byProvider[n.ProviderID]; n.ProviderID != "" && first != nil {
+			v.addTwin(first, n)
+		}
 		// One that is being deleted speaks for its machine only if no other does.
 		if first := v.byProvider[n.ProviderID]; n.ProviderID != "" && (first == nil || n.Deleting.IsZero()) {
 			v.byProvider[n.ProviderID] = n
@@ -158,6 +162,17 @@ func (s *Snapshot) Seal() *Snapshot {
 	}
 	s.view = v
 	return s
+}
+
+// addTwin notes that a node says it is a machine that another says it is.
+func (v *view) addTwin(first, n *Node) {
+	if v.twins == nil {
+		v.twins = make(map[string][]*Node)
+	}
+	if len(v.twins[n.ProviderID]) == 0 {
+		v.twins[n.ProviderID] = []*Node{first}
+	}
+	v.twins[n.ProviderID] = append(v.twins[n.ProviderID], n)
 }
 
 func (v *view) addClaim(c *Claim) {
@@ -285,6 +300,18 @@ func (s *Snapshot) Node(name string) *Node { return s.view.node[name] }
 
 // NodeOf is the node that a claim has become, or nil.
 func (s *Snapshot) NodeOf(claim string) *Node { return s.view.nodeOf[claim] }
+
+// Twins are the other nodes of ours that say they are the node's machine: its kubelet has joined once more under another name. Pods that
+// are there end with it.
+func (s *Snapshot) Twins(n *Node) []*Node {
+	var out []*Node
+	for _, other := range s.view.twins[n.ProviderID] {
+		if other != n && other.Ours {
+			out = append(out, other)
+		}
+	}
+	return out
+}
 
 // ClaimOf is the claim that a node came from, or nil if it is none of ours.
 func (s *Snapshot) ClaimOf(node string) *Claim { return s.view.claimOf[node] }

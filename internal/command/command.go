@@ -153,6 +153,8 @@ type Terminate struct {
 	// among Stays, the UIDs of those that need not leave. What we remember of pods may be old.
 	Drained bool
 	Stays   []string
+	// Twins are other nodes that say they are the instance; the same goes for them.
+	Twins []string
 	// Missing is the claim's node that we don't know of: if the API server does, the instance is not ended yet.
 	Missing string
 }

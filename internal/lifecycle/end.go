@@ -32,6 +32,8 @@ func (t *turn) end() {
 			(&parting{s: t.s, n: n, step: &t.Step}).dismiss()
 		case !t.empty():
 			return
+		case !leaveTwins(t.s, n, t.until(), &t.Step):
+			return
 		}
 	}
 	if t.s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {
@@ -96,9 +98,15 @@ func (t *turn) terminate() command.Terminate {
 	}
 	out.Node, out.Drained = n.Name, look
 	if look {
-		out.Stays = uidsOn(t.s, n)
+		out.Stays, out.Twins = staysOf(t.s, n)
 	}
 	return out
+}
+
+// until is when the claim's end must be over; zero for when the pods like.
+func (t *turn) until() time.Time {
+	by, _ := t.c.End()
+	return by
 }
 
 // unknownNode is the claim's node if we don't know of it; empty if the claim has none, or if we know it as the node of another claim

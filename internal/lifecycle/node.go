@@ -36,11 +36,38 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	}
 	var step Step
 	p := parting{s: s, n: n, step: &step}
-	if pods, volumes := p.empty(); pods+len(volumes) == 0 {
-		end.Drained, end.Stays = true, uidsOn(s, n)
+	if pods, volumes := p.empty(); pods+len(volumes) == 0 && leaveTwins(s, n, time.Time{}, &step) {
+		end.Drained = true
+		end.Stays, end.Twins = staysOf(s, n)
 		step.do(end)
 	}
 	return step
+}
+
+// leaveTwins fences and drains the other nodes that say they are the node's machine, and reports whether nothing is left to wait for.
+func leaveTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
+	left := true
+	for _, twin := range s.Twins(n) {
+		if !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+			step.do(command.Fence{Node: twin.Name, Reason: command.Requested})
+			left = false
+			continue
+		}
+		p := parting{s: s, n: twin, step: step, by: by}
+		if pods, volumes := p.empty(); pods+len(volumes) > 0 && !p.over() {
+			left = false
+		}
+	}
+	return left
+}
+
+// staysOf are the pods that we know on a node and its twins, and the names of these.
+func staysOf(s *cluster.Snapshot, n *cluster.Node) (pods, twins []string) {
+	pods = uidsOn(s, n)
+	for _, twin := range s.Twins(n) {
+		pods, twins = append(pods, uidsOn(s, twin)...), append(twins, twin.Name)
+	}
+	return pods, twins
 }
 
 // endAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count: it may never

@@ -215,8 +215,21 @@ func (j *judge) leftover(move string, begun time.Time) {
 			is("the pool is no more", !ok),
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
 			{"the planner has failed on the claim, or on whom it was made for", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
+			{"a pod of a node that is being deleted is to go there", func() bool { return s.awaited(c.Status.NodeName) }},
 		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
+}
+
+// awaited reports whether the leader keeps the node for pods that have to leave theirs: it sent them there just now, and a node is being deleted
+// that still has some.
+func (s *Sim) awaited(node string) bool {
+	r := s.leader()
+	if r == nil || s.clock.now.Sub(r.sent[node]) > time.Minute {
+		return false
+	}
+	return slices.ContainsFunc(list[*corev1.Node](s.store, nodes), func(n *corev1.Node) bool {
+		return n.DeletionTimestamp != nil && slices.ContainsFunc(s.podsOn(n.Name), func(p *corev1.Pod) bool { return !isDone(p) })
+	})
 }
 
 // untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that it was made for. It is

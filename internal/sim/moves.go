@@ -217,10 +217,31 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
+			if other.DeletionTimestamp != nil && r.fullWithout(claim) {
+				continue // a static pool has others in its place
+			}
 			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }}},
 				"%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
+}
+
+// fullWithout reports whether the claim's pool is static and has, as far as the replica knows, as many other nodes that are up as it asks
+// for.
+func (r *replica) fullWithout(claim *v1.NodeClaim) bool {
+	pool, ok := r.cache[pools][claim.Labels[v1.NodePoolLabelKey]].(*v1.NodePool)
+	if !ok || pool.Spec.Replicas == nil {
+		return false
+	}
+	up := int64(0)
+	for _, obj := range r.cache[claims] {
+		other := obj.(*v1.NodeClaim)
+		if other.UID != claim.UID && other.DeletionTimestamp == nil && other.Labels[v1.NodePoolLabelKey] == pool.Name &&
+			meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
+			up++
+		}
+	}
+	return up >= *pool.Spec.Replicas
 }
 
 // planning is longer than a plan takes: who waited for a place when it was made may have one when it is carried out.

@@ -307,6 +307,12 @@ func (o observer) Planned(s *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
 	for _, c := range p.Commands {
 		o.r.sim.trace.note("%s: %s", o.r, c.Key())
 	}
+	for _, g := range p.GivenUp {
+		o.r.sim.trace.note("%s: gives up %s: %s", o.r, g.ID, g.Why)
+	}
+	for _, g := range p.Passed {
+		o.r.sim.trace.note("%s: does not begin %s: %s", o.r, g.ID, g.Why)
+	}
 }
 
 func (o observer) Searched(_ *cluster.Snapshot, found *disrupt.Proposal, _ time.Duration) {

@@ -1,0 +1,54 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and drained before the
+// machine is ended, with a claim and without.
+func TestTwinsAreDrainedToo(t *testing.T) {
+	twin := func() *cluster.Node {
+		return &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)}
+	}
+	fenced := []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+	pod := &cluster.Pod{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running"}
+	for _, x := range []struct {
+		name string
+		set  func(*cluster.Snapshot, *cluster.Node)
+		want string
+	}{
+		{"it is open", func(*cluster.Snapshot, *cluster.Node) {}, "fence/twin"},
+		{"it is fenced, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) { n.Taints, s.Pods = fenced, []*cluster.Pod{pod} }, "evict/p"},
+		{"it is fenced, and nobody is there", func(_ *cluster.Snapshot, n *cluster.Node) { n.Taints = fenced }, "terminate"},
+		{"it is not ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, "terminate"},
+	} {
+		for _, claimed := range []bool{true, false} {
+			s, c, n := leaving()
+			other := twin()
+			x.set(s, other)
+			s.Nodes = append(s.Nodes, other)
+			want := x.want
+			var step Step
+			if claimed {
+				step = Next(s.Seal(), Settings{})
+			} else {
+				s.Claims, n.Deleting = nil, noon
+				step = EndNode(s.Seal(), n, false)
+			}
+			if want == "terminate" {
+				end := command.Terminate{Node: "a", ProviderID: "cloud://a"}
+				if claimed {
+					end.Claim = c.Name
+				}
+				want = end.Key()
+			}
+			if got := keys(step); got != want {
+				t.Errorf("%s, with a claim %v: %q, want %q", x.name, claimed, got, want)
+			}
+		}
+	}
+}
