@@ -23,6 +23,8 @@ const (
 	// leftFor is how long a replacement that nobody needs may stay once its move has been given up: its pool's consolidateAfter,
 	// and as long again for those that go before it.
 	leftFor = 6 * time.Minute
+	// sameTry is how long before the first fence of a move its replacements may have been made: the fence may have to be tried again.
+	sameTry = 30 * time.Second
 	// rounding is by how much two ways to add the same prices up may differ.
 	rounding = 1e-9
 )
@@ -180,7 +182,8 @@ func (j *judge) replacing(move string) []*v1.NodeClaim {
 	return slices.DeleteFunc(list[*v1.NodeClaim](j.sim.store, claims), func(c *v1.NodeClaim) bool {
 		up := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized)
 		return c.Annotations[cluster.ReplacesAnnotation] != move || c.DeletionTimestamp != nil ||
-			up != nil && up.Status == metav1.ConditionTrue && up.LastTransitionTime.Time.Before(j.begun[move]) // it is left from an earlier try
+			c.CreationTimestamp.Time.Before(j.begun[move].Add(-sameTry)) || // it is left from an earlier try
+			up != nil && up.Status == metav1.ConditionTrue && up.LastTransitionTime.Time.Before(j.begun[move])
 	})
 }
 
