@@ -40,8 +40,15 @@ func (sh *shop) giant(hosts []cluster.Host, c *cluster.PodClass) bool {
 	if len(c.Unsupported) > 0 || slices.ContainsFunc(sh.s.Daemons, func(d *cluster.Daemon) bool { return befriends(sh.s, c, d) }) {
 		return false
 	}
-	return !sh.site([]*cluster.PodClass{c}, nil).holds(&c.Requests) && !slices.ContainsFunc(hosts, func(h cluster.Host) bool {
+	return !sh.site([]*cluster.PodClass{c}, nil).holds(&c.Requests) && !sh.holdsWithoutDaemons(c) && !slices.ContainsFunc(hosts, func(h cluster.Host) bool {
 		return c.Requests.Fits(h.Free) && h.Takes(c) || slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == c.Key })
+	})
+}
+
+// holdsWithoutDaemons reports whether DaemonSets may be all that keeps pods of the class from an instance type: some of them may be left out.
+func (sh *shop) holdsWithoutDaemons(c *cluster.PodClass) bool {
+	return slices.ContainsFunc(sh.markets, func(m *market) bool {
+		return len(m.daemons) > 0 && slices.ContainsFunc(m.pool.Catalog.Types, func(t cluster.Type) bool { return c.Requests.Fits(t.Allocatable) })
 	})
 }
 
