@@ -21,10 +21,11 @@ func (l *Loop) make(s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *c
 	case b == nil:
 		return p, s
 	}
+	remembered := l.last != nil || found != nil
 	l.last = nil
 	l.save(b, &replay.Case{Step: replay.Make, Snapshot: s, Found: found})
 	m := l.newMaking(s, l.newTrial(b.Panic, s.Now, longestTrial))
-	left, ok := m.find()
+	left, ok := m.find(remembered)
 	b.Tries, b.Left, b.Helpless = m.tries, inForce(left, s), !ok
 	if p = m.plan; !ok {
 		p = plan.Plan{Rev: s.Rev, Now: s.Now}
@@ -183,10 +184,11 @@ func (m *making) groups() []group {
 
 // find looks for what fails: among what earlier plans and searches have left behind, then among the pods that look for a
 // place, then among the parts of planning and among claims. ok is false if the planner fails whatever is left out.
-func (m *making) find() (left cluster.Quarantine, ok bool) {
+// remembered says that there is something left behind.
+func (m *making) find(remembered bool) (left cluster.Quarantine, ok bool) {
 	groups := m.groups()
 	suspected := m.classes(flat(groups))
-	if m.passes(suspected) {
+	if remembered && m.passes(suspected) {
 		return left, true
 	}
 	groups = append([]group{{of: classes(m.s, m.s.Seeking()), fails: true}}, groups...)

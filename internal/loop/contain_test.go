@@ -60,7 +60,8 @@ func hungry(name string, milli int64) *corev1.Pod {
 	return pod
 }
 
-// stage is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own.
+// stage is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own: how busy the machine is
+// does not matter.
 type stage struct {
 	t    *testing.T
 	now  time.Time
@@ -77,7 +78,7 @@ func newStage(t *testing.T, pods int) *stage {
 		st.book.SetPod(hungry(fmt.Sprintf("p%03d", i), 7000+int64(i)))
 		st.now = st.now.Add(time.Millisecond)
 	}
-	st.loop = &Loop{World: st.book, Observer: st.told, Version: "v9",
+	st.loop = &Loop{World: st.book, Observer: st.told, Version: "v9", Wait: func(context.Context, time.Duration) error { return nil },
 		Policy: plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second, Disrupt: disrupt.Settings{ReplacementTimeout: time.Minute}}}
 	st.now = st.now.Add(time.Minute)
 	return st

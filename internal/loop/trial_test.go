@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -218,5 +219,72 @@ func TestGroupsAreSplitBySpaceFirst(t *testing.T) {
 	}
 	if first, second = first.split(); show(first) != "1" || show(second) != "3" {
 		t.Errorf("by class: %s and %s", show(first), show(second))
+	}
+}
+
+// Time bounds a trial, and so do tries; a few are always made.
+func TestTrialEnds(t *testing.T) {
+	count := 50
+	for name, c := range map[string]struct{ end, want int }{"no time is left": {-1, leastTries}, "there is time": {1, mostTries}} {
+		tr := &trial{ask: func(q cluster.Quarantine) bool { return len(q.Classes) == count }} // all of them fail, each alone
+		tr.end = time.Now().Add(time.Duration(c.end) * time.Hour)
+		var all []candidate
+		for i := range count {
+			all = append(all, candidate{key: fmt.Sprint(i), space: "s", owner: fmt.Sprint(i)})
+		}
+		guilty, open := tr.isolate([]group{{of: all, fails: true}}, func(out []candidate) bool { return tr.passes(tr.classes(out)) })
+		if tr.tries != c.want || len(guilty)+len(flat(open)) != count {
+			t.Errorf("%s: %d tries, want %d; %d guilty and %d open", name, tr.tries, c.want, len(guilty), len(flat(open)))
+		}
+	}
+}
+
+// Whatever fails, alone or together: what is left out in the end is enough, nothing of it could be let in, and whoever has to
+// do with no failure is in.
+func TestTrialsComeToTheRightEnd(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	for run := range 300 {
+		n := 1 + random.IntN(120)
+		var all []candidate
+		for i := range n {
+			all = append(all, candidate{key: fmt.Sprint(i), space: fmt.Sprint(random.IntN(8)), owner: fmt.Sprint(random.IntN(20)), since: noon(time.Duration(random.IntN(50)))})
+		}
+		var bad [][2]string // pairs that fail together; twice the same fails alone
+		for range 1 + random.IntN(n) {
+			a := fmt.Sprint(random.IntN(n))
+			bad = append(bad, [2]string{a, []string{a, fmt.Sprint(random.IntN(n))}[random.IntN(2)]})
+		}
+		fails := func(out map[string]cluster.Failure) bool {
+			return slices.ContainsFunc(bad, func(pair [2]string) bool {
+				_, a := out[pair[0]]
+				_, b := out[pair[1]]
+				return !a && !b
+			})
+		}
+		var guilty []candidate
+		open, passes := []group{{of: inOrder(all), fails: true}}, 0
+		for ; len(open) > 0; passes++ { // each pass is a trial that goes on where the last has ended
+			tr := &trial{ask: func(q cluster.Quarantine) bool { return !fails(q.Classes) }}
+			tr.base = tr.classes(guilty)
+			found, left := tr.isolate(open, func(out []candidate) bool { return tr.passes(tr.classes(out)) })
+			for i := range left {
+				left[i].fails = false // which is not remembered
+			}
+			guilty, open = append(guilty, found...), left
+			if tr.tries > mostTries+1 || passes > n {
+				t.Fatalf("run %d: %d tries in pass %d", run, tr.tries, passes)
+			}
+		}
+		out := (&trial{}).classes(guilty).Classes
+		if fails(out) {
+			t.Fatalf("run %d: it still fails", run)
+		}
+		for _, g := range guilty {
+			delete(out, g.key)
+			if !fails(out) {
+				t.Fatalf("run %d: %s is left out for nothing", run, g.key)
+			}
+			out[g.key] = cluster.Failure{}
+		}
 	}
 }

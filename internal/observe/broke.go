@@ -38,7 +38,7 @@ func newBreakdowns(mk maker) breakdowns {
 func (o *Observer) Broke(b plan.Breakdown) {
 	o.metrics.breakdowns.panics.WithLabelValues(b.Step).Inc()
 	err := errors.New(b.Panic)
-	if !o.events.logged.learn("breakdown/"+b.Step, o.events.logged.hash(cmp.Or(b.Frames, b.Panic))) {
+	if !o.events.logged.learn("breakdown/"+b.Step, o.events.logged.hash(cmp.Or(b.Frames, b.Panic)+contained(b))) {
 		o.log.V(1).Info("a step failed again and was contained", "step", b.Step, "reason", b.Panic)
 		return
 	}

@@ -35,6 +35,24 @@ func TestBreakdownIsTold(t *testing.T) {
 	}
 }
 
+// The same mistake is logged once, whatever it says of whom; what is new is what is done about it.
+func TestSameMistakeIsLoggedOnce(t *testing.T) {
+	now := time.Now()
+	o, _, _, logs := newObserver(&now)
+	b := plan.Breakdown{Step: plan.StepCheck, Frames: "plan.holds:7", Stack: "check.go:7"}
+	for _, say := range []string{"boom at a", "boom at b"} {
+		b.Panic = say
+		o.Broke(b)
+	}
+	if len(*logs) != 1 {
+		t.Errorf("the log has %v", *logs)
+	}
+	b.Commands = []string{"pool/default"}
+	if o.Broke(b); len(*logs) != 2 || !strings.Contains((*logs)[1], "pool/default") {
+		t.Errorf("the log has %v", *logs)
+	}
+}
+
 // Each step is shown with 0 before it fails for the first time: an alert on the increase would not see the first failure otherwise.
 func TestEveryStepIsCountedFromZero(t *testing.T) {
 	now := time.Now()
