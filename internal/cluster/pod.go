@@ -15,6 +15,8 @@ import (
 type PodClass struct {
 	// Key is a hash of the content: the same after a restart and on another machine.
 	Key string
+	// NodeKey is a hash of Terms and Tolerations: classes with the same one ask the same of a node. Empty if nobody has worked it out.
+	NodeKey string
 	// Requests of one pod, its slot in the pod count included.
 	Requests resource.Vector
 	// Terms are the alternatives of its node selector and required node affinity; one must hold. Never empty: a pod

@@ -32,6 +32,7 @@ type recipe struct {
 	unsupported []string
 	over        []string // those of unsupported that say what there is too much of
 
+	nodeKey string // set with the key
 	class   *cluster.PodClass
 	missing []string // the resources that the class does not count by: nobody offered them, or there were too many kinds
 }
@@ -97,23 +98,32 @@ func (b *Book) classOf(r *recipe) *cluster.PodClass {
 
 func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
 	c := &cluster.PodClass{
-		Key: key, Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations, Priority: r.priority, Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
+		Key: key, NodeKey: r.nodeKey, Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations, Priority: r.priority, Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
 	}
 	c.Requests, c.Unsupported = b.demand(r, slices.Clone(r.unsupported))
 	return c
 }
 
-// key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart.
+// key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart. It also works out the one over
+// what is asked of nodes: to compare that in each plan would take seconds where many pods have long lists.
 func (r *recipe) key() string {
 	text := new(strings.Builder)
 	for _, r := range r.requests {
 		fmt.Fprintf(text, "%s=%s\n", r.name, r.amount.String())
 	}
+	node := sha256.New()
+	from := text.Len()
 	for _, term := range r.terms {
-		fmt.Fprintf(text, "term %s\n", term)
+		text.WriteString("term ")
+		term.Write(text)
+		text.WriteByte('\n')
 	}
+	node.Write([]byte(text.String()[from:]))
+	fmt.Fprintf(node, "%+v", r.tolerations)
 	for _, term := range r.own {
-		fmt.Fprintf(text, "own term %s\n", term)
+		text.WriteString("own term ")
+		term.Write(text)
+		text.WriteByte('\n')
 	}
 	fmt.Fprintf(text, "%+v\n%d\n%q\n", r.tolerations, r.priority, r.unsupported)
 	for _, rule := range r.rules {
@@ -130,6 +140,7 @@ func (r *recipe) key() string {
 		fmt.Fprintf(text, "port %s %s %d\n", port.IP, port.Protocol, port.Number)
 	}
 	sum := sha256.Sum256([]byte(text.String()))
+	r.nodeKey = hex.EncodeToString(node.Sum(nil))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -146,11 +146,21 @@ func (s Set) Conflict() (key string, ok bool) {
 
 // String writes the set as people write a selector.
 func (s Set) String() string {
-	parts := make([]string, len(s))
+	var text strings.Builder
+	s.Write(&text)
+	return text.String()
+}
+
+// Write appends what String returns.
+func (s Set) Write(text *strings.Builder) {
 	for i, e := range s {
-		parts[i] = e.Key + " " + e.Values.String()
+		if i > 0 {
+			text.WriteString("; ")
+		}
+		text.WriteString(e.Key)
+		text.WriteByte(' ')
+		e.Values.write(text)
 	}
-	return strings.Join(parts, "; ")
 }
 
 // Size is how many keys and listed values the set has: what it takes to keep it.

@@ -254,19 +254,36 @@ type Term struct {
 
 // String writes the set as people write it in a selector.
 func (v Values) String() string {
+	var text strings.Builder
+	v.write(&text)
+	return text.String()
+}
+
+// write is String into one text for all: sets may have thousands of values.
+func (v Values) write(text *strings.Builder) {
 	if v.IsEmpty() {
-		return "nothing"
+		text.WriteString("nothing")
+		return
 	}
-	var parts []string
-	for _, term := range v.Terms() {
-		if len(term.Values) == 0 {
-			parts = append(parts, string(term.Op))
-			continue
+	terms := v.Terms()
+	if len(terms) == 0 {
+		text.WriteString("anything")
+	}
+	for i, term := range terms {
+		if i > 0 {
+			text.WriteString(" and ")
 		}
-		parts = append(parts, string(term.Op)+" ["+strings.Join(term.Values, ", ")+"]")
+		text.WriteString(string(term.Op))
+		for j, value := range term.Values {
+			if j == 0 {
+				text.WriteString(" [")
+			} else {
+				text.WriteString(", ")
+			}
+			text.WriteString(value)
+		}
+		if len(term.Values) > 0 {
+			text.WriteByte(']')
+		}
 	}
-	if len(parts) == 0 {
-		return "anything"
-	}
-	return strings.Join(parts, " and ")
 }

@@ -208,13 +208,16 @@ func (l *left) charge(capacity resource.Vector, n int) {
 	l.used = l.used.Add(capacity.Times(int64(n)))
 }
 
-// match finds the alternatives of a term list in the market, those that can hold at all.
+// match finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of the market as an earlier one is
+// left out: nobody would ever choose it.
 func (m *market) match(terms []require.Set) []want {
 	var out []want
 	for _, term := range terms {
-		if w, _, ok := m.matchTerm(term); ok && w.bits.Any() {
-			out = append(out, w)
+		w, _, ok := m.matchTerm(term)
+		if !ok || !w.bits.Any() || slices.ContainsFunc(out, func(o want) bool { return slices.Equal(o.open, w.open) && slices.Equal(o.bits, w.bits) }) {
+			continue
 		}
+		out = append(out, w)
 	}
 	return out
 }

@@ -129,7 +129,9 @@ func (sh *shop) demand(c *cluster.PodClass) int { return sh.read(c).number }
 func (sh *shop) read(c *cluster.PodClass) demand {
 	d, ok := sh.texts[c]
 	if !ok {
-		d.text = termsText(c.Terms) + "\x00" + tolerationsText(c) + "\x00"
+		if d.text = c.NodeKey; d.text == "" {
+			d.text = termsText(c.Terms) + "\x00" + tolerationsText(c) + "\x00"
+		}
 		if len(sh.s.Daemons) > 0 { // they may leave no place for it
 			if len(c.Ports) > 0 {
 				d.text += fmt.Sprint(c.Ports)
