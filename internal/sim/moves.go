@@ -278,7 +278,7 @@ func (r *replica) leavers(node string) []*corev1.Pod {
 
 // roomElsewhere reports whether the pods of a node have places on others, as far as the replica knows: kube-scheduler would put them
 // there as they are now, all of them together, and without the room of pods that are nominated to these nodes. Nodes that are kept for the
-// node's own move, or for one that the same plan lets go, are opened when it goes.
+// node's own move, for one that the same plan lets go, or for one that is over, are opened when it goes.
 func (r *replica) roomElsewhere(node, move string) bool {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	var others []*seen
@@ -289,7 +289,7 @@ func (r *replica) roomElsewhere(node, move string) bool {
 		if n.Name == node || closed || n.DeletionTimestamp != nil || !r.isUp(n) {
 			continue
 		}
-		if kept := n.Annotations[cluster.KeptForAnnotation]; kept != "" && (kept == move || r.departs[kept]) {
+		if kept := n.Annotations[cluster.KeptForAnnotation]; kept != "" && (kept == move || r.departs[kept] || !r.underWay(kept)) {
 			n = n.DeepCopy()
 			n.Spec.Unschedulable = false
 		}
@@ -309,6 +309,16 @@ func (r *replica) roomElsewhere(node, move string) bool {
 	slices.SortStableFunc(leave, func(a, b *corev1.Pod) int { return cmp.Compare(sizeOf(b).cpu, sizeOf(a).cpu) }) // large ones fit in fewer places
 	steps := 20000
 	return fit(leave, others, &steps) || steps < 0
+}
+
+// underWay reports whether, as far as the replica knows, a node goes in the move.
+func (r *replica) underWay(move string) bool {
+	for _, obj := range r.cache[claims] {
+		if obj.(*v1.NodeClaim).Annotations[cluster.MoveAnnotation] == move {
+			return true
+		}
+	}
+	return false
 }
 
 // fit reports whether all pods find places on the nodes. It gives up after so many steps: then there may be places that it has not seen.
