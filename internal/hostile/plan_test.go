@@ -116,7 +116,7 @@ func TestHostilePodsAreCheapToPlanFor(t *testing.T) {
 			feed(book, o)
 		}
 		book.Snapshot()
-		if bytes, _ := planned(book); bytes > plain+6<<20 {
+		if bytes, _ := planned(book); bytes > plain+5_000_000 {
 			t.Errorf("%s: the plan takes %d KiB, %d KiB without", c.Name, bytes>>10, plain>>10)
 		}
 	}

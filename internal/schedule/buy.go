@@ -110,6 +110,7 @@ func (b *buyer) offer(shelf int, m *market) {
 		wanted = wanted.Or(st.rows[m.number])
 	}
 	wanted = wanted.And(m.buyable)
+	b.makeSpace(m.countTypes(wanted)) // mostly one of each type
 	first, kind := len(b.rows), -1
 	for i := range wanted.All {
 		o := &m.pool.Catalog.Offerings[i]
@@ -126,11 +127,19 @@ func (b *buyer) offer(shelf int, m *market) {
 		}
 		switch {
 		case twin < 0:
+			if len(b.problem.Offers) == cap(b.problem.Offers) {
+				b.makeSpace(wanted.Count())
+			}
 			b.rows, b.problem.Offers = append(b.rows, row{m, i}), append(b.problem.Offers, offer)
 		case o.Price < b.problem.Offers[twin].Price:
 			b.rows[twin], b.problem.Offers[twin] = row{m, i}, offer
 		}
 	}
+}
+
+// makeSpace makes room for n more offers: to grow by and by would take several times the memory.
+func (b *buyer) makeSpace(n int) {
+	b.rows, b.problem.Offers = slices.Grow(b.rows, n), slices.Grow(b.problem.Offers, n)
 }
 
 // stock numbers a reservation; what is not reserved is sold without bound.

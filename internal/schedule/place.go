@@ -130,6 +130,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: k.class.Unsupported})
 		}
 	}
+	out.Unplaced = slices.Grow(out.Unplaced, len(later))
 	for _, pod := range later {
 		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Deferred: true})
 	}
