@@ -71,7 +71,13 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 			r, claim.Name, move, left, coming)
 	}
 	begun := j.begun[move]
-	s.clock.after(leftFor, func() { j.leftover(move, begun) })
+	j.reopens[move]++
+	n := j.reopens[move]
+	s.clock.after(leftFor, func() {
+		if j.reopens[move] == n { // the last of its nodes to be opened: what is left is asked about once
+			j.leftover(move, begun)
+		}
+	})
 }
 
 // joins notes that nodes of moves go together, because they share what takes their place.

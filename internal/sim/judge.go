@@ -32,6 +32,8 @@ type judge struct {
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
+	// reopens counts the nodes of a move that were opened again.
+	reopens map[string]int
 	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
 	meant map[types.UID]string
 	// takenFrom are the moves of which a node was interrupted: it goes for that reason, and its pods need a part of what was made.
@@ -66,7 +68,7 @@ func newJudge(s *Sim) *judge {
 		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
-		moves: make(map[types.UID]string), begun: make(map[string]time.Time),
+		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int),
 		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
 	}
 }
