@@ -179,3 +179,51 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 		})
 	}
 }
+
+// A node that we let go takes nobody's try with it, however long its pods stay.
+func TestANodeThatWeLetGoHoldsUpNothing(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.waits("p2", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1", tainted("agent"))
+	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.made("n2", "p1", 2)
+	l.node("n2")
+	l.runs("p1", "rs", "n2", corev1.PodRunning)
+	l.expect("a pod has just come", "1 tries, 1 coming, standing [n1], Taint")
+	l.made("n2", "p1", 2, func(c *v1.NodeClaim) {
+		now := metav1.NewTime(l.c.now())
+		c.DeletionTimestamp = &now
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Underutilized"})
+	})
+	b := l.expect("its node is consolidated", "1 tries, 0 coming, standing [n1], Taint")
+	if b.Settling != 1 || b.Well {
+		t.Errorf("it counts as a node on which pods are, and does not seem well: %+v", b)
+	}
+}
+
+// A controller that starts does not know how many nodes there were. It must not wait for nodes in vain to go that a budget keeps.
+func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
+	l := newLab(t)
+	for _, x := range []string{"1", "2", "3", "4"} {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+	}
+	for _, x := range []string{"1", "2", "3"} {
+		l.node("n"+x, tainted("agent"))
+	}
+	l.node("n4")
+	l.waits("p4", "rs", func(p *corev1.Pod) {
+		started := metav1.NewTime(l.c.now().Add(-2 * cluster.RanFor))
+		p.Spec.NodeName, p.Status.Phase, p.Status.Conditions, p.Status.StartTime = "n4", corev1.PodRunning, nil, &started
+	})
+	b := l.expect("pods run on one of four", "0 tries, 0 coming, standing [n1 n2 n3], Taint")
+	if b.Free() || !b.MayTry(l.c.now()) {
+		t.Errorf("one node may be made: %+v", b)
+	}
+	l.made("n5", "p1", 1)
+	if b = l.expect("it is made", "0 tries, 1 coming, standing [n1 n2 n3], Taint"); b.MayTry(l.c.now()) {
+		t.Errorf("and no other: %+v", b)
+	}
+}
