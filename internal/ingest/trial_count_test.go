@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -226,4 +227,30 @@ func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
 	if b = l.expect("it is made", "0 tries, 1 coming, standing [n1 n2 n3], Taint"); b.MayTry(l.c.now()) {
 		t.Errorf("and no other: %+v", b)
 	}
+}
+
+// Pods run on a node that the cloud interrupts until it ends, and it may stay until its replacement comes. If they have run there for long
+// enough, the replacement must not wait for it.
+func TestTimeOnAnInterruptedNodeCounts(t *testing.T) {
+	l := newLab(t)
+	names := []string{"1", "2", "3"}
+	for _, x := range names {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+		l.node("n" + x)
+		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+	}
+	l.expect("they run", "none")
+	l.c.tick(cluster.SeemsWell)
+	for _, x := range names {
+		l.made("n"+x, "p"+x, 1, func(c *v1.NodeClaim) {
+			c.Annotations[cloudprovider.InterruptionAnnotation] = cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption}.String()
+		})
+	}
+	b := l.expect("all are interrupted", "1 tries, 0 coming, standing [], NodeDeleted")
+	if b.Visited != 3 || !b.Again(l.c.now()).Equal(l.c.now().Add(cluster.RanFor-cluster.SeemsWell)) {
+		t.Errorf("their pods are there, and the next look has a time: %+v", b)
+	}
+	l.c.tick(cluster.RanFor - cluster.SeemsWell)
+	l.expect("they have run for long enough", "none")
 }

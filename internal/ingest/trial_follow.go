@@ -31,8 +31,12 @@ func (l *look) follow(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) (bus
 			}
 		}
 	}
-	l.clock(t, f, runs)
-	l.lend(t, f, others && len(f.guests) == 0)
+	until := l.s.Now
+	if ends(t, c, n) {
+		until = t.left
+	}
+	l.clock(f, runs, until)
+	l.lend(f, others && len(f.guests) == 0 && !ends(t, c, n))
 	return busy
 }
 
@@ -68,9 +72,9 @@ func (l *look) seemsWell(f *fate) bool {
 	return !wary && !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
 }
 
-// clock notes for how long a pod of the owner has been running there; runs is zero for none. What it runs once the node is on its way out
-// does not count: its kubelet may be gone, and nobody says so of the pod.
-func (l *look) clock(t *trial, f *fate, runs time.Time) {
+// clock notes for how long a pod of the owner has been running there until now, or until somebody ended the node; runs is zero for none.
+// What it runs after that does not count: its kubelet may be gone, and nobody says so of the pod.
+func (l *look) clock(f *fate, runs, until time.Time) {
 	now := l.s.Now
 	switch {
 	case runs.IsZero():
@@ -81,15 +85,11 @@ func (l *look) clock(t *trial, f *fate, runs time.Time) {
 	case f.running.IsZero():
 		f.running = now
 	}
-	until := now
-	if !t.left.IsZero() {
-		until = t.left
-	}
 	if !until.Before(f.running.Add(cluster.RanFor)) {
 		l.b.wentWell(f)
 		return
 	}
-	if a := l.b.accounts[f.Owner]; a != nil && t.left.IsZero() {
+	if a := l.b.accounts[f.Owner]; a != nil && until.Equal(now) {
 		soon := f.running.Add(cluster.SeemsWell)
 		if a.wary || f.failed || !l.ofLastTry(f) || !now.Before(soon) {
 			soon = f.running.Add(cluster.RanFor)
@@ -102,9 +102,9 @@ func (l *look) clock(t *trial, f *fate, runs time.Time) {
 // lend notes for how long pods of others have been running on a node that was made for the owner, and that none of its pods got to. If that
 // was long enough, then the node was of use, and shows that the cause may have gone: the owner may try again. Else others could take
 // each of its tries, and it would wait for ever.
-func (l *look) lend(t *trial, f *fate, others bool) {
+func (l *look) lend(f *fate, others bool) {
 	a, now := l.b.accounts[f.Owner], l.s.Now
-	if !others || f.over || a == nil || !t.left.IsZero() {
+	if !others || f.over || a == nil {
 		f.lent = time.Time{}
 		return
 	}
@@ -122,9 +122,14 @@ func (l *look) lend(t *trial, f *fate, others bool) {
 	}
 }
 
-// leaves reports whether the claim's node is on its way out, and notes since when.
+// ends reports whether somebody has ended the claim or its node.
+func ends(t *trial, c *cluster.Claim, n *cluster.Node) bool {
+	return t.gone || !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero()
+}
+
+// leaves reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts works until its end.
 func (l *look) leaves(t *trial, c *cluster.Claim, n *cluster.Node) bool {
-	if !t.gone && c.Deleting.IsZero() && (n == nil || n.Deleting.IsZero()) && !c.Interrupted() {
+	if !ends(t, c, n) && !c.Interrupted() {
 		t.left = time.Time{}
 		return false
 	}
