@@ -8,7 +8,7 @@ import (
 
 // holdShows is how long it takes at most until a new NodePool tells whether many orphans are held: the cloud has listed its
 // instances by then, and the pool's conditions have been written.
-const holdShows = 10 * time.Minute
+const holdShows = 2 * time.Minute
 
 // holdMemory is whether the NodePools can be relied on to remember that many orphans are held. They are not while there are
 // none, or none but new ones: their definition may have been deleted, and what they said with it.

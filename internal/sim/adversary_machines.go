@@ -166,13 +166,16 @@ func (r *replica) launching() bool {
 }
 
 // watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that machines which
-// nobody claims may be ended.
+// nobody claims may be ended. Where there is no pool, it is the event on the namespace kube-system that tells.
 func (s *Sim) watchOrphans() {
 	held := slices.ContainsFunc(list[*v1.NodePool](s.store, pools), func(p *v1.NodePool) bool {
 		return slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == cluster.OrphansHeld && c.Status == metav1.ConditionTrue && c.Reason == lifecycle.ManyOrphans
 		})
 	})
+	if r := s.leader(); r != nil && len(list[*v1.NodePool](s.store, pools)) == 0 {
+		held = r.holdsOrphans
+	}
 	if held && s.clock.now.After(s.foes.confirmed.Add(10*time.Minute)) {
 		s.confirmOrphans()
 	}

@@ -50,6 +50,8 @@ type replica struct {
 	departs map[string]bool
 	// sent is when a plan last sent pods that wait for a place to a host.
 	sent map[string]time.Time
+	// holdsOrphans says that the last plan leaves machines alone which nobody claims, because there may have been many.
+	holdsOrphans bool
 	// skew is by how much the clock of its machine is wrong; clock is what it makes of it and of the API server's answers.
 	skew  time.Duration
 	clock *ingest.ServerClock
@@ -283,6 +285,7 @@ func (w world) Rev() uint64 {
 // remember notes what the judge may ask about a plan.
 func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
 	r.seen, r.departs = s, make(map[string]bool)
+	r.holdsOrphans = p.Orphans.Many && p.Orphans.Held > 0
 	for _, c := range p.Commands {
 		end, ok := c.(command.DeleteClaim)
 		if !ok {
