@@ -39,6 +39,9 @@ type agent struct {
 	victims map[types.UID]bool
 }
 
+// shrunkCPU is what a shrinking agent leaves of a node.
+func shrunkCPU() apiresource.Quantity { return apiresource.MustParse("50m") }
+
 // startAgent lets an agent loose on all nodes of the cluster.
 func (s *Sim) startAgent(kind string) *agent {
 	c := s.clock
@@ -144,7 +147,7 @@ func (a *agent) strike(n *corev1.Node) {
 	case "shrink":
 		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) {
 			n.Status.Allocatable = n.Status.Allocatable.DeepCopy()
-			n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("50m")
+			n.Status.Allocatable[corev1.ResourceCPU] = shrunkCPU()
 		})
 	case "delete":
 		s.erase(n)

@@ -36,6 +36,9 @@ func (s *Sim) prepareHour() *agent {
 	s.store.create(bystander)
 	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
 		v.wanted[set.UID], v.share[set.UID] = int(*set.Spec.Replicas), s.shareOf(&set.Spec.Template.Spec)
+		if cpu := set.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]; kind == "shrink" && cpu.Cmp(shrunkCPU()) <= 0 {
+			v.share[set.UID] = 1 // what the agent leaves takes one of them, so that each needs a node
+		}
 	}
 	a := s.startAgent(kind)
 	a.victims[victim.UID] = true
