@@ -228,7 +228,7 @@ func tellsDrift(c command.Command) bool {
 func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 	m := &p.memory
 	demand, supply := o.Base.Demand, o.Base.Supply
-	settings.Held = heldPods(o)
+	settings.Held, settings.Squeeze = heldPods(o), true
 	if m.known {
 		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply &&
 			m.placement.Deferred == 0 && sameHolds(m.held, settings.Held) {

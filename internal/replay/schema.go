@@ -41,7 +41,8 @@ func written(t reflect.Type) reflect.Type {
 
 // derived are the fields that are not written, because they follow from others or change nothing.
 func derived(t reflect.Type, field string) bool {
-	return t == snapshotType() && field == "view" || t == reflect.TypeFor[schedule.Settings]() && (field == "Before" || field == "Held")
+	return t == snapshotType() && field == "view" ||
+		t == reflect.TypeFor[schedule.Settings]() && (field == "Before" || field == "Held" || field == "Squeeze")
 }
 
 // shared reports whether values of the type stand in a table: those that pointers to structs point to, and labels, of

@@ -23,6 +23,10 @@ type Settings struct {
 	Before *Placement
 	// Held are pods for which no node is bought, by UID: they may use what is there.
 	Held map[string]Hold
+	// Squeeze buys nodes on which not all DaemonSets find room for pods that wait and would get none otherwise. It is for pods that wait now, which are
+	// told their node before it opens. Who asks what would be if nodes went must not set it: DaemonSets come to a new node before pods
+	// that have yet to leave theirs, and fill it.
+	Squeeze bool
 }
 
 // Hold is why no node is bought for a pod: nodes that were made for its owner are of no use to it.
@@ -107,7 +111,10 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out.hold(kinds, settings.Held)
 	out.Omitted = shop.omitted()
 	crates := buyAll(book, shop, kinds, settler, nil)
-	crates, squeezed := out.squeeze(book, shop, kinds, settler, crates)
+	squeezed := false
+	if settings.Squeeze {
+		crates, squeezed = out.squeeze(book, shop, kinds, settler, crates)
+	}
 	crates = out.lodge(crates)
 	out.Bins = make([]Bin, len(crates))
 	for i, c := range crates {

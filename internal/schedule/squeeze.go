@@ -44,6 +44,7 @@ func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *sett
 	if len(kinds) == 0 {
 		return crates, false
 	}
+	defer setAsideRunning(kinds)()
 	for _, k := range kinds {
 		k.doomed = false // what there is for it depends on others' priorities now
 	}
@@ -60,6 +61,27 @@ func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *sett
 	}
 	sh.await(whoPreempts(math.MaxInt32))
 	return crates, true
+}
+
+// setAsideRunning takes the pods out of the kinds that are still on a node, which goes, and returns what puts them back.
+func setAsideRunning(kinds []*kind) (putBack func()) {
+	running := make([][]*cluster.Pod, len(kinds))
+	for i, k := range kinds {
+		var waiting []*cluster.Pod
+		for _, p := range k.pods {
+			if p.Node == "" {
+				waiting = append(waiting, p)
+			} else {
+				running[i] = append(running[i], p)
+			}
+		}
+		k.pods = waiting
+	}
+	return func() {
+		for i, k := range kinds {
+			k.pods = append(k.pods, running[i]...)
+		}
+	}
 }
 
 // noteSqueeze counts a node on which not all DaemonSets find room.
@@ -88,13 +110,13 @@ func prioritiesOf(kinds []*kind) []int32 {
 	return out[:min(len(out), mostPriorities)]
 }
 
-// overrun are the kinds with pods that DaemonSets keep from every instance type that would do without them.
+// overrun are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without them.
 func (sh *shop) overrun(kinds []*kind) []*kind {
 	if !slices.ContainsFunc(sh.markets, func(m *market) bool { return len(m.daemons) > 0 }) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
-		if len(k.pods) == 0 {
+		if !slices.ContainsFunc(k.pods, func(p *cluster.Pod) bool { return p.Node == "" }) {
 			return true
 		}
 		any := false
