@@ -26,11 +26,17 @@ type Overlay struct {
 	classes map[string]*PodClass
 }
 
-// Without is the snapshot without the named hosts.
+// Without is the snapshot without the named hosts. With a claim's node all other nodes of the same machine go.
 func (s *Snapshot) Without(hosts ...string) *Overlay {
 	o := &Overlay{Base: s, gone: make(map[string]bool, len(hosts))}
 	for _, name := range hosts {
 		o.gone[name] = true
+		if len(s.view.twins) == 0 || s.ClaimOf(name) == nil {
+			continue
+		}
+		for _, twin := range s.Twins(s.Node(name)) {
+			o.gone[twin.Name] = true
+		}
 	}
 	return o
 }
@@ -156,6 +162,9 @@ func (o *Overlay) Leaving() []Host {
 
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true, Closed: n.Cordoned || o.avoided[n.Name], Pods: o.podsOn(n.Name)}
+	if c == nil && o.Base.isTwin(n) {
+		h.Closed = true // its room is that of the claim's node
+	}
 	if c != nil {
 		if n.HasTaint(DisruptedTaint, NoSchedule) && c.Is(DisruptionReason) {
 			h.Fenced, h.Taints = true, without(n.Taints, DisruptedTaint)

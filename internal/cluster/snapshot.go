@@ -313,6 +313,11 @@ func (s *Snapshot) Twins(n *Node) []*Node {
 	return out
 }
 
+// isTwin reports whether another node of the same machine is a claim's.
+func (s *Snapshot) isTwin(n *Node) bool {
+	return slices.ContainsFunc(s.view.twins[n.ProviderID], func(other *Node) bool { return other != n && s.ClaimOf(other.Name) != nil })
+}
+
 // ClaimOf is the claim that a node came from, or nil if it is none of ours.
 func (s *Snapshot) ClaimOf(node string) *Claim { return s.view.claimOf[node] }
 

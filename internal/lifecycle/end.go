@@ -24,15 +24,17 @@ func (t *turn) end() {
 		t.setDeadline()
 		if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
 			t.do(command.Fence{Claim: c.Name, Node: n.Name, Reason: command.Requested})
+			fenceTwins(t.s, n, &t.Step)
 			return
 		}
+		fenceTwins(t.s, n, &t.Step)
 		switch {
 		case gone, c.Is(cluster.InstanceTerminating):
 		case lost(t.s, c, n):
 			(&parting{s: t.s, n: n, step: &t.Step}).dismiss()
 		case !t.empty():
 			return
-		case !leaveTwins(t.s, n, t.until(), &t.Step):
+		case !drainTwins(t.s, n, t.until(), &t.Step):
 			return
 		}
 	}

@@ -32,11 +32,14 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 		return do(end)
 	}
 	if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
-		return do(command.Fence{Node: n.Name, Reason: command.Requested})
+		step := do(command.Fence{Node: n.Name, Reason: command.Requested})
+		fenceTwins(s, n, &step)
+		return step
 	}
 	var step Step
+	fenceTwins(s, n, &step)
 	p := parting{s: s, n: n, step: &step}
-	if pods, volumes := p.empty(); pods+len(volumes) == 0 && leaveTwins(s, n, time.Time{}, &step) {
+	if pods, volumes := p.empty(); pods+len(volumes) == 0 && drainTwins(s, n, time.Time{}, &step) {
 		end.Drained = true
 		end.Stays, end.Twins = staysOf(s, n)
 		step.do(end)
@@ -44,17 +47,23 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	return step
 }
 
-// leaveTwins fences and drains the other nodes that say they are the node's machine, and reports whether nothing is left to wait for.
-func leaveTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
-	left := true
+// fenceTwins fences the other nodes that say they are the node's machine, before its pods leave: they would go there.
+func fenceTwins(s *cluster.Snapshot, n *cluster.Node, step *Step) {
 	for _, twin := range s.Twins(n) {
 		if !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
 			step.do(command.Fence{Node: twin.Name, Reason: command.Requested})
-			left = false
-			continue
 		}
+	}
+}
+
+// drainTwins drains them, and reports whether nothing is left to wait for.
+func drainTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
+	left := true
+	for _, twin := range s.Twins(n) {
 		p := parting{s: s, n: twin, step: step, by: by}
-		if pods, volumes := p.empty(); pods+len(volumes) > 0 && !p.over() {
+		switch pods, volumes := p.empty(); {
+		case p.over():
+		case pods+len(volumes) > 0, !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule):
 			left = false
 		}
 	}

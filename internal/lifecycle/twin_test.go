@@ -8,6 +8,27 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
+// A node that is drained must not fill its twin, which is the same machine: the twin is fenced before the first pod is asked to leave.
+func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
+	s, _, n := leaving()
+	s.Nodes = append(s.Nodes, &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)})
+	n.Taints = nil
+	if got := keys(Next(s.Seal(), Settings{})); got != "fence/a fence/twin" {
+		t.Errorf("%q, want both fenced", got)
+	}
+}
+
+// A twin whose kubelet is gone, because it runs under the other name now, must not keep the machine for ever.
+func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
+	s, _, _ := leaving()
+	s.Nodes = append(s.Nodes, &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ours: true, Created: noon.Add(-time.Hour),
+		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}})
+	s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running", Deleting: noon.Add(-20 * time.Minute)}}
+	if got := keys(Next(s.Seal(), Settings{})); got != "terminate/a/cloud://a/a" {
+		t.Errorf("%q: the machine is not ended", got)
+	}
+}
+
 // A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and drained before the
 // machine is ended, with a claim and without.
 func TestTwinsAreDrainedToo(t *testing.T) {

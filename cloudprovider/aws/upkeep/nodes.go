@@ -93,7 +93,11 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	n.learn(node, claim)
-	if err := n.identify(ctx, node, claim); err != nil {
+	if claim.Status.ProviderID != node.Spec.ProviderID {
+		return ctrl.Result{}, nil // whose the instance is, is not certain
+	}
+	foreign, err := n.identify(ctx, node, claim)
+	if err != nil || foreign {
 		return ctrl.Result{}, err
 	}
 	done := claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" && claim.Annotations[clusterTagged] == "true"
@@ -105,29 +109,28 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 
 // identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older version: its claim
 // says that it is this cluster's. One that carries another cluster's identity keeps it, whatever a claim says: with ours on it the other
-// cluster could lose its machine. Where the policy does not allow the tag, the instance stays without.
-func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
+// cluster could lose its machine. foreign says that it is so. Where the policy does not allow the tag, the instance stays without.
+func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (foreign bool, err error) {
 	id, ok := instanceOf(node)
-	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() ||
-		claim.Status.ProviderID != node.Spec.ProviderID {
-		return nil
+	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() {
+		return false, nil
 	}
 	other, err := n.identityOf(ctx, id)
 	switch {
 	case err == nil && other != "" && other != n.Identity:
 		log.FromContext(ctx).Error(nil, "the instance of a node carries another cluster's identity, which stays; delete the NodeClaim if the node is not this cluster's",
 			"Node", node.Name, "NodeClaim", claim.Name, "instance", id, "identity", other)
-		return nil
+		return true, nil
 	case err == nil && other == "":
 		_, err = n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}}})
 	}
 	if fault.IsNotFound(err) || fault.IsUnauthorized(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fault.Explain("marking the instance of node "+node.Name+" as this cluster's", err)
+		return false, fault.Explain("marking the instance of node "+node.Name+" as this cluster's", err)
 	}
-	return n.note(ctx, claim, aws.IdentityTaggedAnnotationKey)
+	return false, n.note(ctx, claim, aws.IdentityTaggedAnnotationKey)
 }
 
 // identityOf is the identity of the cluster that the instance carries; empty if it has none.

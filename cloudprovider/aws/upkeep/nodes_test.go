@@ -74,7 +74,7 @@ func newNodeScene(t *testing.T, change func(*corev1.Node, *v1.NodeClaim)) *nodeS
 	}
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "general-1"}}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
-	claim.Status.ImageID = "ami-1"
+	claim.Status.ImageID, claim.Status.ProviderID = "ami-1", "aws:///us-west-2a/i-1"
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "ip-10-0-0-4", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true", corev1.LabelInstanceTypeStable: "m5.large"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: "general-1", UID: "u"}},
@@ -210,5 +210,14 @@ func TestInstanceGetsTheIdentity(t *testing.T) {
 	s.identity, s.tags.identity = "uid", "of another cluster"
 	if err := s.look(); err != nil || len(s.tags.written) > 0 {
 		t.Errorf("it is another cluster's: %v, written %v", err, s.tags.written)
+	}
+}
+// An instance that carries another cluster's identity gets no tag of ours at all: the name of our claim and of our cluster would hide it from
+// its own cluster, just like our identity.
+func TestAnInstanceOfAnotherClusterGetsNoTag(t *testing.T) {
+	s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) { c.Status.ProviderID = "aws:///us-west-2a/i-1" })
+	s.identity, s.tags.identity = "uid", "of another cluster"
+	if err := s.look(); err != nil || len(s.tags.written) > 0 {
+		t.Errorf("%v, written %v", err, s.tags.written)
 	}
 }
