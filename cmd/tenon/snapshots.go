@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ const (
 	snapshotFiles   = 20
 	snapshotBytes   = 256 << 20
 	largestSnapshot = 64 << 20
+	// snapshotTime is how long somebody may take to read one from the metrics port: until then nobody else gets one.
+	snapshotTime = time.Minute
 	// snapshotPath is where the metrics port hands out a snapshot file of now.
 	snapshotPath = "/debug/tenon/snapshot"
 )
@@ -48,6 +51,10 @@ func snapshotPage(now func() *cluster.Snapshot, policy plan.Policy) http.Handler
 			return
 		}
 		defer one.Unlock()
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(snapshotTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		s := now()
 		w.Header().Set("Content-Type", "application/gzip")
 		name := "tenon-snapshot-" + s.Now.UTC().Format("20060102T150405Z") + "-make.json.gz"

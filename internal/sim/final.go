@@ -148,12 +148,18 @@ func (s *Sim) staticInOrder(pool *v1.NodePool) string {
 	if limit, has := pool.Spec.Limits["nodes"]; has {
 		want = min(want, limit.Value())
 	}
+	given := false
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
 			have++
+			_, moved := s.judge.repooled[c.UID]
+			given = given || moved
 		}
 	}
-	if have < want || have > *pool.Spec.Replicas {
+	if given && have > want && have <= *pool.Spec.Replicas {
+		return ""
+	}
+	if have != want {
 		return fmt.Sprintf("pool %s has %d nodes and wants %d", pool.Name, have, want)
 	}
 	return ""
