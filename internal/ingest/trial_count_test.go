@@ -254,3 +254,39 @@ func TestTimeOnAnInterruptedNodeCounts(t *testing.T) {
 	l.c.tick(cluster.RanFor - cluster.SeemsWell)
 	l.expect("they have run for long enough", "none")
 }
+
+// Two nodes stand in vain and a budget keeps them; others are of use. A pod whose image is missing must not keep the owner's other pods from
+// their nodes for ever: TestAPodThatDoesNotStartHoldsUpNothingForLong where pods run again.
+func TestAPodThatDoesNotStartHoldsUpNothingWherePodsRun(t *testing.T) {
+	l := newLab(t)
+	for _, x := range []string{"1", "2", "3"} {
+		l.waits("p"+x, "rs")
+		l.made("n"+x, "p"+x, 1)
+	}
+	l.b.Snapshot()
+	l.node("n1", tainted("agent"))
+	l.node("n2", tainted("agent"))
+	l.node("n3")
+	l.runs("p3", "rs", "n3", corev1.PodRunning)
+	l.b.Snapshot()
+	for range 5 {
+		l.c.tick(cluster.RanFor / 2)
+		l.b.Snapshot()
+	}
+	s := l.b.Snapshot()
+	b := s.Setbacks["web"]
+	if b == nil || b.Tries != 0 || b.InVain() != 2 || !b.MayTry(s.Now) {
+		t.Fatalf("the third node is of use, one more may be made: %+v", b)
+	}
+	l.made("n4", "p1", 1)
+	l.node("n4")
+	l.runs("p1", "rs", "n4", corev1.PodPending) // its image is missing
+	for range 48 {
+		l.c.tick(30 * time.Minute)
+		l.waits("p2", "rs")
+		if s = l.b.Snapshot(); s.Setbacks["web"] == nil || s.Setbacks["web"].Free() || s.Setbacks["web"].MayTry(s.Now) {
+			return
+		}
+	}
+	t.Errorf("a day later no node may be made for the owner's other pods: %+v", s.Setbacks["web"])
+}

@@ -115,9 +115,10 @@ func (l *look) count(c *cluster.Claim, n *cluster.Node, f *fate, busy, leaves bo
 			sum.Witness = c.Name
 		}
 	case f.over:
-	case visited && (leaves || l.seemsWell(f) || watchedLong(c, l.s.Now)): // nothing new is to be expected of it soon
+	case visited && (leaves || l.seemsWell(f)): // nothing new is to be expected of it soon
 		sum.Settling++
 		sum.Well = sum.Well || !leaves && l.seemsWell(f) && l.ofLastTry(f)
+	case visited && watchedLong(c, l.s.Now):
 	case visited || !busy && l.mayServe(c, n, f.Owner):
 		sum.Coming++
 	}
