@@ -56,11 +56,15 @@ func fenceTwins(s *cluster.Snapshot, n *cluster.Node, step *Step) {
 	}
 }
 
-// drainTwins drains them, and reports whether nothing is left to wait for.
+// drainTwins drains them, and reports whether nothing is left to wait for. One that is being deleted is drained by itself: a pod that is
+// asked to leave twice would use up its budget.
 func drainTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
 	left := true
 	for _, twin := range s.Twins(n) {
 		p := parting{s: s, n: twin, step: step, by: by}
+		if !twin.Deleting.IsZero() && twin.Finalized {
+			p.step = &Step{}
+		}
 		switch pods, volumes := p.empty(); {
 		case p.over():
 		case pods+len(volumes) > 0, !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule):

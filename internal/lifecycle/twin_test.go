@@ -45,6 +45,9 @@ func TestTwinsAreDrainedToo(t *testing.T) {
 		{"it is open", func(*cluster.Snapshot, *cluster.Node) {}, "fence/twin"},
 		{"it is fenced, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) { n.Taints, s.Pods = fenced, []*cluster.Pod{pod} }, "evict/p"},
 		{"it is fenced, and nobody is there", func(_ *cluster.Snapshot, n *cluster.Node) { n.Taints = fenced }, "terminate"},
+		{"it is fenced and being deleted, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Taints, n.Deleting, n.Finalized, s.Pods = fenced, noon, true, []*cluster.Pod{pod}
+		}, ""},
 		{"it is not ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, "terminate"},
 	} {
 		for _, claimed := range []bool{true, false} {

@@ -212,6 +212,7 @@ func TestInstanceGetsTheIdentity(t *testing.T) {
 		t.Errorf("it is another cluster's: %v, written %v", err, s.tags.written)
 	}
 }
+
 // An instance that carries another cluster's identity gets no tag of ours at all: the name of our claim and of our cluster would hide it from
 // its own cluster, just like our identity.
 func TestAnInstanceOfAnotherClusterGetsNoTag(t *testing.T) {
