@@ -241,24 +241,20 @@ func without(taints []Taint, key string) []Taint {
 func Lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
 
 // awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets those of higher priority in
-// first, and a DaemonSet displaces nobody of its own priority: whoever has a seat here keeps it. A DaemonSet that finds no room beside these never
-// gets a pod here, and must not keep others off.
+// first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a seat here stays. A DaemonSet that finds no room beside these does not
+// get a pod here, and must not keep others off.
 func (o *Overlay) awaitDaemons(h *Host) {
-	left, seats := h.Free, []claimedRoom(nil)
+	left, first := h.Free, []claimedRoom(nil)
 	awaited := false
 	for _, d := range o.Base.Daemons {
-		if i := slices.IndexFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }); i >= 0 {
-			left = left.Sub(h.Pods[i].Class.Requests)
-			continue
-		}
-		if !h.mayTake(d.Class) {
+		if slices.ContainsFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }) || !h.mayTake(d.Class) {
 			continue
 		}
 		if !awaited {
-			awaited, seats = true, o.roomOfSeats(h)
+			awaited, first = true, o.claimedRooms(h)
 		}
-		for len(seats) > 0 && seats[0].priority >= d.Class.Priority {
-			left, seats = left.Sub(seats[0].need), seats[1:]
+		for len(first) > 0 && first[0].priority >= d.Class.Priority {
+			left, first = left.Sub(first[0].need), first[1:]
 		}
 		if !d.Class.Requests.Fits(left) {
 			continue
@@ -269,15 +265,26 @@ func (o *Overlay) awaitDaemons(h *Host) {
 	}
 }
 
-// claimedRoom is what pods of one priority have been promised on a host.
+// claimedRoom is what pods of one priority have of a host, or have been promised.
 type claimedRoom struct {
 	priority int32
 	need     resource.Vector
 }
 
-// roomOfSeats is what the pods need that have a seat on the host and are not there yet, the highest priority first.
-func (o *Overlay) roomOfSeats(h *Host) []claimedRoom {
+// claimedRooms is what the pods need that are on the host, and those that have a seat there and have not come yet; the highest priority first.
+func (o *Overlay) claimedRooms(h *Host) []claimedRoom {
 	var out []claimedRoom
+	add := func(priority int32, need resource.Vector) {
+		i := slices.IndexFunc(out, func(c claimedRoom) bool { return c.priority == priority })
+		if i < 0 {
+			i = len(out)
+			out = append(out, claimedRoom{priority: priority})
+		}
+		out[i].need = out[i].need.Add(need)
+	}
+	for _, p := range h.Pods {
+		add(p.Class.Priority, p.Class.Requests)
+	}
 	for _, seat := range h.Seats {
 		count := seat.Count
 		for _, p := range h.Pods {
@@ -286,10 +293,10 @@ func (o *Overlay) roomOfSeats(h *Host) []claimedRoom {
 			}
 		}
 		if class := o.classOf(seat.Class); class != nil && count > 0 {
-			out = append(out, claimedRoom{class.Priority, class.Requests.Times(int64(count))})
+			add(class.Priority, class.Requests.Times(int64(count)))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b claimedRoom) int { return cmp.Compare(b.priority, a.priority) })
+	slices.SortFunc(out, func(a, b claimedRoom) int { return cmp.Compare(b.priority, a.priority) })
 	return out
 }
 
