@@ -131,8 +131,8 @@ func (sh *shop) overrun(kinds []*kind) []*kind {
 	})
 }
 
-// overrun reports whether DaemonSets take more than half of every offering that would hold a pod of the class without them, and leave too little for
-// it. helps says whether there is such an offering at all.
+// overrun reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without them, and take more than half of
+// what it lacks there. helps says whether there is such an offering at all.
 func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
 		return true, false
@@ -144,7 +144,7 @@ func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 			case m.holds(i, &class.Requests):
 				return false, false
 			case !class.Requests.Fits(*all):
-			case !mostlyTaken(all, &m.room[i]):
+			case !mostlyTaken(all, &m.room[i], &class.Requests):
 				return false, false
 			default:
 				helps = true
@@ -154,12 +154,13 @@ func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	return true, helps
 }
 
-// mostlyTaken reports whether less than half is left of some resource.
-func mostlyTaken(all, left *resource.Vector) bool {
+// mostlyTaken reports whether less than half is left of each resource of which too little is left for the need. A pod that is too large in another one
+// would hardly fit beside any DaemonSet.
+func mostlyTaken(all, left, need *resource.Vector) bool {
 	for dim := range all {
-		if left[dim] < all[dim]-left[dim] {
-			return true
+		if (need[dim] > left[dim] || left[dim] < 0) && left[dim] >= all[dim]-left[dim] {
+			return false
 		}
 	}
-	return false
+	return true
 }
