@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -239,77 +238,6 @@ func without(taints []Taint, key string) []Taint {
 
 // Lasting are the labels that a node will have once it has joined: daemons and pods may select by them already.
 func Lasting(l Labels) Labels { return l.With(RegisteredLabel, "true").With(InitializedLabel, "true") }
-
-// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets those of higher priority in
-// first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a seat here stays. A DaemonSet that finds no room beside these does not
-// get a pod here, and must not keep others off.
-func (o *Overlay) awaitDaemons(h *Host) {
-	left, first := h.Free, []claimedRoom(nil)
-	awaited := false
-	for _, d := range o.Base.Daemons {
-		if slices.ContainsFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }) || !h.mayTake(d.Class) {
-			continue
-		}
-		if !awaited {
-			awaited, first = true, o.claimedRooms(h)
-		}
-		for len(first) > 0 && first[0].priority >= d.Class.Priority {
-			left, first = left.Sub(first[0].need), first[1:]
-		}
-		if !d.Class.Requests.Fits(left) {
-			continue
-		}
-		left = left.Sub(d.Class.Requests)
-		h.Free = h.Free.Sub(d.Class.Requests)
-		h.Ports = append(h.Ports, d.Class.Ports...)
-	}
-}
-
-// claimedRoom is what pods of one priority have of a host, or have been promised.
-type claimedRoom struct {
-	priority int32
-	need     resource.Vector
-}
-
-// claimedRooms is what the pods need that are on the host, and those that have a seat there and have not come yet; the highest priority first.
-func (o *Overlay) claimedRooms(h *Host) []claimedRoom {
-	var out []claimedRoom
-	add := func(priority int32, need resource.Vector) {
-		i := slices.IndexFunc(out, func(c claimedRoom) bool { return c.priority == priority })
-		if i < 0 {
-			i = len(out)
-			out = append(out, claimedRoom{priority: priority})
-		}
-		out[i].need = out[i].need.Add(need)
-	}
-	for _, p := range h.Pods {
-		add(p.Class.Priority, p.Class.Requests)
-	}
-	for _, seat := range h.Seats {
-		count := seat.Count
-		for _, p := range h.Pods {
-			if p.Class.Key == seat.Class {
-				count--
-			}
-		}
-		if class := o.classOf(seat.Class); class != nil && count > 0 {
-			add(class.Priority, class.Requests.Times(int64(count)))
-		}
-	}
-	slices.SortFunc(out, func(a, b claimedRoom) int { return cmp.Compare(b.priority, a.priority) })
-	return out
-}
-
-// classOf finds a class by its key, if a pod has it.
-func (o *Overlay) classOf(key string) *PodClass {
-	if o.classes == nil {
-		o.classes = make(map[string]*PodClass)
-		for _, p := range o.Base.Pods {
-			o.classes[p.Class.Key] = p.Class
-		}
-	}
-	return o.classes[key]
-}
 
 // Lands reports whether a pod of the class may run on a node with these labels and taints, room aside.
 func Lands(c *PodClass, labels Labels, taints []Taint) bool {

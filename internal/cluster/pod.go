@@ -202,7 +202,7 @@ type Daemon struct {
 }
 
 // CompareDaemons is the order in which DaemonSets get room on a node: kube-scheduler lets the higher priority in first, and preempts for it. Among
-// equals it is up to chance, and by name here.
+// equals it is up to chance: nothing may depend on their names, which only make the order the same each time.
 func CompareDaemons(a, b *Daemon) int {
 	return cmp.Or(cmp.Compare(b.Class.Priority, a.Class.Priority), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
 }

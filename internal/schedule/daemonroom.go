@@ -59,30 +59,23 @@ func (m *market) land(daemons []*cluster.Daemon) {
 }
 
 // makeRoom takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale then. They come in the order of their
-// priority, as kube-scheduler lets them in. One that finds room on no offering of the pool, beside those before it, never gets a pod on a node
-// of the pool: whoever may make one must not keep all others from their nodes.
+// priority, as kube-scheduler lets them in; among equals nobody knows the order.
 func (m *market) makeRoom(which awaited) {
 	c := m.pool.Catalog
 	m.room, m.daemons, m.omitted, m.priced = make([]resource.Vector, len(c.Offerings)), nil, nil, nil
 	for i := range c.Offerings {
 		m.room[i] = c.Types[c.Offerings[i].Type].Allocatable
 	}
-	for _, l := range m.lands {
-		if int64(l.daemon.Class.Priority) <= which.above {
-			continue
+	a := &admission{m: m, which: which, high: m.room}
+	for rest := m.lands; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].daemon.Class.Priority == rest[0].daemon.Class.Priority {
+			n++
 		}
-		fits := m.withRoom(l.bits, &l.daemon.Class.Requests)
-		switch {
-		case !fits.Any():
-			m.omit(l)
-			continue
-		case which.each:
-			l.bits = fits
+		if int64(rest[0].daemon.Class.Priority) > which.above {
+			a.admit(rest[:n])
 		}
-		for i := range l.bits.All {
-			m.room[i] = m.room[i].Sub(l.daemon.Class.Requests)
-		}
-		m.daemons = append(m.daemons, l)
+		rest = rest[n:]
 	}
 	m.uniform = true
 	last := -1
@@ -95,22 +88,11 @@ func (m *market) makeRoom(which awaited) {
 	m.forSale = m.fitting(m.offered.And(c.Available()), resource.Vector{})
 }
 
-// withRoom are those of the offerings that have room for so much.
-func (m *market) withRoom(rows require.Bits, need *resource.Vector) require.Bits {
-	out := require.NewBits(len(m.room))
-	for i := range rows.All {
-		if need.Fits(m.room[i]) {
-			out.Set(i)
-		}
-	}
-	return out
-}
-
-// omit notes that a DaemonSet finds room nowhere.
-func (m *market) omit(l landing) {
+// omit notes that a DaemonSet finds room nowhere, of what is left at most.
+func (m *market) omit(l landing, high []resource.Vector) {
 	var most resource.Vector
 	for i := range l.bits.All {
-		most = most.Max(m.room[i])
+		most = most.Max(high[i])
 	}
 	o, need := Omission{Pool: m.pool.Name, Daemon: l.daemon}, l.daemon.Class.Requests
 	if dim := need.Short(most); dim >= 0 {
