@@ -26,7 +26,7 @@ func (p *Plan) tellDaemons(s *cluster.Snapshot) {
 	for i := range p.Placement.Omitted {
 		o := &p.Placement.Omitted[i]
 		byPool[o.Pool] = append(byPool[o.Pool], o.Daemon.Namespace+"/"+o.Daemon.Name)
-		if !told[o.Daemon.UID] && len(told) < mostDaemonNotes {
+		if !o.Elsewhere && !told[o.Daemon.UID] && len(told) < mostDaemonNotes {
 			told[o.Daemon.UID] = true
 			p.Notes = append(p.Notes, cluster.Note{Kind: "DaemonSet", Namespace: o.Daemon.Namespace, Name: o.Daemon.Name, UID: o.Daemon.UID,
 				Warning: true, Reason: FitsNowhere, Message: fitsNowhere(o)})

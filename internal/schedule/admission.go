@@ -24,7 +24,7 @@ func (a *admission) admit(equals []landing) {
 	for _, l := range equals {
 		fits := a.withRoom(l.bits, &l.daemon.Class.Requests)
 		switch {
-		case !fits.Any():
+		case !fits.Any() && !a.which.elsewhere[l.daemon]:
 			a.m.omit(l, a.high)
 			continue
 		case a.which.each:

@@ -20,10 +20,17 @@ type awaited struct {
 	each bool
 	// above is the priority beyond which DaemonSets are awaited at all.
 	above int64
+	// elsewhere are DaemonSets that fit in some pool: where they don't, nothing is for sale on which they would run.
+	elsewhere map[*cluster.Daemon]bool
 }
 
 // everyDaemon is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is too small for one is not bought.
 func everyDaemon() awaited { return awaited{above: math.MinInt64} }
+
+// everyDaemonOfAnyPool is the rule as long as there is choice among pools: a node that is too small for a DaemonSet which fits in another pool is not bought.
+func everyDaemonOfAnyPool(elsewhere map[*cluster.Daemon]bool) awaited {
+	return awaited{above: math.MinInt64, elsewhere: elsewhere}
+}
 
 // whoFits leaves those out of an offering that find no room there even on an empty node.
 func whoFits() awaited { return awaited{each: true, above: math.MinInt64} }
@@ -35,6 +42,8 @@ func whoPreempts(priority int32) awaited { return awaited{each: true, above: int
 type Omission struct {
 	Pool   string
 	Daemon *cluster.Daemon
+	// Elsewhere says that another pool has room for it: only a pod that can't go there is given a node of this one.
+	Elsewhere bool
 	// Resource is what there is too little of, for DaemonSets of its priority; Asked is how much of it a pod asks for, and Most what
 	// some instance type has beside the DaemonSets that come first. Empty if one lacks this and another that.
 	Resource, Asked, Most string

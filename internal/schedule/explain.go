@@ -10,6 +10,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
+// explainKinds says of the kinds' pods that are left why they found no place.
+func (p *Placement) explainKinds(s *cluster.Snapshot, sh *shop, l *ledger, kinds []*kind) {
+	for _, k := range kinds {
+		explain(s, sh, l, k, p)
+	}
+}
+
 // explain records why the pods that are left of the kind found no place. The reasons are worked out once a kind.
 func explain(s *cluster.Snapshot, sh *shop, l *ledger, k *kind, out *Placement) {
 	if len(k.pods) == 0 {

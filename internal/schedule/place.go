@@ -111,6 +111,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out.hold(kinds, settings.Held)
 	out.Omitted = shop.omitted()
 	crates := buyAll(book, shop, kinds, settler, nil)
+	crates, settled := out.settleFor(book, shop, kinds, settler, crates)
 	squeezed := false
 	if settings.Squeeze {
 		crates, squeezed = out.squeeze(book, shop, kinds, settler, crates)
@@ -123,14 +124,16 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	}
 	out.Bound = bound(shop, crates)
 	out.Faults = shop.faults
+
+	// 4. Say why, where there is none.
 	if squeezed {
 		shop.await(everyDaemon())
 	}
-
-	// 4. Say why, where there is none.
-	for _, k := range kinds {
-		explain(o.Base, shop, book, k, &out)
+	out.explainKinds(o.Base, shop, book, settled)
+	if len(settled) > 0 {
+		shop.await(everyDaemonOfAnyPool(shop.elsewhere))
 	}
+	out.explainKinds(o.Base, shop, book, kinds)
 	out.explainGiants(o, shop, giants, &settings)
 	for _, k := range refused {
 		for _, pod := range k.pods {

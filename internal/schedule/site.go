@@ -31,6 +31,8 @@ type shop struct {
 	cut bool
 	// brief asks for a good answer soon rather than for the best.
 	brief bool
+	// elsewhere are the DaemonSets that find room in some pools and not in others where they would run.
+	elsewhere map[*cluster.Daemon]bool
 	// attached are the classes that can only go where a DaemonSet's pods come.
 	attached map[*cluster.PodClass]bool
 	// draft is the memory of the copies of ledgers on which pods are dealt; rows and offers that of the tables that buyers write.
@@ -71,6 +73,7 @@ func newShop(s *cluster.Snapshot, relax bool) *shop {
 		numbers: make(map[string]int), stocks: make(map[string]int), relax: relax,
 		attached: make(map[*cluster.PodClass]bool)}
 	sh.markets = slices.Concat(sh.tiers...)
+	sh.findElsewhere()
 	for _, m := range sh.markets {
 		for i := range m.pool.Catalog.Offerings {
 			o := &m.pool.Catalog.Offerings[i]
