@@ -28,7 +28,7 @@ type Snapshot struct {
 	Claims  []*Claim
 	Nodes   []*Node
 	Pods    []*Pod
-	Daemons []*Daemon
+	Daemons []*Daemon        // the highest priority first, as by CompareDaemons
 	Owners  map[string]Owner // by UID
 	// Namespaces holds the labels of each namespace.
 	Namespaces map[string]Labels

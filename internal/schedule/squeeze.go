@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// mostPriorities is for how many priorities of pods nodes are looked for on which not all DaemonSets find room. The others wait for the next plan.
-const mostPriorities = 8
+// mostSqueezes is how often nodes are looked for on which not all DaemonSets find room: once for all pods that the same DaemonSets would preempt.
+const mostSqueezes = 8
 
 // Squeeze says that nodes of a pool are made although not all DaemonSets find room on them: all together leave none for a pod.
 type Squeeze struct {
@@ -51,9 +52,8 @@ func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *sett
 	first := len(crates)
 	sh.await(whoFits())
 	crates = buyAll(book, sh, kinds, settler, crates)
-	for _, priority := range prioritiesOf(kinds) {
-		sh.await(whoPreempts(priority))
-		same := slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.class.Priority != priority })
+	for _, same := range sh.byWhoPreempts(kinds) {
+		sh.await(whoPreempts(same[len(same)-1].class.Priority))
 		crates = buyAll(book, sh, same, settler, crates)
 	}
 	for _, c := range crates[first:] {
@@ -97,17 +97,39 @@ func (p *Placement) noteSqueeze(c *crate) {
 	p.Squeezed[i].Nodes++
 }
 
-// prioritiesOf are the priorities of pods that have no place yet, the highest first.
-func prioritiesOf(kinds []*kind) []int32 {
-	var out []int32
+// byWhoPreempts groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the highest priority first and last of a
+// group the lowest. If there are too many groups, neighbours are put together: then DaemonSets count that would preempt some of them only.
+func (sh *shop) byWhoPreempts(kinds []*kind) [][]*kind {
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return len(k.pods) == 0 })
+	slices.SortStableFunc(kinds, func(a, b *kind) int { return cmp.Compare(b.class.Priority, a.class.Priority) })
+	var groups [][]*kind
+	last := -1
 	for _, k := range kinds {
-		if len(k.pods) > 0 && !slices.Contains(out, k.class.Priority) {
-			out = append(out, k.class.Priority)
+		above, _ := slices.BinarySearchFunc(sh.s.Daemons, k.class.Priority, func(d *cluster.Daemon, priority int32) int {
+			if d.Class.Priority > priority {
+				return -1
+			}
+			return 1
+		})
+		if above != last {
+			groups, last = append(groups, nil), above
 		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], k)
 	}
-	slices.Sort(out)
-	slices.Reverse(out)
-	return out[:min(len(out), mostPriorities)]
+	return joined(groups, mostSqueezes)
+}
+
+// joined puts neighbours together until there are at most so many groups.
+func joined(groups [][]*kind, most int) [][]*kind {
+	if len(groups) <= most {
+		return groups
+	}
+	out := make([][]*kind, most)
+	for i, g := range groups {
+		at := i * most / len(groups)
+		out[at] = append(out[at], g...)
+	}
+	return out
 }
 
 // overrun are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without them.
