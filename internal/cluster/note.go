@@ -3,7 +3,7 @@ package cluster
 // Note is something about an object that people should be told, in the words of an event. It is data like every other
 // "no"; whoever writes it does not decide whether it was told before.
 type Note struct {
-	// Kind is Pod, Node, NodeClaim, NodePool, Namespace, DaemonSet or PodDisruptionBudget.
+	// Kind is that of any object that is watched, such as Pod, NodePool or LimitRange.
 	Kind, Namespace, Name, UID string
 	Reason, Message            string
 	Warning                    bool

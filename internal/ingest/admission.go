@@ -38,6 +38,7 @@ func (b *Book) SetLimitRange(l *corev1.LimitRange) {
 		b.admission.limitRanges[l.Namespace] = make(map[string]*corev1.LimitRange)
 	}
 	b.admission.limitRanges[l.Namespace][l.Name] = l
+	b.tellTooLong("LimitRange", l, "DaemonSets are planned as if it were not there; give fewer resources by default")
 	b.expectDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == l.Namespace })
 }
 
@@ -48,6 +49,7 @@ func (b *Book) DeleteLimitRange(namespace, name string) {
 	if delete(b.admission.limitRanges[namespace], name); len(b.admission.limitRanges[namespace]) == 0 {
 		delete(b.admission.limitRanges, namespace)
 	}
+	b.forgetNote("LimitRange", namespace+"/"+name)
 	b.expectDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == namespace })
 }
 

@@ -76,20 +76,34 @@ func (b *Book) watchDefaults(w *watcher) {
 	}
 }
 
+// notSpread is what is made of a selector that is too long.
+const notSpread = "default spread constraints are made without it; select pods by a label that they share"
+
 // SetService takes in a Service: which pods it selects.
-func (b *Book) SetService(s *corev1.Service) { b.setService(s.Namespace, s.Name, s.Spec.Selector) }
-
-// DeleteService takes in that a Service is gone.
-func (b *Book) DeleteService(namespace, name string) { b.setService(namespace, name, nil) }
-
-// setService notes a Service's selector. One without labels selects nothing, or adds nothing, which is the same here.
-func (b *Book) setService(namespace, name string, selector map[string]string) {
-	d := b.defaults
-	if d == nil {
+func (b *Book) SetService(s *corev1.Service) {
+	if b.defaults == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.setService(s.Namespace, s.Name, s.Spec.Selector)
+	b.tellTooLong("Service", s, notSpread)
+}
+
+// DeleteService takes in that a Service is gone.
+func (b *Book) DeleteService(namespace, name string) {
+	if b.defaults == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setService(namespace, name, nil)
+	b.forgetNote("Service", namespace+"/"+name)
+}
+
+// setService notes a Service's selector. One without labels selects nothing, or adds nothing, which is the same here. The lock is held.
+func (b *Book) setService(namespace, name string, selector map[string]string) {
+	d := b.defaults
 	old := d.services[namespace][name]
 	if maps.Equal(old, selector) {
 		return
@@ -122,6 +136,7 @@ func (b *Book) SetController(obj client.Object) {
 	defer b.mu.Unlock()
 	if kind, s := b.controllerSelector(obj); kind != "" {
 		b.controllerIs(controller{kind, obj.GetNamespace(), obj.GetName()}, s)
+		b.tellTooLong(kind, obj, notSpread)
 	}
 }
 
@@ -134,6 +149,7 @@ func (b *Book) DeleteController(obj client.Object) {
 	defer b.mu.Unlock()
 	if kind, _ := b.controllerSelector(obj); kind != "" {
 		b.controllerIs(controller{kind, obj.GetNamespace(), obj.GetName()}, controllerSelector{})
+		b.forgetNote(kind, obj.GetNamespace()+"/"+obj.GetName())
 	}
 }
 

@@ -12,14 +12,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
+const volumeClaimKind = "PersistentVolumeClaim"
+
 // SetVolumeClaim takes in a PersistentVolumeClaim.
 func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := claim.Namespace + "/" + claim.Name
 	b.volumeClaims[key], b.attached = claim, nil
+	b.forgetNote(volumeClaimKind, key)
 	if pv := claim.Spec.VolumeName; pv != "" {
 		b.claimOf[pv] = key
+	} else {
+		b.tellTooLong(volumeClaimKind, claim,
+			"pods that use it are planned for as if no volume that is there suited it; select volumes by a label that they share")
 	}
 	b.remount(sortedKeys(b.users[key]))
 }
@@ -33,6 +39,7 @@ func (b *Book) DeleteVolumeClaim(namespace, name string) {
 		delete(b.claimOf, old.Spec.VolumeName)
 	}
 	delete(b.volumeClaims, key)
+	b.forgetNote(volumeClaimKind, key)
 	b.attached = nil
 	b.remount(sortedKeys(b.users[key]))
 }

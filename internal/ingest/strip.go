@@ -97,15 +97,18 @@ func leftOut(m *metav1.ObjectMeta) string {
 func stripWorkload(o client.Object) bool {
 	switch w := o.(type) {
 	case *appsv1.ReplicaSet:
-		*w = appsv1.ReplicaSet{ObjectMeta: metaOf(&w.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas, Selector: keptSelector(w.Spec.Selector)}}
+		meta, selector := withSelector(&w.ObjectMeta, w.Spec.Selector)
+		*w = appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas, Selector: selector}}
 	case *appsv1.StatefulSet:
-		*w = appsv1.StatefulSet{ObjectMeta: metaOf(&w.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: w.Spec.Replicas,
-			PodManagementPolicy: w.Spec.PodManagementPolicy, Selector: keptSelector(w.Spec.Selector)}}
+		meta, selector := withSelector(&w.ObjectMeta, w.Spec.Selector)
+		*w = appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: w.Spec.Replicas,
+			PodManagementPolicy: w.Spec.PodManagementPolicy, Selector: selector}}
 	case *corev1.ReplicationController:
-		*w = corev1.ReplicationController{ObjectMeta: metaOf(&w.ObjectMeta), Spec: corev1.ReplicationControllerSpec{Replicas: w.Spec.Replicas,
-			Selector: keptLabels(w.Spec.Selector)}}
+		meta, labels := withLabels(&w.ObjectMeta, w.Spec.Selector)
+		*w = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: w.Spec.Replicas, Selector: labels}}
 	case *corev1.Service:
-		*w = corev1.Service{ObjectMeta: metaOf(&w.ObjectMeta), Spec: corev1.ServiceSpec{Selector: keptLabels(w.Spec.Selector)}}
+		meta, labels := withLabels(&w.ObjectMeta, w.Spec.Selector)
+		*w = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: labels}}
 	case *batchv1.Job:
 		*w = batchv1.Job{ObjectMeta: metaOf(&w.ObjectMeta), Spec: batchv1.JobSpec{Parallelism: w.Spec.Parallelism, Completions: w.Spec.Completions,
 			Suspend: w.Spec.Suspend}, Status: batchv1.JobStatus{Succeeded: w.Status.Succeeded}}
@@ -160,18 +163,11 @@ func stripPod(pod *corev1.Pod) {
 
 // stripBudget keeps a PodDisruptionBudget's selector and counts.
 func stripBudget(pdb *policyv1.PodDisruptionBudget) {
-	out := policyv1.PodDisruptionBudget{ObjectMeta: metaOf(&pdb.ObjectMeta),
-		Spec: policyv1.PodDisruptionBudgetSpec{Selector: pdb.Spec.Selector, UnhealthyPodEvictionPolicy: pdb.Spec.UnhealthyPodEvictionPolicy},
+	meta, selector := withSelector(&pdb.ObjectMeta, pdb.Spec.Selector)
+	*pdb = policyv1.PodDisruptionBudget{ObjectMeta: meta,
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector, UnhealthyPodEvictionPolicy: pdb.Spec.UnhealthyPodEvictionPolicy},
 		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Status.ObservedGeneration, DisruptionsAllowed: pdb.Status.DisruptionsAllowed,
 			CurrentHealthy: pdb.Status.CurrentHealthy, DesiredHealthy: pdb.Status.DesiredHealthy, ExpectedPods: pdb.Status.ExpectedPods}}
-	if n := selectorParts(pdb.Spec.Selector); n > mostSelectorParts {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", n, mostSelectorParts))
-		out.Spec.Selector = nil
-	} else if size := sizeOf(pdb.Spec.Selector); size > mostKeptBytes {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, mostKeptBytes))
-		out.Spec.Selector = nil
-	}
-	*pdb = out
 }
 
 func sizeOf(s *metav1.LabelSelector) int {
@@ -181,24 +177,38 @@ func sizeOf(s *metav1.LabelSelector) int {
 	return s.Size()
 }
 
-// keptSelector is the selector of a controller, or none if it is too large: pods are then not spread by it.
-func keptSelector(s *metav1.LabelSelector) *metav1.LabelSelector {
-	if selectorParts(s) > mostSelectorParts || sizeOf(s) > mostKeptBytes {
-		return nil
+// withSelector is what is kept of an object that has a selector. If the selector is too large, none is, and the object says so.
+func withSelector(m *metav1.ObjectMeta, s *metav1.LabelSelector, annotations ...string) (metav1.ObjectMeta, *metav1.LabelSelector) {
+	meta := metaOf(m, annotations...)
+	if why := overlong(selectorParts(s), sizeOf(s)); why != "" {
+		leaveOut(&meta, why)
+		return meta, nil
 	}
-	return s
+	return meta, s
 }
 
-// keptLabels is keptSelector for a selector of labels only.
-func keptLabels(labels map[string]string) map[string]string {
-	size := 0
+// withLabels is withSelector for a selector of labels only.
+func withLabels(m *metav1.ObjectMeta, labels map[string]string) (metav1.ObjectMeta, map[string]string) {
+	meta, size := metaOf(m), 0
 	for key, value := range labels {
 		size += len(key) + len(value)
 	}
-	if len(labels) > mostSelectorParts || size > mostKeptBytes {
-		return nil
+	if why := overlong(len(labels), size); why != "" {
+		leaveOut(&meta, why)
+		return meta, nil
 	}
-	return labels
+	return meta, labels
+}
+
+// overlong says what is too long about a selector; empty if nothing is.
+func overlong(parts, size int) string {
+	switch {
+	case parts > mostSelectorParts:
+		return fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", parts, mostSelectorParts)
+	case size > mostKeptBytes:
+		return fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, mostKeptBytes)
+	}
+	return ""
 }
 
 // stripStorage reduces what volumes are about; it reports whether the object is of such a kind.
@@ -266,12 +276,13 @@ func keptDisk(s *corev1.PersistentVolumeSource) corev1.PersistentVolumeSource {
 // stripVolumeClaim keeps what decides to which volume a claim is bound. One with a selector that is too large is bound to none by us.
 func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	s := &claim.Spec
-	if s.Selector != nil && keptSelector(s.Selector) == nil {
-		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{tooLongLabel: "selector"}}
+	meta, selector := withSelector(&claim.ObjectMeta, s.Selector, volume.AnnBindCompleted, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
+	if s.Selector != nil && selector == nil {
+		selector = &metav1.LabelSelector{MatchLabels: map[string]string{tooLongLabel: "selector"}}
 	}
 	*claim = corev1.PersistentVolumeClaim{
-		ObjectMeta: metaOf(&claim.ObjectMeta, volume.AnnBindCompleted, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation),
-		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: s.Selector, VolumeName: s.VolumeName, StorageClassName: s.StorageClassName,
+		ObjectMeta: meta,
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: selector, VolumeName: s.VolumeName, StorageClassName: s.StorageClassName,
 			VolumeMode: s.VolumeMode, VolumeAttributesClassName: s.VolumeAttributesClassName, Resources: storageOf(s.Resources.Requests)},
 		Status: corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase},
 	}
@@ -320,7 +331,8 @@ func stripLimitRange(l *corev1.LimitRange) {
 			out.Spec.Limits = append(out.Spec.Limits, corev1.LimitRangeItem{Type: item.Type, DefaultRequest: item.DefaultRequest})
 		}
 	}
-	if out.Spec.Size() > mostKeptBytes {
+	if size := out.Spec.Size(); size > mostKeptBytes {
+		leaveOut(&out.ObjectMeta, fmt.Sprintf("requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size, mostKeptBytes))
 		out.Spec.Limits = nil
 	}
 	*l = out

@@ -166,32 +166,58 @@ func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
 	for i := range 5000 {
 		limits.Spec.Limits[0].DefaultRequest[corev1.ResourceName(fmt.Sprintf("example.com/%060d", i))] = apiresource.MustParse("1")
 	}
-	set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
-	service := &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}}}
+	named := metav1.ObjectMeta{Namespace: "infra", Name: "web"}
+	set := &appsv1.ReplicaSet{ObjectMeta: named, Spec: appsv1.ReplicaSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
+	ordered := &appsv1.StatefulSet{ObjectMeta: named, Spec: appsv1.StatefulSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: named, Spec: corev1.PersistentVolumeClaimSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
+	labels := map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}
+	service := &corev1.Service{ObjectMeta: named, Spec: corev1.ServiceSpec{Selector: labels}}
+	controller := &corev1.ReplicationController{ObjectMeta: named, Spec: corev1.ReplicationControllerSpec{Selector: labels}}
 	b, _ := newBook()
+	b.SpreadByDefault([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
+	all := []client.Object{ds, pdb, limits, set, ordered, claim, service, controller}
 	for range 2 { // a cache may do it twice
-		for _, obj := range []client.Object{ds, pdb, limits, set, service} {
+		for _, obj := range all {
 			if _, err := Strip(obj); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for _, obj := range []client.Object{ds, pdb, limits, set, service} {
+	for _, obj := range all {
 		if n := bytesOf(t, obj); n > 2048 {
 			t.Errorf("%T: %d bytes are kept", obj, n)
 		}
 	}
 	b.SetDaemon(ds)
 	b.SetGuard(pdb)
+	b.SetLimitRange(limits)
+	b.SetVolumeClaim(claim)
+	b.SetService(service)
+	for _, obj := range []client.Object{set, ordered, controller} {
+		b.SetController(obj)
+	}
 	s := b.Snapshot()
 	if len(s.Daemons) != 0 || len(s.Guards) != 1 || !reflect.DeepEqual(s.Guards[0].Selector, cluster.Selector{Namespaces: []string{"infra"}}) {
 		t.Errorf("%d DaemonSets count, and the budget's selector is %+v; expected none, and all pods of the namespace", len(s.Daemons), s.Guards[0].Selector)
 	}
-	for _, kind := range []string{"DaemonSet", "PodDisruptionBudget"} {
+	for _, kind := range []string{"DaemonSet", "PodDisruptionBudget", "LimitRange", "PersistentVolumeClaim", "Service", "ReplicaSet", "StatefulSet", "ReplicationController"} {
 		if !slices.ContainsFunc(s.Notes, func(n cluster.Note) bool {
 			return n.Kind == kind && n.Reason == tooLong && strings.Contains(n.Message, "bytes found")
 		}) {
 			t.Errorf("the %s is not told: %+v", kind, s.Notes)
 		}
+	}
+
+	b.DeleteDaemon(ds.UID)
+	b.DeleteGuard(pdb.Namespace, pdb.Name)
+	b.DeleteLimitRange(limits.Namespace, limits.Name)
+	bound := &corev1.PersistentVolumeClaim{ObjectMeta: claim.ObjectMeta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}}
+	b.SetVolumeClaim(bound) // it no longer matters
+	b.SetService(&corev1.Service{ObjectMeta: named})
+	b.SetController(&appsv1.ReplicaSet{ObjectMeta: named})
+	b.DeleteController(ordered)
+	b.DeleteController(controller)
+	if notes := b.Snapshot().Notes; len(notes) > 0 {
+		t.Errorf("told of what is mended or gone: %+v", notes)
 	}
 }

@@ -171,7 +171,7 @@ func noteRef(n cluster.Note) *corev1.ObjectReference {
 	switch n.Kind {
 	case "NodeClaim", "NodePool":
 		version = v1.GroupVersion().String()
-	case "DaemonSet":
+	case "DaemonSet", "ReplicaSet", "StatefulSet":
 		version = "apps/v1"
 	case "PodDisruptionBudget":
 		version = "policy/v1"
