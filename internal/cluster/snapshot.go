@@ -61,7 +61,7 @@ type Snapshot struct {
 	Cluster    string
 	// OrphansEnded is when the cloud was first asked to end an instance that no claim accounted for, by provider id: those of the last hour.
 	OrphansEnded map[string]time.Time
-	// HoldUnknown says that no NodePool can tell whether many orphans are held: there is none, or none but new ones.
+	// HoldUnknown says that many orphans were held when the last NodePool was deleted, and that no other tells about it yet.
 	HoldUnknown bool
 	// ClaimLost is when a claim was last seen to vanish that was not being deleted, or when we began to look.
 	ClaimLost time.Time

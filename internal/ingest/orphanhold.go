@@ -10,11 +10,11 @@ import (
 // instances by then, and the pool's conditions have been written.
 const holdShows = 2 * time.Minute
 
-// holdMemory is whether the NodePools can be relied on to remember that many orphans are held. They are not while there are
-// none, or none but new ones: their definition may have been deleted, and what they said with it.
+// holdMemory is for what the NodePools said of held orphans if the last of them is deleted: most likely their definition was, and
+// all NodeClaims with it.
 type holdMemory struct {
-	// known says that they can be.
-	known bool
+	// lost says that many orphans were held, and that no NodePool remembers it.
+	lost bool
 	// due is when the first of the new ones will have told.
 	due time.Time
 }
@@ -22,29 +22,25 @@ type holdMemory struct {
 // seen takes in a NodePool, which may have been there before. One that is first seen with conditions is not new.
 func (m *holdMemory) seen(old, pool *cluster.Pool, now time.Time) {
 	switch {
-	case m.known:
+	case !m.lost:
 	case old == nil && len(pool.Status.Conditions) > 0:
-		m.known = true
+		m.lost = false
 	case m.due.IsZero():
 		m.due = now.Add(holdShows)
 	}
 }
 
-// deleted takes in that a NodePool is gone. If it was the last, and many orphans are held, nothing remembers that now.
+// deleted takes in that a NodePool is gone, and how many are left.
 func (m *holdMemory) deleted(pool *cluster.Pool, left int) {
-	if left > 0 {
-		return
-	}
-	m.due = time.Time{}
-	if pool.HoldsOrphans() {
-		m.known = false
+	if left == 0 {
+		m.lost, m.due = m.lost || pool.HoldsOrphans(), time.Time{}
 	}
 }
 
 // unknown reports whether many orphans may be held without a NodePool that says so.
 func (m *holdMemory) unknown(now time.Time) bool {
-	if !m.known && !m.due.IsZero() && !now.Before(m.due) {
-		m.known = true
+	if m.lost && !m.due.IsZero() && !now.Before(m.due) {
+		m.lost = false
 	}
-	return !m.known
+	return m.lost
 }

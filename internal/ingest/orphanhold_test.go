@@ -7,8 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// What the pools say of orphans is relied on if they were there before, or have been there for long enough. It is lost with the
-// last pool.
+// What the pools say of orphans is lost with the last of them, until one is back or a new one has had time to tell.
 func TestHoldMemory(t *testing.T) {
 	start := time.Unix(0, 0)
 	fresh := &cluster.Pool{Name: "p"}
@@ -22,21 +21,23 @@ func TestHoldMemory(t *testing.T) {
 		}
 	}
 	var m holdMemory
-	ask(&m, time.Hour, true, "no pool yet")
-	m.seen(nil, fresh, start.Add(time.Hour))
-	m.seen(fresh, written, start.Add(time.Hour+time.Second))
-	ask(&m, time.Hour+holdShows-1, true, "a new pool")
-	ask(&m, time.Hour+holdShows, false, "a pool that had time to tell")
+	ask(&m, 0, false, "no pool yet")
+	m.seen(nil, fresh, start)
 	m.deleted(written, 0)
-	ask(&m, 3*time.Hour, false, "the last pool is gone, and held nothing")
-	m.seen(nil, holding, start.Add(3*time.Hour))
+	ask(&m, time.Hour, false, "the last pool is gone, and held nothing")
+	m.seen(nil, holding, start.Add(time.Hour))
 	m.deleted(holding, 1)
-	ask(&m, 3*time.Hour, false, "another pool remembers")
+	ask(&m, time.Hour, false, "another pool remembers")
 	m.deleted(holding, 0)
 	ask(&m, 30*time.Hour, true, "the last pool is gone, and many were held")
-	m.seen(nil, holding, start.Add(30*time.Hour))
-	ask(&m, 30*time.Hour, false, "a pool is back and says what it said")
-	m = holdMemory{}
-	m.seen(nil, written, start)
-	ask(&m, 0, false, "a pool that was there before")
+	m.seen(nil, fresh, start.Add(30*time.Hour))
+	m.seen(fresh, written, start.Add(30*time.Hour+time.Second))
+	ask(&m, 30*time.Hour+holdShows-1, true, "a new pool")
+	m.deleted(written, 0)
+	ask(&m, 40*time.Hour, true, "it is gone before it had time to tell")
+	m.seen(nil, fresh, start.Add(40*time.Hour))
+	ask(&m, 40*time.Hour+holdShows, false, "a pool that had time to tell")
+	m.deleted(holding, 0)
+	m.seen(nil, holding, start.Add(50*time.Hour))
+	ask(&m, 50*time.Hour, false, "a pool is back and says what it said")
 }

@@ -106,6 +106,7 @@ func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
 func (l *look) count(c *cluster.Claim, n *cluster.Node, f *fate, busy, leaves bool) {
 	sum := l.sum(f.Owner)
 	switch visited := len(f.guests) > 0; {
+	case f.failed && visited && leaves: // its pods go to others, or it never goes
 	case f.failed && visited:
 		sum.Visited++
 	case f.failed && !busy:
@@ -178,14 +179,14 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	}
 }
 
-// chosen reports whether it was we who let the node go, for want of use.
+// chosen reports whether it was we who let the node go: for want of use, or because it is not what its pool asks for any more.
 func chosen(c *cluster.Claim) bool {
 	why := c.Condition(cluster.DisruptionReason)
 	if why.Status != cluster.True {
 		return false
 	}
 	switch command.Reason(why.Reason) {
-	case command.Empty, command.Underutilized, command.ScaledDown:
+	case command.Empty, command.Underutilized, command.ScaledDown, command.Drifted, command.Expired:
 		return true
 	}
 	return false

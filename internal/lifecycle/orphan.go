@@ -69,7 +69,7 @@ func (h Hold) Message() string {
 	case h.Reason() == UnprovenOrphans:
 		why = "none of them carries this cluster's identity"
 	case h.Unknown:
-		why = "there is no NodePool, or none but new ones, and there may have been more"
+		why = "there is no NodePool, or none but new ones, and many were held before"
 	case h.Most == 0:
 		why = "they are what is left of many"
 	case h.Ended > 0:
