@@ -229,9 +229,8 @@ func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
 	}
 }
 
-// Pods run on a node that the cloud interrupts until it ends, and it may stay until its replacement comes. If they have run there for long
-// enough, the replacement must not wait for it.
-func TestTimeOnAnInterruptedNodeCounts(t *testing.T) {
+// Nothing keeps pods off a node that the cloud interrupts when they have run there for a while: the replacement must not wait.
+func TestAnInterruptedNodeOnWhichPodsRanIsNoFailure(t *testing.T) {
 	l := newLab(t)
 	names := []string{"1", "2", "3"}
 	for _, x := range names {
@@ -247,10 +246,7 @@ func TestTimeOnAnInterruptedNodeCounts(t *testing.T) {
 			c.Annotations[cloudprovider.InterruptionAnnotation] = cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption}.String()
 		})
 	}
-	b := l.expect("all are interrupted", "1 tries, 0 coming, standing [], NodeDeleted")
-	if b.Visited != 0 || !b.MayTry(l.c.now()) || !b.Again(l.c.now()).Equal(l.c.now().Add(cluster.RanFor-cluster.SeemsWell)) {
-		t.Errorf("their pods are there, and the next look has a time: %+v", b)
-	}
+	l.expect("all are interrupted, and pods have run there for a while", "none")
 	l.c.tick(cluster.RanFor - cluster.SeemsWell)
 	l.expect("they have run for long enough", "none")
 }

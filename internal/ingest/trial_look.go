@@ -109,6 +109,7 @@ func (l *look) count(c *cluster.Claim, n *cluster.Node, f *fate, busy, leaves bo
 	case f.failed && visited && leaves: // its pods go to others, or it never goes
 	case f.failed && visited:
 		sum.Visited++
+		sum.Well = sum.Well || l.seemsWell(f) // the witness takes them again: what kept them away has gone
 	case f.failed && !busy:
 		sum.Standing = append(sum.Standing, c.Name)
 		sum.Price += c.Price
@@ -169,6 +170,8 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 		cause = evicted(f)
 	}
 	switch classes := l.missed(c, f.Owner); {
+	case cause.Kind == cluster.CauseDeleted && (expired(c) || (chosen(c) || c.Interrupted()) && l.seemsWell(f)): // nobody keeps pods away
+		f.over = true
 	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0: // it has cost nothing, or nobody needs it
 		f.over = true
 	case chosen(c) && cause.Kind == cluster.CauseDeleted: // whether its pods find another place will show
@@ -190,6 +193,11 @@ func chosen(c *cluster.Claim) bool {
 		return true
 	}
 	return false
+}
+
+// expired reports whether the node goes because it has lived as long as its pool lets it.
+func expired(c *cluster.Claim) bool {
+	return !c.Deleting.IsZero() && !c.Expire.Never && c.Expire.For > 0 && !c.Deleting.Before(c.Created.Add(c.Expire.For))
 }
 
 // endedBy says what is known about who ended a node.
