@@ -154,7 +154,7 @@ func (sh *shop) overrun(kinds []*kind) []*kind {
 }
 
 // overrun reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without them, and take more than half of
-// what it lacks there. helps says whether there is such an offering at all.
+// something that it lacks there. helps says whether there is such an offering at all.
 func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
 		return true, false
@@ -176,13 +176,13 @@ func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	return true, helps
 }
 
-// mostlyTaken reports whether less than half is left of each resource of which too little is left for the need. A pod that is too large in another one
-// would hardly fit beside any DaemonSet.
+// mostlyTaken reports whether less than half is left of a resource of which too little is left for the need. A pod that lacks only what DaemonSets take little
+// of would hardly fit beside any.
 func mostlyTaken(all, left, need *resource.Vector) bool {
 	for dim := range all {
-		if (need[dim] > left[dim] || left[dim] < 0) && left[dim] >= all[dim]-left[dim] {
-			return false
+		if (need[dim] > left[dim] || left[dim] < 0) && left[dim] < all[dim]-left[dim] {
+			return true
 		}
 	}
-	return true
+	return false
 }
