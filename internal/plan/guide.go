@@ -49,13 +49,24 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy) *schedule.Placement 
 	if p.Provisioned {
 		return &p.Placement
 	}
-	coming := slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return len(c.Seats) > 0 && fresh(c, s.NodeOf(c.Name)) })
-	if !coming || len(s.Pending()) == 0 || policy.Placement == PlaceByNomination && alike(s.Pending()) {
+	coming := slices.DeleteFunc(slices.Clone(s.Claims), func(c *cluster.Claim) bool { return len(c.Seats) == 0 || !fresh(c, s.NodeOf(c.Name)) })
+	if len(coming) == 0 || len(s.Pending()) == 0 || policy.Placement == PlaceByNomination && alike(s.Pending()) && !anyContested(s, coming) {
 		return nil
 	}
 	draft := Plan{memory: p.memory}
 	draft.place(s.Plain(), policy.Schedule)
 	return &draft.Placement
+}
+
+// anyContested reports whether DaemonSets may take the room of the pods that wait, which are alike, on one of the nodes that come.
+func anyContested(s *cluster.Snapshot, coming []*cluster.Claim) bool {
+	return slices.ContainsFunc(coming, func(c *cluster.Claim) bool {
+		seats := int64(0)
+		for _, seat := range c.Seats {
+			seats += int64(seat.Count)
+		}
+		return contested(s, c, s.NodeOf(c.Name), s.Pending()[0].Class.Requests.Times(seats))
+	})
 }
 
 // alike reports whether none of the pods can take another's place: they are of one class, and nothing ties them.

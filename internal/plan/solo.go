@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // solo finds the nodes on which nothing can go wrong without guidance.
@@ -57,14 +58,14 @@ func counts(s *cluster.Snapshot, r *cluster.Rule, p *cluster.Pod) bool {
 	return len(r.Selectors) > 0
 }
 
-// alone reports whether the node takes pods of one class only, whom nothing ties.
+// alone reports whether the node takes pods of one class only, whom nothing ties, and DaemonSets leave them their room.
 func (g *guide) alone(c *cluster.Claim, n *cluster.Node) bool {
 	if !g.solo.ready {
 		g.solo.survey(g)
 	}
 	answer, known := g.solo.known[n.Name]
 	if !known {
-		answer = g.solo.ask(c, n)
+		answer = !contested(g.s, c, n, g.needsOf(n)) && g.solo.ask(c, n)
 		g.solo.known[n.Name] = answer
 	}
 	return answer
@@ -85,6 +86,35 @@ func (o *solo) ask(c *cluster.Claim, n *cluster.Node) bool {
 		}
 	}
 	return visitors == 1
+}
+
+// contested reports whether the node has not room for all DaemonSets beside pods that need so much and that it was made for: then the pods must have been told
+// their node when it opens, or DaemonSets of their own priority take it. One that is too large for the node by itself never comes.
+func contested(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, need resource.Vector) bool {
+	if len(s.Daemons) == 0 {
+		return false
+	}
+	all, labels := c.Allocatable, cluster.Lasting(n.Labels.Merge(c.Labels))
+	if !n.Allocatable.IsZero() {
+		all = n.Allocatable
+	}
+	for _, d := range s.Daemons {
+		if d.Class.Requests.Fits(all) && cluster.Lands(d.Class, labels, c.Taints) {
+			need = need.Add(d.Class.Requests)
+		}
+	}
+	return !need.Fits(all)
+}
+
+// needsOf is what the pods need that the node is meant for.
+func (g *guide) needsOf(n *cluster.Node) resource.Vector {
+	var sum resource.Vector
+	for _, p := range g.s.Pending() {
+		if g.home[p.UID] == n.Name {
+			sum = sum.Add(p.Class.Requests)
+		}
+	}
+	return sum
 }
 
 // peace remembers who has been told to go to a node.
