@@ -145,7 +145,8 @@ func (l *Loop) checkAgain(p, before plan.Plan, s *cluster.Snapshot) (plan.Plan, 
 }
 
 // unchecked is what may be done if plans can't be checked at all. A plan is made anew: if nothing has changed meanwhile,
-// all of it holds; otherwise what takes a node away has to wait, unless the cloud takes it anyway.
+// all of it holds; otherwise what takes a node away has to wait, unless the cloud takes it anyway, and no pod is bound: others may have come to
+// the node meanwhile.
 func (l *Loop) unchecked(p plan.Plan, s *cluster.Snapshot) (plan.Plan, *cluster.Snapshot) {
 	var again plan.Plan
 	if guard(plan.StepMake, func() { again = l.planner().Make(s, l.Policy, nil, nil) }) == nil {
@@ -156,7 +157,7 @@ func (l *Loop) unchecked(p plan.Plan, s *cluster.Snapshot) (plan.Plan, *cluster.
 	}
 	wait := make(map[string]bool)
 	for _, c := range p.Commands {
-		if takesAway(c) {
+		if _, binds := c.(command.Bind); binds || takesAway(c) {
 			wait[c.Key()] = true
 		}
 	}

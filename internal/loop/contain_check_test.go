@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/replay"
@@ -177,6 +178,25 @@ func TestUncheckedPlanTakesNoNodeAway(t *testing.T) {
 		}
 		if len(st.told.broken) == 0 || slices.Contains(fenced, "idle") == moves {
 			t.Errorf("something changes all the time: %v; failed %d times, fenced %v", moves, len(st.told.broken), fenced)
+		}
+	}
+}
+
+// A plan that could not be checked binds no pod if something has changed: others may have come to the node.
+func TestUncheckedPlanBindsNobody(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		st := newStage(t, 0)
+		world := &movesOnce{Book: st.book}
+		if changed {
+			world.times = 1
+		}
+		st.loop.World = world
+		st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+			return plan.Plan{Commands: []command.Command{command.Bind{Pod: "ns/p", Node: "n"}}}
+		}
+		out, _ := st.loop.unchecked(plan.Plan{}, st.book.Snapshot())
+		if binds := slices.ContainsFunc(out.Commands, func(c command.Command) bool { _, is := c.(command.Bind); return is }); binds == changed {
+			t.Errorf("something has changed: %v; it does %v", changed, out.Commands)
 		}
 	}
 }
