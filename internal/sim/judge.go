@@ -140,7 +140,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 	if !has {
 		return
 	}
-	all, known := int64(0), int64(0)
+	all, known, odd := int64(0), int64(0), false
 	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
 		if c.Labels[v1.NodePoolLabelKey] != pool.Name {
 			continue
@@ -148,9 +148,11 @@ func (j *judge) created(r *replica, obj client.Object) {
 		if all++; !j.unknown(knows, c) {
 			known++
 		}
+		odd = odd || j.oddPool(c, claim)
 	}
 	if j.asks(withinLimits); all > limit.Value() {
-		j.charge(withinLimits, []plea{is(cutOff, r.stale), is("another replica's claims were not known yet", known <= limit.Value())},
+		j.charge(withinLimits, []plea{is(cutOff, r.stale), is("another replica's claims were not known yet", known <= limit.Value()),
+			is("somebody had changed of which pool a claim says it is", odd)},
 			"NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, known, pool.Name, limit.String())
 	}
 }
