@@ -41,6 +41,7 @@ func (s *Sim) adversaries() []adversary {
 		{name: "garbage in annotations", do: s.scribble},
 		{name: "hostile pods", do: s.hostilePods},
 		{name: "hostile pool", do: s.hostilePool},
+		{name: "DaemonSets", do: s.drawDaemonSets},
 	}
 }
 

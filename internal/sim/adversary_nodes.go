@@ -156,7 +156,7 @@ func (a *agent) strike(n *corev1.Node) {
 
 // keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, and an evicting agent ends its victims.
 func (a *agent) keepUp(n *corev1.Node) {
-	for _, p := range a.sim.podsOn(n.Name) {
+	for _, p := range a.sim.tenantsOn(n.Name) {
 		if p.DeletionTimestamp != nil || isDone(p) {
 			continue
 		}

@@ -39,6 +39,7 @@ func (s *Sim) notice(k kind, obj client.Object, gone bool) {
 		s.noticePod(obj.(*corev1.Pod), gone)
 	case nodes:
 		s.scheduleSoon()
+		s.tendDaemonsSoon()
 		if gone {
 			s.clock.after(s.clock.between(2*time.Second, 40*time.Second), func() { s.collectPods(obj.GetName()) })
 		}
@@ -59,6 +60,9 @@ func (s *Sim) noticePod(pod *corev1.Pod, gone bool) {
 		s.scheduleSoon()
 	}
 	s.soon(&s.asked.guards, 10*time.Millisecond, time.Second, s.tendGuards)
+	if ofDaemonSet(pod) && (gone || isDone(pod)) {
+		s.tendDaemonsSoon()
+	}
 	if gone || pod.DeletionTimestamp != nil || isDone(pod) {
 		s.soon(&s.asked.sets, 10*time.Millisecond, 300*time.Millisecond, s.tendSets)
 	}

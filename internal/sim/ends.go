@@ -80,7 +80,7 @@ func (s *Sim) ownerOf(m *machine) *v1.NodeClaim {
 // notLeft are the pods on a machine's node that a drain has to wait for.
 func (j *judge) notLeft(m *machine) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, p := range j.sim.podsOn(m.node) {
+	for _, p := range j.sim.tenantsOn(m.node) {
 		if isDone(p) || !m.joined || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) { // who tolerates the fence stays
 			continue
 		}

@@ -92,7 +92,7 @@ func (s *Sim) nodesInOrder() string {
 				return fmt.Sprintf("node %s is fenced for no reason", n.Name)
 			}
 		}
-		if !slices.ContainsFunc(s.podsOn(n.Name), func(p *corev1.Pod) bool { return !isDone(p) }) && s.mayGo(claim) {
+		if !slices.ContainsFunc(s.tenantsOn(n.Name), func(p *corev1.Pod) bool { return !isDone(p) }) && s.mayGo(claim) {
 			return fmt.Sprintf("node %s is empty and stays", n.Name)
 		}
 	}
@@ -109,6 +109,9 @@ func (s *Sim) mayGo(claim *v1.NodeClaim) bool {
 func (s *Sim) podsInOrder() string {
 	have := map[types.UID]int32{}
 	for _, p := range list[*corev1.Pod](s.store, pods) {
+		if ofDaemonSet(p) {
+			continue // it runs where there is room
+		}
 		if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 			have[owner.UID]++
 		}

@@ -272,7 +272,7 @@ func (r *replica) podsOf(node string) []*corev1.Pod {
 // leavers are the pods that have to find another place when a node goes. Nobody makes another of a pod without an owner.
 func (r *replica) leavers(node string) []*corev1.Pod {
 	return slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil || r.sim.stays(p) || metav1.GetControllerOfNoCopy(p) == nil
+		return p.DeletionTimestamp != nil || r.sim.stays(p) || ofDaemonSet(p) || metav1.GetControllerOfNoCopy(p) == nil
 	})
 }
 
@@ -293,7 +293,7 @@ func (r *replica) roomElsewhere(node, move string) bool {
 			n = n.DeepCopy()
 			n.Spec.Unschedulable = false
 		}
-		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]amount{}}
+		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]keptRoom{}}
 		for _, p := range r.podsOf(n.Name) {
 			v.used = v.used.add(sizeOf(p))
 		}
@@ -302,7 +302,7 @@ func (r *replica) roomElsewhere(node, move string) bool {
 	for _, obj := range r.cache[pods] {
 		p := obj.(*corev1.Pod)
 		if v := at[p.Status.NominatedNodeName]; v != nil && p.Spec.NodeName == "" && !isDone(p) && p.DeletionTimestamp == nil {
-			v.kept[p.UID] = sizeOf(p)
+			v.kept[p.UID] = keptRoom{sizeOf(p), priorityOf(p)}
 		}
 	}
 	leave := r.leavers(node)
@@ -388,10 +388,13 @@ func (s *Sim) priceOf(claim *v1.NodeClaim) float64 {
 // driftedAndMayGo reports whether a claim is not what its pool and class ask for although nothing stands in the way of a new one.
 func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
+	if len(s.daemons) > 0 { // they leave its pods no room on a new node
+		return false
+	}
 	if !ok || pool.Spec.Limits != nil || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil && !s.policy.StaticCapacity {
 		return false
 	}
-	for _, p := range s.podsOn(claim.Status.NodeName) { // it came before the node had its taints, and may find no other place
+	for _, p := range s.tenantsOn(claim.Status.NodeName) { // it came before the node had its taints, and may find no other place
 		if !isDone(p) && !tolerates(p, v1.CoreTaints(claim.Spec.Taints)) {
 			return false
 		}

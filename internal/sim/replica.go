@@ -32,6 +32,7 @@ type replica struct {
 
 	cache   [kinds]map[string]client.Object
 	streams [kinds]stream
+	daemons []types.UID // DaemonSets that it knows of
 
 	acts     []*act
 	current  *act // the command that is running right now
@@ -106,6 +107,11 @@ func (s *Sim) start() *replica {
 	r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
 	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
 	s.tellSystem(r)
+	r.hearOfPriorities()
+	for _, ds := range s.daemons {
+		r.book.SetDaemon(ds.DeepCopy())
+		r.daemons = append(r.daemons, ds.UID)
+	}
 	for _, k := range []kind{sets, guards, pools, claims, nodes, pods} {
 		r.cache[k] = make(map[string]client.Object)
 		r.streams[k] = stream{r: r, kind: k}

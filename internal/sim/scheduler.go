@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +35,13 @@ type seen struct {
 	node       *corev1.Node
 	room, used amount
 	// kept is the room of pods that are nominated to the node and not there yet.
-	kept map[types.UID]amount
+	kept map[types.UID]keptRoom
+}
+
+// keptRoom is what a pod that is nominated needs. Only pods of no higher priority leave it alone.
+type keptRoom struct {
+	size     amount
+	priority int32
 }
 
 // scheduleSoon has kube-scheduler look at pods that wait.
@@ -55,7 +62,7 @@ func (s *Sim) schedule() {
 	var waiting []*corev1.Pod
 	view, at := []*seen{}, map[string]*seen{}
 	for _, n := range list[*corev1.Node](s.store, nodes) {
-		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]amount{}}
+		v := &seen{node: n, room: roomOf(n.Status.Allocatable), kept: map[types.UID]keptRoom{}}
 		view, at[n.Name] = append(view, v), v
 	}
 	for _, p := range list[*corev1.Pod](s.store, pods) {
@@ -68,13 +75,15 @@ func (s *Sim) schedule() {
 		case node == "" && p.DeletionTimestamp == nil:
 			waiting = append(waiting, p)
 			if v := at[p.Status.NominatedNodeName]; v != nil {
-				v.kept[p.UID] = sizeOf(p)
+				v.kept[p.UID] = keptRoom{sizeOf(p), priorityOf(p)}
 			}
 		case v != nil:
 			v.used = v.used.add(sizeOf(p))
 		}
 	}
-	slices.SortStableFunc(waiting, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortStableFunc(waiting, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+	})
 	for _, p := range waiting {
 		s.place(p, view)
 	}
@@ -92,6 +101,9 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 			break
 		}
 		fits = append(fits, v)
+	}
+	if len(fits) == 0 && ofDaemonSet(p) && s.preempt(p, view) {
+		return
 	}
 	if len(fits) == 0 {
 		s.giveUp(p, fmt.Sprintf("0/%d nodes are available.", len(view)))
@@ -120,7 +132,13 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 }
 
 // takes reports whether the pod may go to the node, as far as anybody knows.
-func (v *seen) takes(p *corev1.Pod) bool {
+func (v *seen) takes(p *corev1.Pod) bool { return v.suits(p) && v.with(p).within(v.room) }
+
+// suits reports whether the pod may go to the node, room aside.
+func (v *seen) suits(p *corev1.Pod) bool {
+	if ofDaemonSet(p) {
+		return pinnedTo(p) == v.node.Name && tolerates(p, v.node.Spec.Taints)
+	}
 	if v.node.Spec.Unschedulable || !tolerates(p, v.node.Spec.Taints) || hasNoPlace(p) {
 		return false
 	}
@@ -129,13 +147,18 @@ func (v *seen) takes(p *corev1.Pod) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// with is what would be taken of the node if the pod came.
+func (v *seen) with(p *corev1.Pod) amount {
 	all := v.used.add(sizeOf(p))
 	for uid, kept := range v.kept {
-		if uid != p.UID {
-			all = all.add(kept)
+		if uid != p.UID && kept.priority >= priorityOf(p) {
+			all = all.add(kept.size)
 		}
 	}
-	return all.within(v.room)
+	return all
 }
 
 func tolerates(p *corev1.Pod, taints []corev1.Taint) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/lifecycle"
@@ -53,7 +54,8 @@ type Sim struct {
 	// What the cluster's own controllers remember.
 	scheduling bool
 	assumed    map[types.UID]string
-	asked      struct{ sets, guards, collect bool }
+	asked      struct{ sets, guards, collect, daemons bool }
+	daemons    []*appsv1.DaemonSet
 
 	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as text.
 	deletesNodes, slowPatches bool
@@ -142,6 +144,7 @@ func (s *Sim) fail(property, format string, args ...any) {
 
 // passed notes whether a plan asked for something.
 func (s *Sim) passed(_ *replica, p *plan.Plan) {
+	s.countDaemons(p)
 	if len(p.Commands) == 0 {
 		return
 	}

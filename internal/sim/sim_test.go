@@ -110,7 +110,8 @@ func everything() []string {
 	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Open", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
 		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "StampPool", "StampClaim",
 		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost",
-		"departure by a budget with reasons", "departure by a budget with a window"}
+		"departure by a budget with reasons", "departure by a budget with a window", "preempted",
+		"node made without a DaemonSet that fits nowhere", "node made although DaemonSets fill it"}
 	for _, f := range (&Sim{}).faults() {
 		out = append(out, "fault "+f.name)
 	}

@@ -117,7 +117,7 @@ func (v *vanity) look() {
 		uid := types.UID(m.instance.ClaimUID)
 		owners, busy := v.madeFor[uid], false
 		runs := make(map[types.UID]bool)
-		for _, p := range s.podsOn(m.node) {
+		for _, p := range s.tenantsOn(m.node) {
 			if isDone(p) || p.DeletionTimestamp != nil || !m.joined {
 				continue
 			}
