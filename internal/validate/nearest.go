@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -67,8 +68,9 @@ func (l Labels) wellKnown() []string {
 		corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelWindowsBuild}, maps.Keys(l.WellKnown))
 }
 
-// Doubts are what is allowed in a pool and probably not meant: labels that differ from well-known ones in a letter or two. As
-// they stand they are labels of the user's own, which every node of the pool gets and which choose nothing.
+// Doubts are what is allowed in a pool and probably not meant: labels that differ from well-known ones in a letter or two, and
+// limits of what no node has. As they stand such labels are the user's own, which every node of the pool gets and which choose
+// nothing, and such limits limit nothing.
 func Doubts(pool *v1.NodePool, labels Labels) []Problem {
 	var out []Problem
 	doubt := func(field, key string) {
@@ -84,6 +86,24 @@ func Doubts(pool *v1.NodePool, labels Labels) []Problem {
 	}
 	for _, key := range slices.Sorted(maps.Keys(pool.Spec.Template.Labels)) {
 		doubt("spec.template.metadata.labels", key)
+	}
+	return append(out, doubtfulLimits(pool.Spec.Limits)...)
+}
+
+// doubtfulLimits finds limits of resources that have no domain in their name and are none of Kubernetes' own.
+func doubtfulLimits(limits corev1.ResourceList) []Problem {
+	own := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourcePods),
+		string(corev1.ResourceEphemeralStorage), "nodes"}
+	var out []Problem
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if slices.Contains(own, string(name)) || strings.ContainsRune(string(name), '/') || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			continue
+		}
+		fix := "the names are " + strings.Join(own, ", ") + ", and extended resources with their domain"
+		if meant := Nearest(string(name), own); meant != "" {
+			fix = "if you mean " + meant + ", write that"
+		}
+		out = append(out, Problem{Field: "spec.limits", Value: string(name), Why: "is a resource that no node has, and limits nothing", Fix: fix})
 	}
 	return out
 }

@@ -1,8 +1,12 @@
 package validate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
@@ -53,5 +57,20 @@ func TestMistypedLabelOfARestrictedDomain(t *testing.T) {
 	}
 	if problems := labelKey("key", "karpenter.k8s.aws/color", labels); len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "use a label of another domain") {
 		t.Errorf("%v", problems)
+	}
+}
+
+// A limit whose name is mistyped limits nothing, and is told with the name that was probably meant.
+func TestDoubtfulLimits(t *testing.T) {
+	one := apiresource.MustParse("1")
+	pool := &v1.NodePool{}
+	pool.Spec.Limits = corev1.ResourceList{"cpus": one, "cpu": one, "nodes": one, "nvidia.com/gpu": one, "hugepages-2Mi": one, "gpu": one}
+	var got []string
+	for _, p := range Doubts(pool, Labels{}) {
+		got = append(got, string(p.Value)+": "+p.Fix)
+	}
+	want := "[cpus: if you mean cpu, write that gpu: the names are cpu, memory, pods, ephemeral-storage, nodes, and extended resources with their domain]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }
