@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	// tried is of how many of the largest needs all combinations are tried, and manyNeeds from how many on none is: they may take all that is there.
-	tried     = 6
-	manyNeeds = 64
+	// tried is of how many of the largest needs all combinations are tried.
+	tried = 6
+	// ManyNeeds is from how many needs on none is tried: they may take all that is there.
+	ManyNeeds = 64
 )
 
 // Range is what is left of something at least and at most, whoever comes first of those that don't fit together.
@@ -32,10 +33,20 @@ func (r Range) Take(needs []Vector) Range {
 	return r
 }
 
+// TakeSome takes some of very many needs out of it that come to so much and don't all fit: they may take all that is there.
+func (r Range) TakeSome(sum Vector) Range {
+	for dim := range sum {
+		if r.Low[dim] > 0 {
+			r.Low[dim] = max(0, r.Low[dim]-min(sum[dim], r.High[dim]))
+		}
+	}
+	return r
+}
+
 // mostTaken is how much of one resource the needs take at most, of so much, if others than those that fit stay out. It asks of no other resource, and
 // counts the small ones as taken, so that it may be too much and is never too little.
 func mostTaken(needs []Vector, dim int, sum, room int64) int64 {
-	if sum <= room || len(needs) > manyNeeds {
+	if sum <= room || len(needs) > ManyNeeds {
 		return min(sum, room)
 	}
 	amounts := make([]int64, len(needs))

@@ -41,6 +41,21 @@ func TestRangeTake(t *testing.T) {
 	}
 }
 
+// Very many needs are taken as their sum: the same as one by one.
+func TestRangeTakesManyBySum(t *testing.T) {
+	needs := make([]resource.Vector, resource.ManyNeeds+1)
+	var sum resource.Vector
+	for i := range needs {
+		needs[i][resource.CPU], needs[i][resource.Memory] = 3, 1
+		sum = sum.Add(needs[i])
+	}
+	room := resource.Vector{resource.CPU: 100, resource.Memory: 1000}
+	r := resource.Range{Low: room, High: room}
+	if one, all := r.Take(needs), r.TakeSome(sum); one != all || all.Low[resource.CPU] != 0 || all.Low[resource.Memory] != 1000-int64(len(needs)) {
+		t.Errorf("one by one %v is left, by their sum %v", one, all)
+	}
+}
+
 // Whoever comes first, in two groups of which the second comes after the first, what is left is within the range.
 func TestRangeHoldsForEveryOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

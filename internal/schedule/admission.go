@@ -14,6 +14,7 @@ type admission struct {
 	which awaited
 	high  []resource.Vector
 	sums  []resource.Vector
+	needs []resource.Vector // of one offering
 }
 
 // admit lets DaemonSets of equal priority in. One that finds room on no offering even as the first of them never gets a pod on a node of the pool: whoever
@@ -96,13 +97,18 @@ func (a *admission) better(counted []landing, crowded require.Bits) require.Bits
 
 // contend lets those in on an offering that don't all fit.
 func (a *admission) contend(counted []landing, row int) {
-	var needs []resource.Vector
-	for _, l := range counted {
-		if l.bits.Has(row) {
-			needs = append(needs, l.daemon.Class.Requests)
+	left := resource.Range{Low: a.m.room[row], High: a.high[row]}
+	if len(counted) > resource.ManyNeeds {
+		left = left.TakeSome(a.sums[row])
+	} else {
+		a.needs = a.needs[:0]
+		for _, l := range counted {
+			if l.bits.Has(row) {
+				a.needs = append(a.needs, l.daemon.Class.Requests)
+			}
 		}
+		left = left.Take(a.needs)
 	}
-	left := resource.Range{Low: a.m.room[row], High: a.high[row]}.Take(needs)
 	a.m.room[row], a.high[row] = left.Low, left.High
 }
 
