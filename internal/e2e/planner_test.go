@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
 // runPlanted starts a controller whose planner fails on pods with the label app=poison: the tests of cmd/tenon, which
@@ -31,13 +33,17 @@ func (w *world) runPlanted(flags ...string) *controller {
 // everybody else gets nodes, the process stays the same one, and the file that is written can be replayed.
 func TestAPlannerThatFailsOnOnePod(t *testing.T) {
 	w := newWorld(t)
-	w.create(nodeClass("default"), nodePool("default", onDemand("16")))
+	// Each has a pool of its own: what runs without a plan's help runs where the scheduler likes, on any node with room.
+	w.create(nodeClass("default"), nodePool("default", onDemand("16")), nodePool("other", onDemand("16")))
 	dir := t.TempDir()
 	c := w.runPlanted("--snapshot-dir", dir)
-	w.create(w.deployment("poison", 1, "15")) // more than what is left of the others' nodes
+	poison, web := w.deployment("poison", 1, "9"), w.deployment("web", 3, "9")
+	poison.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "other"}
+	web.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "default"}
+	w.create(poison)
 	w.eventually(w.toldOfFailure)
 	began := time.Now()
-	w.create(w.deployment("web", 3, "9"))
+	w.create(web)
 	w.eventually(w.allRunning(3))
 	t.Logf("with the pod in quarantine, three other pods run after %s", time.Since(began).Round(time.Millisecond))
 	w.eventually(c.logged("planted for the test"))
