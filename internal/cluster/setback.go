@@ -25,6 +25,9 @@ const (
 	lastRetry  = 5 * time.Minute
 	// MayStand is how many nodes may stand in vain for an owner when another is tried: the one that shows what is wrong.
 	MayStand = 1
+	// mayClear is how long a new node stays that a taint or a cordon closes to the pods that it was made for. Agents of
+	// networks and of storage put up a taint until they are ready, and not everybody declares it as a startup taint.
+	mayClear = 30 * time.Second
 )
 
 // RetryAfter is how long after the claims of a failed try were made the next may follow. tries is how many have failed in a row.
@@ -121,6 +124,9 @@ func (c Cause) Same(d Cause) bool {
 
 // Taken reports whether others have what the pods need.
 func (c Cause) Taken() bool { return c.Kind == CauseRoom || c.Kind == CausePort }
+
+// closed reports whether a node is closed to pods for which there is room.
+func (c Cause) closed() bool { return c.Kind == CauseTaint || c.Kind == CauseCordon }
 
 // touches reports whether the cause would keep pods of the class away.
 func (f *VainNode) touches(class *PodClass) bool {
@@ -339,6 +345,15 @@ func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
 		out = slices.Insert(out, i, MadeFor{Owner: root, Try: try})
 	}
 	return out
+}
+
+// MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a cordon, shortly
+// after the node has come up. It is zero if nothing is to be hoped for.
+func (b *Setback) MayClear(c *Claim) time.Time {
+	if len(b.Failures) == 0 || !b.Failures[0].Cause.closed() {
+		return time.Time{}
+	}
+	return c.Condition(Initialized).Since.Add(mayClear)
 }
 
 // InVain lists the claims whose nodes stand in vain, with the setback that each is of, and says which of them are witnesses. One that is

@@ -51,7 +51,7 @@ type labelled struct {
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, kept: make(map[labelled][]*cluster.Guard),
 		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
-	_, j.shown = inVain(s)
+	j.shown = inVain(s).stay
 	for _, p := range s.Pending() {
 		j.wanted[p.Class.Key] = p.Class
 		if p.Nominated != "" {

@@ -54,7 +54,8 @@ type Wants struct{ Hosts, Limited map[string]bool }
 func EmptyFrom(s *cluster.Snapshot, l *Ledger, wants Wants, set Settings) Result {
 	var out Result
 	moves := movesUnderWay(s)
-	unused, shown := inVain(s)
+	unused := inVain(s)
+	out.WakeAt = unused.until
 	for _, p := range s.Pools {
 		if p.Deleting {
 			continue
@@ -63,9 +64,9 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, wants Wants, set Settings) Result
 			reopenStatic(s, p, &out)
 			continue
 		}
-		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: wants.Hosts, unused: unused, shown: shown, set: set, out: &out}
+		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: wants.Hosts, unused: unused, set: set, out: &out}
 		if wants.Limited[p.Name] {
-			e.shown = nil
+			e.unused.stay = nil
 		}
 		e.run()
 	}
@@ -79,9 +80,8 @@ type emptying struct {
 	pool   *cluster.Pool
 	moves  map[string]bool
 	needed map[string]bool
-	// unused are nodes that were made in vain and need not be waited for; shown are those of them that stay to show what is wrong.
-	unused map[string]*cluster.Setback
-	shown  map[string]bool
+	// unused are nodes that were made in vain and need not be waited for, but for those of them that stay.
+	unused vainNodes
 	set    Settings
 	out    *Result
 	// asked is whether nobody looks for a place, once that is known; kept are replacements of drifted nodes that tell something.
@@ -104,7 +104,7 @@ func (e *emptying) run() {
 		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
-		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c) || e.unused[c.Name] != nil) && !e.moves[c.Replaces] && !e.shown[c.Name]
+		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c) || e.unused.of[c.Name] != nil) && !e.moves[c.Replaces] && !e.unused.stay[c.Name]
 		switch {
 		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
 			e.open(c, n, idle)
@@ -114,7 +114,7 @@ func (e *emptying) run() {
 		case halfOpen(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case e.unused[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
+		case e.unused.of[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
 		case s.Now.Before(c.SavingRestUntil):
 			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRestUntil)

@@ -34,10 +34,21 @@ func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 	return !e.evidence()[c]
 }
 
-// inVain lists the nodes that stand in vain, and says which of them stay to show what is wrong. One does not stay where the next try is due and
-// the limits of its pool leave no room for another such node beside it: nothing could ever show then that the cause has gone.
-func inVain(s *cluster.Snapshot) (standing map[string]*cluster.Setback, shown map[string]bool) {
-	standing, shown = s.InVain()
+// vainNodes are nodes that stand in vain.
+type vainNodes struct {
+	of map[string]*cluster.Setback // by the claim
+	// stay are those that are kept: one for each owner, which shows what is wrong, and new ones whose taint may go by itself; until is when the
+	// first of the latter is no longer kept.
+	stay  map[string]bool
+	until time.Time
+}
+
+// inVain lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is due and the limits of its pool
+// leave no room for another such node beside it: nothing could ever show then that the cause has gone.
+func inVain(s *cluster.Snapshot) vainNodes {
+	var v vainNodes
+	v.of, v.stay = s.InVain()
+	v.keepNew(s)
 	headroom := make(map[*cluster.Pool]*schedule.Headroom)
 	for _, b := range s.Setbacks {
 		c := s.Claim(b.Witness)
@@ -52,10 +63,24 @@ func inVain(s *cluster.Snapshot) (standing map[string]*cluster.Setback, shown ma
 			headroom[pool] = schedule.HeadroomOf(s, pool)
 		}
 		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
-			delete(shown, c.Name)
+			delete(v.stay, c.Name)
 		}
 	}
-	return standing, shown
+	return v
+}
+
+// keepNew keeps nodes whose taint may go by itself.
+func (v *vainNodes) keepNew(s *cluster.Snapshot) {
+	for name, b := range v.of {
+		c := s.Claim(name)
+		if c == nil {
+			continue
+		}
+		if until := b.MayClear(c); s.Now.Before(until) {
+			v.stay[name] = true
+			v.until = cluster.Earlier(v.until, until)
+		}
+	}
 }
 
 // evidence are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did not come up, unless

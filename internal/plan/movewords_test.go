@@ -42,7 +42,7 @@ func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 }
 
 // moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed NODE,
-// undrifts NODE, age NODE FOR, protect NODE (its pods), unprotect NODE; and what plannerFails knows.
+// undrifts NODE, age NODE FOR, up NODE FOR (since it was initialized), protect NODE (its pods), unprotect NODE; and what plannerFails knows.
 func (n *narrator) moveHappens(words []string) bool {
 	w := n.w
 	switch words[0] {
@@ -61,6 +61,13 @@ func (n *narrator) moveHappens(words []string) bool {
 	case "age":
 		c := w.claims[w.realName(words[1])]
 		c.Created = w.now.Add(-n.duration(words[2]))
+	case "up":
+		c := w.claims[w.realName(words[1])]
+		for i := range c.Conditions {
+			if c.Conditions[i].Type == cluster.Initialized {
+				c.Conditions[i].Since = w.now.Add(-n.duration(words[2]))
+			}
+		}
 	case "protect", "unprotect":
 		for _, p := range w.pods {
 			if p.Node == w.realName(words[1]) {

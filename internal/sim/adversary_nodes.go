@@ -33,8 +33,11 @@ type agent struct {
 	// tidy agents take back what they did when they stop; the others leave it.
 	tidy    bool
 	stopped bool
-	due     map[types.UID]time.Time
-	struck  map[types.UID]bool
+	// passes is after how long the agent takes back what it did to a node, and leaves it alone; zero means not before it stops.
+	passes time.Duration
+	left   map[types.UID]bool
+	due    map[types.UID]time.Time
+	struck map[types.UID]bool
 	// victims are the owners whose pods an evicting agent ends.
 	victims map[types.UID]bool
 }
@@ -49,7 +52,7 @@ func (s *Sim) startAgent(kind string) *agent {
 		sim: s, kind: kind, from: pick(c, []string{"joined", "ready", "initialized"}), tidy: c.chance(0.5),
 		delay: pick(c, []time.Duration{0, c.between(0, 8*time.Second), c.between(8*time.Second, 70*time.Second)}),
 		beat:  c.between(200*time.Millisecond, 2*time.Second),
-		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool), victims: make(map[types.UID]bool),
+		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool), left: make(map[types.UID]bool), victims: make(map[types.UID]bool),
 	}
 	s.agents = append(s.agents, a)
 	s.trace.note("agent: %s, of nodes that have %s, after %s", a.kind, a.from, a.delay)
@@ -96,24 +99,44 @@ func (a *agent) watch() {
 	if a.stopped || a.sim.over() {
 		return
 	}
-	now := a.sim.clock.now
 	for _, n := range list[*corev1.Node](a.sim.store, nodes) {
-		if n.DeletionTimestamp != nil || !a.cares(n) {
-			continue
-		}
-		if _, waits := a.due[n.UID]; !waits {
-			a.due[n.UID] = now.Add(a.delay)
-		}
-		if !a.struck[n.UID] && !now.Before(a.due[n.UID]) {
-			a.struck[n.UID] = true
-			a.sim.trace.note("agent: %s %s", a.kind, n.Name)
-			a.strike(n)
-		}
-		if a.struck[n.UID] {
-			a.keepUp(n)
-		}
+		a.see(n)
 	}
 	a.sim.clock.after(a.beat, a.watch)
+}
+
+// see looks at a node.
+func (a *agent) see(n *corev1.Node) {
+	now := a.sim.clock.now
+	if n.DeletionTimestamp != nil || !a.cares(n) {
+		return
+	}
+	if _, waits := a.due[n.UID]; !waits {
+		a.due[n.UID] = now.Add(a.delay)
+	}
+	if !a.struck[n.UID] && !now.Before(a.due[n.UID]) {
+		a.struck[n.UID] = true
+		a.sim.trace.note("agent: %s %s", a.kind, n.Name)
+		a.strike(n)
+	}
+	switch {
+	case !a.struck[n.UID] || a.left[n.UID]:
+	case a.passes > 0 && !now.Before(a.due[n.UID].Add(a.passes)):
+		a.left[n.UID] = true
+		a.takeBack(n)
+	default:
+		a.keepUp(n)
+	}
+}
+
+// seeJoining shows a node that joins to agents that wait for nothing: like a webhook they come before everybody else.
+func (s *Sim) seeJoining(name string) {
+	n, ok := find[*corev1.Node](s.store, nodes, name)
+	for _, a := range s.agents {
+		if ok && !a.stopped && a.from == "joined" && a.delay == 0 {
+			a.see(n)
+		}
+	}
 }
 
 // cares reports whether the node is as far as the agent waits for.

@@ -44,6 +44,7 @@ func (s *Sim) join(m *machine) {
 	}
 	s.trace.note("kubelet: %s joins as %s", m.instance.ProviderID, m.node)
 	s.store.create(node)
+	s.seeJoining(m.node)
 }
 
 // wake is when the kubelet is ready for pods.

@@ -46,6 +46,9 @@ func (s *Sim) prepareHour() *agent {
 	if s.slowHour() { // and no restart, which would widen the bound
 		a.delay, crashes = c.between(12*time.Second, 55*time.Second), 0
 	}
+	if !s.slowHour() && (kind == "taint NoSchedule" || kind == "cordon") {
+		a.from, a.delay = "joined", 0 // once pods are there, such an agent does them no harm
+	}
 	s.clock.after(time.Second, v.watch)
 	for range crashes {
 		c.after(c.between(time.Minute, 55*time.Minute), s.crash)
