@@ -120,11 +120,16 @@ func (b *Book) nodeUID(name string) string {
 	return ""
 }
 
-// mayLag is by how much a watch may be behind.
-const mayLag = time.Minute
+const (
+	// mayLag is by how much a watch may be behind.
+	mayLag = time.Minute
+	// clockLag is by how much our clock may be behind the API server's, whose answers say what time it is to the second.
+	clockLag = time.Second
+)
 
 // deletedAt is when an object was deleted that we have known before. If we have seen that come about, it was not long ago, and not in
-// times to come, whatever the API server says: if its clock was set just now, a node would be past its grace period at once. The lock is held.
+// times to come, whatever the API server says: if its clock was set just now, a node would be past its grace period at once. A time that is
+// ahead of us by less than clockLag is right: with ours in its place, the grace period would be over too early. The lock is held.
 func (b *Book) deletedAt(before, said time.Time) time.Time {
 	now := b.now()
 	switch {
@@ -132,7 +137,7 @@ func (b *Book) deletedAt(before, said time.Time) time.Time {
 		return said
 	case !before.IsZero():
 		return before
-	case said.After(now):
+	case said.After(now.Add(clockLag)):
 		return now
 	}
 	return later(said, now.Add(-mayLag))

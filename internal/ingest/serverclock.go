@@ -89,16 +89,21 @@ func (c *ServerClock) Heard(date time.Time, sent, received time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said := span{date.Add(-received), date.Add(time.Second - sent)}
-	if !c.known { // as long as nobody says otherwise ours is right
+	if !c.known { // as long as nobody says otherwise ours is right, as far as an answer can tell
 		ours := c.Wall().Round(0).Add(-received)
 		c.known, c.start, c.span = true, ours, span{ours, ours}
+		if _, agrees := c.span.meet(said); agrees {
+			c.span = said
+		}
 	}
+	// Of the times that it may be the earliest counts, rather late than early: nothing must end before its time. Answers that come right after a
+	// full second bring it close to the true one.
 	if both, agrees := c.span.meet(said); agrees {
-		c.start, c.span, c.votes = both.nearest(c.start), both, 0
+		c.start, c.span, c.votes = both.first, both, 0
 		return
 	}
 	if said.nearest(c.start).Sub(c.start).Abs() <= sameClock {
-		c.start, c.span, c.votes = said.first, said, 0 // rather late than early: nothing must end before its time
+		c.start, c.span, c.votes = said.first, said, 0
 		return
 	}
 	if both, agrees := c.other.meet(said); c.votes > 0 && agrees {

@@ -47,7 +47,8 @@ func (c *twoClocks) wrong() time.Duration { return c.Now().Sub(c.truth) }
 
 // Whatever our own clock says, once the API server has answered its time is known to about a second.
 func TestServerClockIsTheServers(t *testing.T) {
-	for _, skew := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour, 400 * 24 * time.Hour, 20 * time.Second, -2 * time.Second} {
+	for _, skew := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour, 400 * 24 * time.Hour, 20 * time.Second, -2 * time.Second,
+		200 * time.Millisecond, -600 * time.Millisecond} {
 		c := newTwoClocks(skew)
 		if c.wrong() != skew {
 			t.Errorf("before the first answer it is wrong by %s, want %s", c.wrong(), skew)
@@ -59,9 +60,6 @@ func TestServerClockIsTheServers(t *testing.T) {
 		if c.wrong() > 0 {
 			t.Errorf("ours is wrong by %s, and the server's is taken to be ahead by %s: something may end before its time", skew, c.wrong())
 		}
-		if skew == 0 && c.wrong() != 0 {
-			t.Errorf("ours is right, and is put right by %s", c.wrong())
-		}
 		before := c.Now()
 		c.skew += 5 * time.Hour // somebody sets our clock
 		c.pass(time.Minute)
@@ -72,7 +70,7 @@ func TestServerClockIsTheServers(t *testing.T) {
 			c.answer(0)
 			c.pass(370 * time.Millisecond)
 		}
-		if c.wrong().Abs() > 1100*time.Millisecond || len(c.stepped) > 0 {
+		if c.wrong() > 0 || c.wrong() < -100*time.Millisecond || len(c.stepped) > 0 {
 			t.Errorf("after 100 answers it is wrong by %s (stepped: %v)", c.wrong(), c.stepped)
 		}
 	}

@@ -88,9 +88,14 @@ func TestEndOfAClaim(t *testing.T) {
 		}, "terminate/a/cloud://a/a"},
 		{"nor those of stuck pods", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			p := web()
-			p.Deleting, p.Volumes = noon.Add(-90*time.Second), []cluster.Volume{{Handle: "v"}}
+			p.Deleting, p.Volumes = noon.Add(-91*time.Second), []cluster.Volume{{Handle: "v"}}
 			s.Attached["a"], s.Pods = []string{"v"}, []*cluster.Pod{p}
 		}, "terminate/a/cloud://a/a"},
+		{"a pod may be younger than its whole seconds say", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			p := web()
+			p.Deleting = noon.Add(-91*time.Second + time.Millisecond)
+			s.Pods = []*cluster.Pod{p}
+		}, "claim/a"},
 		{"a machine that is no more is not drained, but its pods are replaced", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
 			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{web()}
 		}, "delete-pod/p terminate/a/cloud://a/a"},
