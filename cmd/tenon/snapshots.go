@@ -30,7 +30,8 @@ const (
 // defaultSnapshotDir is a folder below the system's own for what may be lost.
 func defaultSnapshotDir() string { return filepath.Join(os.TempDir(), "tenon-snapshots") }
 
-// recorder keeps snapshot files, if a folder for them is named. What an earlier process has left half-written is dropped.
+// recorder keeps snapshot files, if a folder for them is named. What an earlier process has left half-written is
+// dropped.
 func (o *options) recorder(log logr.Logger) loop.Recorder {
 	if o.snapshotDir == "" {
 		return nil

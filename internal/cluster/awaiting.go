@@ -7,9 +7,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets those of higher priority in
-// first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a seat here stays. A DaemonSet that finds no room beside these does not
-// get a pod here, and must not keep others off. Of equals that don't fit together nobody knows who comes: the worst is assumed.
+// awaitDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets
+// those of higher priority in first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a seat
+// here stays. A DaemonSet that finds no room beside these does not get a pod here, and must not keep others off. Of
+// equals that don't fit together nobody knows who comes: the worst is assumed.
 func (o *Overlay) awaitDaemons(h *Host) {
 	daemons := o.missingDaemons(h)
 	if len(daemons) == 0 {
@@ -52,7 +53,8 @@ type claimedRoom struct {
 	need     resource.Vector
 }
 
-// claimedRooms is what the pods need that are on the host, and those that have a seat there and have not come yet; the highest priority first.
+// claimedRooms is what the pods need that are on the host, and those that have a seat there and have not come yet; the
+// highest priority first.
 func (o *Overlay) claimedRooms(h *Host) []claimedRoom {
 	var out []claimedRoom
 	add := func(priority int32, need resource.Vector) {

@@ -15,7 +15,8 @@ import (
 type PodClass struct {
 	// Key is a hash of the content: the same after a restart and on another machine.
 	Key string
-	// NodeKey is a hash of Terms and Tolerations: classes with the same one ask the same of a node. Empty if nobody has worked it out.
+	// NodeKey is a hash of Terms and Tolerations: classes with the same one ask the same of a node. Empty if nobody has
+	// worked it out.
 	NodeKey string
 	// Requests of one pod, its slot in the pod count included.
 	Requests resource.Vector
@@ -201,8 +202,9 @@ type Daemon struct {
 	Labels Labels
 }
 
-// CompareDaemons is the order in which DaemonSets get room on a node: kube-scheduler lets the higher priority in first, and preempts for it. Among
-// equals it is up to chance: nothing may depend on their names, which only make the order the same each time.
+// CompareDaemons is the order in which DaemonSets get room on a node: kube-scheduler lets the higher priority in first,
+// and preempts for it. Among equals it is up to chance: nothing may depend on their names, which only make the order
+// the same each time.
 func CompareDaemons(a, b *Daemon) int {
 	return cmp.Or(cmp.Compare(b.Class.Priority, a.Class.Priority), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
 }

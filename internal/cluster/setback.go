@@ -52,7 +52,8 @@ type Setback struct {
 	// Tries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
 	Tries int
 	Since time.Time
-	// Next is when the next try may be made. Soon is when pods that run on a node will have run for SeemsWell, or for RanFor; zero if none does.
+	// Next is when the next try may be made. Soon is when pods that run on a node will have run for SeemsWell, or for
+	// RanFor; zero if none does.
 	Next, Soon time.Time
 	// Well says that pods of the owner run on nodes that were made after the last failure, or with it.
 	Well bool
@@ -62,9 +63,9 @@ type Setback struct {
 	Standing []string
 	Price    float64
 	Witness  string
-	// Visited is how many nodes that are in vain carry pods of the owner now: they have yet to run there for RanFor, and may have to leave
-	// again. Settling is how many others carry pods of the owner that seem well and have yet to run for RanFor. Most is the most
-	// that there were at a time of Coming, Standing, Visited and Settling together.
+	// Visited is how many nodes that are in vain carry pods of the owner now: they have yet to run there for RanFor,
+	// and may have to leave again. Settling is how many others carry pods of the owner that seem well and have yet to
+	// run for RanFor. Most is the most that there were at a time of Coming, Standing, Visited and Settling together.
 	Visited, Settling, Most int
 	// Failures are the last few, the newest first.
 	Failures []VainNode

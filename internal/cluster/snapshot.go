@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Snapshot is the world at one moment. All slices are sorted by name (pods by UID, DaemonSets by priority first), so that whoever walks them
-// gets the same answer each time.
+// Snapshot is the world at one moment. All slices are sorted by name (pods by UID, DaemonSets by priority first), so
+// that whoever walks them gets the same answer each time.
 type Snapshot struct {
 	// Rev grows with every change; Now is the only clock that decisions know.
 	Rev uint64
@@ -61,7 +61,8 @@ type Snapshot struct {
 	Cluster    string
 	// OrphansEnded is when the cloud was first asked to end an instance that no claim accounted for, by provider id: those of the last hour.
 	OrphansEnded map[string]time.Time
-	// HoldUnknown says that many orphans were held when the last NodePool was deleted, and that no other tells about it yet.
+	// HoldUnknown says that many orphans were held when the last NodePool was deleted, and that no other tells about it
+	// yet.
 	HoldUnknown bool
 	// ClaimLost is when a claim was last seen to vanish that was not being deleted, or when we began to look.
 	ClaimLost time.Time
@@ -301,8 +302,8 @@ func (s *Snapshot) Node(name string) *Node { return s.view.node[name] }
 // NodeOf is the node that a claim has become, or nil.
 func (s *Snapshot) NodeOf(claim string) *Node { return s.view.nodeOf[claim] }
 
-// Twins are the other nodes of ours that say they are the node's machine: its kubelet has joined once more under another name. Pods that
-// are there end with it.
+// Twins are the other nodes of ours that say they are the node's machine: its kubelet has joined once more under
+// another name. Pods that are there end with it.
 func (s *Snapshot) Twins(n *Node) []*Node {
 	var out []*Node
 	for _, other := range s.view.twins[n.ProviderID] {

@@ -271,7 +271,8 @@ func (d *desk) rankOf(host string) rank {
 	return ready
 }
 
-// keptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move lets it go.
+// keptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move lets
+// it go.
 func (d *desk) keptForOthers(n *cluster.Node) bool {
 	return n.KeptFor != "" && !slices.ContainsFunc(d.groups, func(g *group) bool { return g.id == n.KeptFor })
 }

@@ -94,8 +94,8 @@ func (s *sentry) replaced() string {
 	return ""
 }
 
-// ready says what is missing until all pods of the budget have been ready at once. Pods run before they are ready, and the
-// sentry looks only now and then, so a test that saw them run waits for this before it judges.
+// ready says what is missing until all pods of the budget have been ready at once. Pods run before they are ready, and
+// the sentry looks only now and then, so a test that saw them run waits for this before it judges.
 func (s *sentry) ready() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

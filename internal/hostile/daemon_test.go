@@ -21,8 +21,8 @@ func toldOf(p *plan.Plan, reason string) int {
 	return n
 }
 
-// Who may make DaemonSets in a namespace can't keep all others from their nodes, neither by one that fits on no machine nor by very many that
-// use up every machine together. People are told, and not a thousand times.
+// Who may make DaemonSets in a namespace can't keep all others from their nodes, neither by one that fits on no machine
+// nor by very many that use up every machine together. People are told, and not a thousand times.
 func TestDaemonSetsKeepNobodyFromNodes(t *testing.T) {
 	cases := map[string]struct {
 		objects                   []client.Object

@@ -25,8 +25,8 @@ func wordy(n int) []*corev1.Pod {
 	return out
 }
 
-// TestManyPodsAtTheBounds: a plan does not read anew what hundreds of pods say about nodes at length, 300 KiB each. It takes a fraction of the memory
-// that their words do.
+// TestManyPodsAtTheBounds: a plan does not read anew what hundreds of pods say about nodes at length, 300 KiB each. It
+// takes a fraction of the memory that their words do.
 func TestManyPodsAtTheBounds(t *testing.T) {
 	const pods = 100
 	plain, _ := planned(newBook(t, ordinary))

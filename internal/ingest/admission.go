@@ -69,7 +69,8 @@ func (b *Book) DeleteRuntimeClass(name string) {
 	b.expectDaemons(runsAs(name))
 }
 
-// SetPriorityClass takes in a PriorityClass. kube-scheduler lets pods of higher priority in first, and preempts others for them.
+// SetPriorityClass takes in a PriorityClass. kube-scheduler lets pods of higher priority in first, and preempts others
+// for them.
 func (b *Book) SetPriorityClass(c *schedulingv1.PriorityClass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +185,8 @@ func defaultPodRequests(spec *corev1.PodSpec) {
 	own.Requests = requests
 }
 
-// addPriority adds the number that the PriorityClass stands for. The API server refuses pods of a class that does not exist.
+// addPriority adds the number that the PriorityClass stands for. The API server refuses pods of a class that does not
+// exist.
 func (a *admission) addPriority(spec *corev1.PodSpec) {
 	if spec.Priority != nil {
 		return

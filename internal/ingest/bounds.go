@@ -34,8 +34,8 @@ const (
 // tooLong is the reason of the event on an object other than a pod of which a list is too long to be read.
 const tooLong = "TooLong"
 
-// tellTooLong tells an object what of it was too long to be kept, and what is made of it instead; what was told before is taken back if nothing was. The
-// lock is held.
+// tellTooLong tells an object what of it was too long to be kept, and what is made of it instead; what was told before
+// is taken back if nothing was. The lock is held.
 func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
 	id := o.GetNamespace() + "/" + o.GetName()
 	b.forgetNote(kind, id)

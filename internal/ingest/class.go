@@ -104,8 +104,9 @@ func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
 	return c
 }
 
-// key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart. It also works out the one over
-// what is asked of nodes: to compare that in each plan would take seconds where many pods have long lists.
+// key is a hash over text, not over numbers that depend on what else is in the cluster, so it survives a restart. It
+// also works out the one over what is asked of nodes: to compare that in each plan would take seconds where many pods
+// have long lists.
 func (r *recipe) key() string {
 	text := new(strings.Builder)
 	for _, r := range r.requests {

@@ -38,8 +38,8 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.expectDaemon(ds)
 }
 
-// daemonsNow lists the DaemonSets that count, the highest priority first: one whose pods can run nowhere, or that asks for more than is read, would
-// only take room from others. What is left out is told. The lock is held.
+// daemonsNow lists the DaemonSets that count, the highest priority first: one whose pods can run nowhere, or that asks
+// for more than is read, would only take room from others. What is left out is told. The lock is held.
 func (b *Book) daemonsNow() []*cluster.Daemon {
 	out := slices.SortedFunc(maps.Values(b.daemons), cluster.CompareDaemons)
 	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {

@@ -101,7 +101,8 @@ func (b *Book) DeleteService(namespace, name string) {
 	b.forgetNote("Service", namespace+"/"+name)
 }
 
-// setService notes a Service's selector. One without labels selects nothing, or adds nothing, which is the same here. The lock is held.
+// setService notes a Service's selector. One without labels selects nothing, or adds nothing, which is the same here.
+// The lock is held.
 func (b *Book) setService(namespace, name string, selector map[string]string) {
 	d := b.defaults
 	old := d.services[namespace][name]
@@ -286,8 +287,8 @@ func (b *Book) spreadByDefault(p *cluster.Pod, e *defaulted) *recipe {
 	return &r
 }
 
-// deduce finds out by which labels the pods are counted that a pod is to be spread with; none if there is nothing, or if Services and its controller
-// together name more labels and values than are read of a pod's own constraints.
+// deduce finds out by which labels the pods are counted that a pod is to be spread with; none if there is nothing, or
+// if Services and its controller together name more labels and values than are read of a pod's own constraints.
 func (d *defaultSpread) deduce(p *cluster.Pod, c controller) require.Set {
 	merged := make(map[string]string)
 	for _, selector := range d.services[p.Namespace] {

@@ -261,7 +261,8 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	}
 }
 
-// Services that select a pod by more labels than are read of its own constraints are no reason to spend seconds on it: it is not spread by default.
+// Services that select a pod by more labels than are read of its own constraints are no reason to spend seconds on it:
+// it is not spread by default.
 func TestDefaultSpreadIsBounded(t *testing.T) {
 	b := spreadingBook(t)
 	half := func(from int) map[string]string {

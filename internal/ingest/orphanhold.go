@@ -6,12 +6,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// holdShows is how long it takes at most until a new NodePool tells whether many orphans are held: the cloud has listed its
-// instances by then, and the pool's conditions have been written.
+// holdShows is how long it takes at most until a new NodePool tells whether many orphans are held: the cloud has listed
+// its instances by then, and the pool's conditions have been written.
 const holdShows = 2 * time.Minute
 
-// holdMemory is for what the NodePools said of held orphans if the last of them is deleted: most likely their definition was, and
-// all NodeClaims with it.
+// holdMemory is for what the NodePools said of held orphans if the last of them is deleted: most likely their
+// definition was, and all NodeClaims with it.
 type holdMemory struct {
 	// lost says that many orphans were held, and that no NodePool remembers it.
 	lost bool

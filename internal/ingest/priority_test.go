@@ -25,8 +25,8 @@ func daemonNames(b *Book) []string {
 	return out
 }
 
-// DaemonSets come in the order in which kube-scheduler lets them in: by the number that their PriorityClass stands for, whenever that is known, and by
-// name among equals.
+// DaemonSets come in the order in which kube-scheduler lets them in: by the number that their PriorityClass stands for,
+// whenever that is known, and by name among equals.
 func TestDaemonsComeByPriority(t *testing.T) {
 	b, _ := newBook()
 	b.SetDaemon(prioritySet("b", "vital", "high"))

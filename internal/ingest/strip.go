@@ -17,16 +17,17 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// mostKeptBytes is how large a part of an object may be that is kept although somebody who may write in one namespace only can make it as large as
-// the API server allows: the template of a DaemonSet, a selector, the defaults of a LimitRange. What is larger is not kept at all. The
-// bound is in docs/concepts/bounds.md.
+// mostKeptBytes is how large a part of an object may be that is kept although somebody who may write in one namespace
+// only can make it as large as the API server allows: the template of a DaemonSet, a selector, the defaults of a
+// LimitRange. What is larger is not kept at all. The bound is in docs/concepts/bounds.md.
 const mostKeptBytes = 64 << 10
 
 // tooLongLabel is what a claim's selector asks for instead of something that was too long to be kept. No volume has it.
 const tooLongLabel = "tenon.sh/too-long"
 
-// Strip drops from objects what nothing here reads, before they are kept: it is most of their size, and anybody who may write in one namespace
-// could fill our memory with it. Objects are only ever patched, never written back from what is kept.
+// Strip drops from objects what nothing here reads, before they are kept: it is most of their size, and anybody who may
+// write in one namespace could fill our memory with it. Objects are only ever patched, never written back from what is
+// kept.
 func Strip(obj any) (any, error) {
 	o, ok := obj.(client.Object)
 	if !ok {
@@ -75,8 +76,8 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 	return out
 }
 
-// wasTooLong marks an entry of metadata.managedFields, of which nothing else is kept, that says what of the object was too large to be kept. No user can
-// write it: the API server knows one type of fields only.
+// wasTooLong marks an entry of metadata.managedFields, of which nothing else is kept, that says what of the object was
+// too large to be kept. No user can write it: the API server knows one type of fields only.
 const wasTooLong = "too-long"
 
 func leaveOut(m *metav1.ObjectMeta, why string) {
@@ -177,7 +178,8 @@ func sizeOf(s *metav1.LabelSelector) int {
 	return s.Size()
 }
 
-// withSelector is what is kept of an object that has a selector. If the selector is too large, none is, and the object says so.
+// withSelector is what is kept of an object that has a selector. If the selector is too large, none is, and the object
+// says so.
 func withSelector(m *metav1.ObjectMeta, s *metav1.LabelSelector, annotations ...string) (metav1.ObjectMeta, *metav1.LabelSelector) {
 	meta := metaOf(m, annotations...)
 	if why := overlong(selectorParts(s), sizeOf(s)); why != "" {
@@ -273,7 +275,8 @@ func keptDisk(s *corev1.PersistentVolumeSource) corev1.PersistentVolumeSource {
 	return out
 }
 
-// stripVolumeClaim keeps what decides to which volume a claim is bound. One with a selector that is too large is bound to none by us.
+// stripVolumeClaim keeps what decides to which volume a claim is bound. One with a selector that is too large is bound
+// to none by us.
 func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	s := &claim.Spec
 	meta, selector := withSelector(&claim.ObjectMeta, s.Selector, volume.AnnBindCompleted, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
@@ -304,7 +307,8 @@ func keptDrivers(list []storagev1.CSINodeDriver) []storagev1.CSINodeDriver {
 	return out
 }
 
-// stripDefaults reduces what the API server adds to pods, and namespaces; it reports whether the object is of such a kind.
+// stripDefaults reduces what the API server adds to pods, and namespaces; it reports whether the object is of such a
+// kind.
 func stripDefaults(o client.Object) bool {
 	switch w := o.(type) {
 	case *corev1.LimitRange:
@@ -323,7 +327,8 @@ func stripDefaults(o client.Object) bool {
 	return true
 }
 
-// stripLimitRange keeps the defaults of containers. If they are too large, the LimitRange counts as if it were not there.
+// stripLimitRange keeps the defaults of containers. If they are too large, the LimitRange counts as if it were not
+// there.
 func stripLimitRange(l *corev1.LimitRange) {
 	out := corev1.LimitRange{ObjectMeta: metaOf(&l.ObjectMeta)}
 	for _, item := range l.Spec.Limits {

@@ -63,7 +63,8 @@ func bytesOf(t *testing.T, obj any) int {
 	return len(text)
 }
 
-// atLeast1MiB is an object of the kind in which every text is so long that all together make a mebibyte; annotations come on top.
+// atLeast1MiB is an object of the kind in which every text is so long that all together make a mebibyte; annotations
+// come on top.
 func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
 	t.Helper()
 	whole := kind.DeepCopyObject().(client.Object)
@@ -85,7 +86,8 @@ func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
 	return whole
 }
 
-// An object of any kind that is watched leaves little in memory, however large it is. A new kind is in the list by itself.
+// An object of any kind that is watched leaves little in memory, however large it is. A new kind is in the list by
+// itself.
 func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	byAdministrators := map[string]bool{"NodePool": true, "NodeClaim": true, "*v1.Node": true}
 	b := Book{defaults: &defaultSpread{}}
@@ -107,7 +109,8 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	}
 }
 
-// keptAtMost is how many bytes of JSON may be kept. Of kinds that are not in a namespace, which administrators and drivers write, it may be more.
+// keptAtMost is how many bytes of JSON may be kept. Of kinds that are not in a namespace, which administrators and
+// drivers write, it may be more.
 func keptAtMost(kind client.Object) int {
 	switch kind.(type) {
 	case *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *nodev1.RuntimeClass, *corev1.Namespace:

@@ -16,9 +16,9 @@ const (
 	stillMissed = 2 * time.Minute
 	// trialFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trialFor = 10 * time.Minute
-	// restAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter than the longest time
-	// between two tries. rememberFor is how long the count goes on if pods come again: those of a CronJob come and go. mostResting is how
-	// many such owners are remembered.
+	// restAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter
+	// than the longest time between two tries. rememberFor is how long the count goes on if pods come again: those of a
+	// CronJob come and go. mostResting is how many such owners are remembered.
 	restAfter   = 5 * time.Minute
 	rememberFor = time.Hour
 	mostResting = 1000
@@ -63,13 +63,15 @@ type account struct {
 	// changed that may be the cure.
 	made, missed, eased time.Time
 	failures            []cluster.VainNode
-	// failed is when the last node was found to be in vain. well says that nodes have seemed well since the first failure, so that more
-	// were made than one at a time; wary that a node has failed after that.
+	// failed is when the last node was found to be in vain. well says that nodes have seemed well since the first
+	// failure, so that more were made than one at a time; wary that a node has failed after that.
 	failed     time.Time
 	well, wary bool
-	// most is the most nodes at a time that were made for the owner and on which none of its pods had run for long enough yet.
+	// most is the most nodes at a time that were made for the owner and on which none of its pods had run for long
+	// enough yet.
 	most int
-	// rests says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its pods go on as ever.
+	// rests says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its pods
+	// go on as ever.
 	rests bool
 }
 
@@ -151,9 +153,9 @@ func (b *Book) easeTrials() {
 	}
 }
 
-// easeTrialsFor does so for the owners with whose failures the DaemonSet can have to do: its pods take room and ports of a node, preempt
-// others or hold up kube-scheduler, or they wrote what keeps the pods away. Each DaemonSet that changes must not end everybody's backoff.
-// The lock is held.
+// easeTrialsFor does so for the owners with whose failures the DaemonSet can have to do: its pods take room and ports
+// of a node, preempt others or hold up kube-scheduler, or they wrote what keeps the pods away. Each DaemonSet that
+// changes must not end everybody's backoff. The lock is held.
 func (b *Book) easeTrialsFor(ds *appsv1.DaemonSet) {
 	for _, a := range b.accounts {
 		if slices.ContainsFunc(a.failures, func(f cluster.VainNode) bool { return concerns(ds.Name, &f.Cause) }) {
@@ -162,8 +164,8 @@ func (b *Book) easeTrialsFor(ds *appsv1.DaemonSet) {
 	}
 }
 
-// concerns reports whether a DaemonSet of the name can have to do with the cause. Field managers are mostly named after the program, and it
-// after its DaemonSet.
+// concerns reports whether a DaemonSet of the name can have to do with the cause. Field managers are mostly named after
+// the program, and it after its DaemonSet.
 func concerns(name string, c *cluster.Cause) bool {
 	switch c.Kind {
 	case cluster.CauseRoom, cluster.CausePort, cluster.CauseShrunk, cluster.CauseEvicted, cluster.CauseScheduler:

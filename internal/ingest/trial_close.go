@@ -40,8 +40,9 @@ func (l *look) close(owner string, a *account) *cluster.Setback {
 	return sum
 }
 
-// setWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or with it, and nothing has
-// failed for a while. Nodes of one try fail one after another, and the look that finds the first must not release more.
+// setWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or with it,
+// and nothing has failed for a while. Nodes of one try fail one after another, and the look that finds the first must
+// not release more.
 func (l *look) setWell(sum *cluster.Setback, a *account) {
 	if calm := a.failed.Add(cluster.SeemsWell); l.s.Now.Before(calm) {
 		if sum.Well {

@@ -13,7 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// An agent evicts pods, and kube-scheduler puts them on the same nodes again: the nodes are in vain all the same until a pod has run there.
+// An agent evicts pods, and kube-scheduler puts them on the same nodes again: the nodes are in vain all the same until
+// a pod has run there.
 func TestANodeInVainCountsWhilePodsComeToItAgain(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2", "3"} {
@@ -65,7 +66,8 @@ func TestNodesTakeThePlaceOfThoseInVainThatGo(t *testing.T) {
 	}
 }
 
-// A pod that tolerates everything stays on a node that somebody has deleted, and its kubelet does not say when it has stopped.
+// A pod that tolerates everything stays on a node that somebody has deleted, and its kubelet does not say when it has
+// stopped.
 func TestTimeOnANodeThatGoesDoesNotCount(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
@@ -204,7 +206,8 @@ func TestANodeThatWeLetGoHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// A controller that starts does not know how many nodes there were. It must not wait for nodes in vain to go that a budget keeps.
+// A controller that starts does not know how many nodes there were. It must not wait for nodes in vain to go that a
+// budget keeps.
 func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2", "3", "4"} {
@@ -229,7 +232,8 @@ func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
 	}
 }
 
-// Nothing keeps pods off a node that the cloud interrupts when they have run there for a while: the replacement must not wait.
+// Nothing keeps pods off a node that the cloud interrupts when they have run there for a while: the replacement must
+// not wait.
 func TestAnInterruptedNodeOnWhichPodsRanIsNoFailure(t *testing.T) {
 	l := newLab(t)
 	names := []string{"1", "2", "3"}
@@ -251,8 +255,8 @@ func TestAnInterruptedNodeOnWhichPodsRanIsNoFailure(t *testing.T) {
 	l.expect("they have run for long enough", "none")
 }
 
-// Two nodes stand in vain and a budget keeps them; others are of use. A pod whose image is missing must not keep the owner's other pods from
-// their nodes for ever: TestAPodThatDoesNotStartHoldsUpNothingForLong where pods run again.
+// Two nodes stand in vain and a budget keeps them; others are of use. A pod whose image is missing must not keep the
+// owner's other pods from their nodes for ever: TestAPodThatDoesNotStartHoldsUpNothingForLong where pods run again.
 func TestAPodThatDoesNotStartHoldsUpNothingWherePodsRun(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2", "3"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// follow notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload is there.
+// follow notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload is
+// there.
 func (l *look) follow(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) (busy bool) {
 	f.lost = f.lost || l.someLeft(n, f) && l.lacks(f.Owner)
 	f.guests = f.guests[:0]
@@ -64,16 +65,16 @@ func (l *look) lacks(owner string) bool {
 	return false
 }
 
-// seemsWell reports whether a pod of the owner has been running there for long enough to try more. For an owner whose nodes seemed well
-// and failed after all, nothing less than RanFor is enough.
+// seemsWell reports whether a pod of the owner has been running there for long enough to try more. For an owner whose
+// nodes seemed well and failed after all, nothing less than RanFor is enough.
 func (l *look) seemsWell(f *fate) bool {
 	a := l.b.accounts[f.Owner]
 	wary := a != nil && a.wary
 	return !wary && !f.running.IsZero() && !l.s.Now.Before(f.running.Add(cluster.SeemsWell))
 }
 
-// clock notes for how long a pod of the owner has been running there until now, or until somebody ended the node; runs is zero for none.
-// What it runs after that does not count: its kubelet may be gone, and nobody says so of the pod.
+// clock notes for how long a pod of the owner has been running there until now, or until somebody ended the node; runs
+// is zero for none. What it runs after that does not count: its kubelet may be gone, and nobody says so of the pod.
 func (l *look) clock(f *fate, runs, until time.Time) {
 	now := l.s.Now
 	switch {
@@ -99,9 +100,9 @@ func (l *look) clock(f *fate, runs, until time.Time) {
 	}
 }
 
-// lend notes for how long pods of others have been running on a node that was made for the owner, and that none of its pods got to. If that
-// was long enough, then the node was of use, and shows that the cause may have gone: the owner may try again. Else others could take
-// each of its tries, and it would wait for ever.
+// lend notes for how long pods of others have been running on a node that was made for the owner, and that none of its
+// pods got to. If that was long enough, then the node was of use, and shows that the cause may have gone: the owner may
+// try again. Else others could take each of its tries, and it would wait for ever.
 func (l *look) lend(f *fate, others bool) {
 	a, now := l.b.accounts[f.Owner], l.s.Now
 	if !others || f.over || a == nil {
@@ -127,7 +128,8 @@ func ends(t *trial, c *cluster.Claim, n *cluster.Node) bool {
 	return t.gone || !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero()
 }
 
-// leaves reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts works until its end.
+// leaves reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts works
+// until its end.
 func (l *look) leaves(t *trial, c *cluster.Claim, n *cluster.Node) bool {
 	if !ends(t, c, n) && !c.Interrupted() {
 		t.left = time.Time{}

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// Pods that run for half a minute on each node seem well there. That is believed once: after it, pods have to run for long enough before
-// more than one node is made.
+// Pods that run for half a minute on each node seem well there. That is believed once: after it, pods have to run for
+// long enough before more than one node is made.
 func TestNodesThatSeemWellAndFailAreBelievedOnce(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
@@ -49,7 +49,8 @@ func TestNodesThatSeemWellAndFailAreBelievedOnce(t *testing.T) {
 	l.expect("for long enough", "none")
 }
 
-// The look that finds the first of several nodes to be in vain must not take the others, which are about to fail, for well.
+// The look that finds the first of several nodes to be in vain must not take the others, which are about to fail, for
+// well.
 func TestNothingSeemsWellWhenANodeFails(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2"} {
@@ -72,7 +73,8 @@ func TestNothingSeemsWellWhenANodeFails(t *testing.T) {
 	}
 }
 
-// A node that came up fine for pods of a class that is no more must not hold up its owner, whose new pods it can't take.
+// A node that came up fine for pods of a class that is no more must not hold up its owner, whose new pods it can't
+// take.
 func TestANodeThatNobodyWaitsForHoldsNothingUp(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
@@ -95,7 +97,8 @@ func TestANodeThatNobodyWaitsForHoldsNothingUp(t *testing.T) {
 	l.expect("one that it can take", "1 tries, 1 coming, standing [], Taint")
 }
 
-// A node that is cordoned before it is initialized is no place for the pods; as long as it was not known to be in vain, the next was bought.
+// A node that is cordoned before it is initialized is no place for the pods; as long as it was not known to be in vain,
+// the next was bought.
 func TestACordonIsSeenBeforeANodeIsInitialized(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")

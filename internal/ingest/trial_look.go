@@ -126,8 +126,8 @@ func (l *look) count(c *cluster.Claim, n *cluster.Node, f *fate, busy, leaves bo
 	}
 }
 
-// watchedLong reports whether the node has been up for so long that no more is to be learned by waiting for pods that have come to it: one
-// that can't start (its image is missing) must not hold up the others of its owner.
+// watchedLong reports whether the node has been up for so long that no more is to be learned by waiting for pods that
+// have come to it: one that can't start (its image is missing) must not hold up the others of its owner.
 func watchedLong(c *cluster.Claim, now time.Time) bool {
 	return c.Is(cluster.Initialized) && !now.Before(c.Condition(cluster.Initialized).Since.Add(trialFor))
 }
@@ -138,8 +138,9 @@ func (l *look) ofLastTry(f *fate) bool {
 	return a != nil && f.Try >= a.tries
 }
 
-// mayServe reports whether pods of the owner may still come to an empty node that was made for it: it is not up yet, or nobody waits, or
-// one that waits has a seat there or would be let in. If none of this holds, then nothing is learned by waiting for it.
+// mayServe reports whether pods of the owner may still come to an empty node that was made for it: it is not up yet, or
+// nobody waits, or one that waits has a seat there or would be let in. If none of this holds, then nothing is learned
+// by waiting for it.
 func (l *look) mayServe(c *cluster.Claim, n *cluster.Node, owner string) bool {
 	if n == nil || !c.Is(cluster.Initialized) || len(l.waiting[owner]) == 0 || len(l.missed(c, owner)) > 0 {
 		return true
@@ -152,7 +153,8 @@ func (l *look) mayServe(c *cluster.Claim, n *cluster.Node, owner string) bool {
 	return false
 }
 
-// shows reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were made to leave it.
+// shows reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were made to
+// leave it.
 func (l *look) shows(c *cluster.Claim, n *cluster.Node, f *fate) bool {
 	return f.refusal.Kind == "" || slices.ContainsFunc(l.missed(c, f.Owner), func(class *cluster.PodClass) bool {
 		_, refuses := l.s.Refuses(c, n, class)
@@ -182,7 +184,8 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	}
 }
 
-// chosen reports whether it was we who let the node go: for want of use, or because it is not what its pool asks for any more.
+// chosen reports whether it was we who let the node go: for want of use, or because it is not what its pool asks for
+// any more.
 func chosen(c *cluster.Claim) bool {
 	why := c.Condition(cluster.DisruptionReason)
 	if why.Status != cluster.True {

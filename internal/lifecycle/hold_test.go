@@ -190,8 +190,8 @@ func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 	}
 }
 
-// The definitions were deleted, and with them the NodePools: nothing remembers that many were held, so the few that are left
-// stay as well until a person has looked.
+// The definitions were deleted, and with them the NodePools: nothing remembers that many were held, so the few that are
+// left stay as well until a person has looked.
 func TestNoneIsEndedUnaskedIfNothingRemembersAHold(t *testing.T) {
 	s := lostClaims(1, false)
 	s.HoldUnknown = true

@@ -56,8 +56,8 @@ func fenceTwins(s *cluster.Snapshot, n *cluster.Node, step *Step) {
 	}
 }
 
-// drainTwins drains them, and reports whether nothing is left to wait for. One that is being deleted is drained by itself: a pod that is
-// asked to leave twice would use up its budget.
+// drainTwins drains them, and reports whether nothing is left to wait for. One that is being deleted is drained by
+// itself: a pod that is asked to leave twice would use up its budget.
 func drainTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
 	left := true
 	for _, twin := range s.Twins(n) {

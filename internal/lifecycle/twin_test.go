@@ -8,7 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// A node that is drained must not fill its twin, which is the same machine: the twin is fenced before the first pod is asked to leave.
+// A node that is drained must not fill its twin, which is the same machine: the twin is fenced before the first pod is
+// asked to leave.
 func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 	s, _, n := leaving()
 	s.Nodes = append(s.Nodes, &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)})
@@ -29,8 +30,8 @@ func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
 	}
 }
 
-// A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and drained before the
-// machine is ended, with a claim and without.
+// A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and
+// drained before the machine is ended, with a claim and without.
 func TestTwinsAreDrainedToo(t *testing.T) {
 	twin := func() *cluster.Node {
 		return &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)}

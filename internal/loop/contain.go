@@ -50,8 +50,8 @@ func guard(step string, f func()) (broken *plan.Breakdown) {
 // mostFrames is how many functions tell one mistake from another.
 const mostFrames = 8
 
-// frames lists the innermost functions that are panicking, with their lines, up to the guard. It is called where the panic
-// is recovered.
+// frames lists the innermost functions that are panicking, with their lines, up to the guard. It is called where the
+// panic is recovered.
 func frames() string {
 	pcs := make([]uintptr, 64)
 	list := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])

@@ -130,8 +130,8 @@ func keys(of []candidate) map[string]bool {
 	return out
 }
 
-// checkAgain checks a plan that was made after something was left out, if the world has moved on meanwhile. before is an
-// older plan that was checked.
+// checkAgain checks a plan that was made after something was left out, if the world has moved on meanwhile. before is
+// an older plan that was checked.
 func (l *Loop) checkAgain(p, before plan.Plan, s *cluster.Snapshot) (plan.Plan, *cluster.Snapshot) {
 	l.last = nil
 	if l.World.Rev() == s.Rev {
@@ -144,9 +144,9 @@ func (l *Loop) checkAgain(p, before plan.Plan, s *cluster.Snapshot) (plan.Plan, 
 	return p, newer
 }
 
-// unchecked is what may be done if plans can't be checked at all. A plan is made anew: if nothing has changed meanwhile,
-// all of it holds; otherwise what takes a node away has to wait, unless the cloud takes it anyway, and no pod is bound: others may have come to
-// the node meanwhile.
+// unchecked is what may be done if plans can't be checked at all. A plan is made anew: if nothing has changed
+// meanwhile, all of it holds; otherwise what takes a node away has to wait, unless the cloud takes it anyway, and no
+// pod is bound: others may have come to the node meanwhile.
 func (l *Loop) unchecked(p plan.Plan, s *cluster.Snapshot) (plan.Plan, *cluster.Snapshot) {
 	var again plan.Plan
 	if guard(plan.StepMake, func() { again = l.planner().Make(s, l.Policy, nil, nil) }) == nil {

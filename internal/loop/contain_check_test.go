@@ -51,8 +51,8 @@ func (st *stage) start() started {
 	return out
 }
 
-// A check that fails while a certain pod looks for a place: its class is found and left out, everybody else gets nodes in
-// the very same pass, and later passes don't fail any more.
+// A check that fails while a certain pod looks for a place: its class is found and left out, everybody else gets nodes
+// in the very same pass, and later passes don't fail any more.
 func TestCheckFailsOnAClass(t *testing.T) {
 	st := newStage(t, 30)
 	st.loop.World = worldThatMoves{st.book}

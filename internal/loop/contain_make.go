@@ -182,8 +182,8 @@ func (m *making) groups() []group {
 	return suspects(left, classes(m.s, pods))
 }
 
-// find looks for what fails: among what earlier plans and searches have left behind, then among the pods that look for a
-// place, then among the parts of planning and among claims. ok is false if the planner fails whatever is left out.
+// find looks for what fails: among what earlier plans and searches have left behind, then among the pods that look for
+// a place, then among the parts of planning and among claims. ok is false if the planner fails whatever is left out.
 // remembered says that there is something left behind.
 func (m *making) find(remembered bool) (left cluster.Quarantine, ok bool) {
 	groups := m.groups()
@@ -253,7 +253,8 @@ func (m *making) beyondClasses(classes cluster.Quarantine) (left cluster.Quarant
 	return left.And(m.parts(m.restore(classes.And(left)))), true
 }
 
-// restore takes as many parts of planning in again as it can, those first that people miss first. It returns the others.
+// restore takes as many parts of planning in again as it can, those first that people miss first. It returns the
+// others.
 func (m *making) restore(rest cluster.Quarantine) []cluster.Part {
 	out := cluster.Parts()
 	for _, part := range cluster.Parts() {

@@ -17,8 +17,8 @@ type searching struct {
 	broken *plan.Breakdown
 }
 
-// find is one search for cheaper nodes. It goes without the classes of pods, or the nodes, that it fails on; plans leave
-// nothing of that out. If it fails whatever is left out, there is no search for a while.
+// find is one search for cheaper nodes. It goes without the classes of pods, or the nodes, that it fails on; plans
+// leave nothing of that out. If it fails whatever is left out, there is no search for a while.
 func (l *Loop) find(s *cluster.Snapshot) disrupt.Proposal {
 	t := &searching{s: s, found: disrupt.Proposal{Rev: s.Rev, Now: s.Now}}
 	sight, q := s.ForSearch(), &s.Quarantine

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// A search that fails on one class of pods, or on one node, goes on without it: cheaper places are found for all others.
-// Plans leave nothing out: a pod of that class gets a node.
+// A search that fails on one class of pods, or on one node, goes on without it: cheaper places are found for all
+// others. Plans leave nothing out: a pod of that class gets a node.
 func TestSearchFailsOnSome(t *testing.T) {
 	guilty := func(s *cluster.Snapshot, name string) bool {
 		return slices.ContainsFunc(s.PodsOn(name), func(p *cluster.Pod) bool { return p.Class.Requests[0] == 777 && !s.Quarantined(p) })

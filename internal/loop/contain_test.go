@@ -60,8 +60,8 @@ func hungry(name string, milli int64) *corev1.Pod {
 	return pod
 }
 
-// stage is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own: how busy the machine is
-// does not matter.
+// stage is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own: how busy the machine
+// is does not matter.
 type stage struct {
 	t    *testing.T
 	now  time.Time

@@ -58,7 +58,8 @@ func (w *frail) Abandon(c command.Command) {
 	w.Book.Abandon(c)
 }
 
-// Wherever a snapshot can't be had, the pass is skipped or goes on without it, it is told, and the next pass is as ever.
+// Wherever a snapshot can't be had, the pass is skipped or goes on without it, it is told, and the next pass is as
+// ever.
 func TestSnapshotFails(t *testing.T) {
 	for good := range 3 {
 		st := newStage(t, 5)

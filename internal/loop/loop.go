@@ -190,8 +190,8 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	return p
 }
 
-// pass is Pass; finished is false if there was no snapshot to plan on. It is tried again when something has changed, or at
-// the next heartbeat.
+// pass is Pass; finished is false if there was no snapshot to plan on. It is tried again when something has changed, or
+// at the next heartbeat.
 func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan, finished bool) {
 	l.observe(l.Observer.Planning)
 	found := l.desk.take()
@@ -283,8 +283,8 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 	}
 }
 
-// record tells the world what became of a command. If that fails, the command is at least not under way any more, so that
-// it can be planned anew.
+// record tells the world what became of a command. If that fails, the command is at least not under way any more, so
+// that it can be planned anew.
 func (l *Loop) record(out command.Outcome) {
 	if b := guard(plan.StepCommand, func() { l.World.Record(out) }); b != nil {
 		l.broke(b)

@@ -72,8 +72,8 @@ func (r *records) end(what string, done bool) {
 	}
 }
 
-// save writes a file from which the failure can be seen again, once for each mistake: the same step that fails in the same
-// functions.
+// save writes a file from which the failure can be seen again, once for each mistake: the same step that fails in the
+// same functions.
 func (l *Loop) save(b *plan.Breakdown, c *replay.Case) {
 	what := b.Step + " " + cmp.Or(b.Frames, b.Panic)
 	if l.Recorder == nil || !l.saved.begin(what, c.Snapshot.Now) {

@@ -34,8 +34,8 @@ func (s *shelf) Save(c *replay.Case) (string, error) {
 func one(say string)     { panic(say) }
 func another(say string) { panic(say) }
 
-// A file is written once for each mistake: for each step and place in the program. Who fails twice in the same place, for other
-// pods and with other words, makes the same mistake.
+// A file is written once for each mistake: for each step and place in the program. Who fails twice in the same place,
+// for other pods and with other words, makes the same mistake.
 func TestOneFileForEachMistake(t *testing.T) {
 	st := newStage(t, 0)
 	kept := &shelf{}

@@ -59,9 +59,9 @@ func (t *trial) passes(q cluster.Quarantine) bool {
 }
 
 // isolate finds out which of the candidates have to be left out, while there are tries. passes asks the planner without
-// some. It begins with the largest groups: of whom nothing is known to be wrong is let in as early as can be. What is let
-// in stays in, so of two that fail only together the one is left out that is looked at later. open are groups that there
-// was no time for; each holds one that has to be left out, or may.
+// some. It begins with the largest groups: of whom nothing is known to be wrong is let in as early as can be. What is
+// let in stays in, so of two that fail only together the one is left out that is looked at later. open are groups that
+// there was no time for; each holds one that has to be left out, or may.
 func (t *trial) isolate(queue []group, passes func([]candidate) bool) (guilty []candidate, open []group) {
 	for len(queue) > 0 && !t.spent(t.kept) {
 		g := queue[0]
@@ -99,8 +99,9 @@ type blamed struct {
 	with map[string]candidate
 }
 
-// pair finds out which of the guilty classes fail only together with another that is let in, and with which. Those of whose
-// namespace the fewest are guilty come first: the mistakes of one tenant must not hide what another needs to know.
+// pair finds out which of the guilty classes fail only together with another that is let in, and with which. Those of
+// whose namespace the fewest are guilty come first: the mistakes of one tenant must not hide what another needs to
+// know.
 func (t *trial) pair(b *blamed, all []candidate) {
 	b.with = make(map[string]candidate)
 	in := without(all, b.guilty, flat(b.open))

@@ -35,8 +35,8 @@ func (st *stage) passesUntilServed(most int) map[string]int {
 	return at
 }
 
-// Many guilty classes of one namespace: who is elsewhere is planned for in the very same pass, and the innocent of the same
-// namespace within four. Whatever comes first.
+// Many guilty classes of one namespace: who is elsewhere is planned for in the very same pass, and the innocent of the
+// same namespace within four. Whatever comes first.
 func TestManyGuiltyClassesOfOneNamespace(t *testing.T) {
 	for name, guiltyFirst := range map[string]bool{"the guilty come first": true, "the guilty come last": false} {
 		t.Run(name, func(t *testing.T) {
@@ -120,8 +120,8 @@ func (st *stage) failTogether(meets func(a, b string) bool) {
 	}
 }
 
-// Of two classes that fail only together one is left out, and told with whom. When the other looks for no place any more
-// it is back in the next pass.
+// Of two classes that fail only together one is left out, and told with whom. When the other looks for no place any
+// more it is back in the next pass.
 func TestHalfOfAPairIsBackAtOnce(t *testing.T) {
 	st := newStage(t, 40)
 	st.failTogether(func(a, b string) bool { return a == "p005" && b == "p030" })
@@ -239,8 +239,8 @@ func TestTrialEnds(t *testing.T) {
 	}
 }
 
-// Whatever fails, alone or together: what is left out in the end is enough, nothing of it could be let in, and whoever has to
-// do with no failure is in.
+// Whatever fails, alone or together: what is left out in the end is enough, nothing of it could be let in, and whoever
+// has to do with no failure is in.
 func TestTrialsComeToTheRightEnd(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	for run := range 300 {

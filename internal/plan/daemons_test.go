@@ -8,8 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// coming are the DaemonSets, in the order of their priority, that kube-scheduler lets in on a node with so much room: each displaces pods of lower
-// priority only, so that whoever is meant for the node and no less important comes before it.
+// coming are the DaemonSets, in the order of their priority, that kube-scheduler lets in on a node with so much room:
+// each displaces pods of lower priority only, so that whoever is meant for the node and no less important comes before
+// it.
 func coming(daemons []*cluster.Daemon, room resource.Vector, pods []*cluster.Pod) []*cluster.Daemon {
 	var out []*cluster.Daemon
 	for _, d := range daemons {

@@ -58,7 +58,8 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy) *schedule.Placement 
 	return &draft.Placement
 }
 
-// anyContested reports whether DaemonSets may take the room of the pods that wait, which are alike, on one of the nodes that come.
+// anyContested reports whether DaemonSets may take the room of the pods that wait, which are alike, on one of the nodes
+// that come.
 func anyContested(s *cluster.Snapshot, coming []*cluster.Claim) bool {
 	return slices.ContainsFunc(coming, func(c *cluster.Claim) bool {
 		seats := int64(0)

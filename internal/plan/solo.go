@@ -88,8 +88,9 @@ func (o *solo) ask(c *cluster.Claim, n *cluster.Node) bool {
 	return visitors == 1
 }
 
-// contested reports whether the node has not room for all DaemonSets beside pods that need so much and that it was made for: then the pods must have been told
-// their node when it opens, or DaemonSets of their own priority take it. One that is too large for the node by itself never comes.
+// contested reports whether the node has not room for all DaemonSets beside pods that need so much and that it was made
+// for: then the pods must have been told their node when it opens, or DaemonSets of their own priority take it. One
+// that is too large for the node by itself never comes.
 func contested(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, need resource.Vector) bool {
 	if len(s.Daemons) == 0 {
 		return false

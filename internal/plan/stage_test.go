@@ -81,7 +81,8 @@ func copyOf(p *cluster.Pod) *cluster.Pod {
 	return &out
 }
 
-// add puts in a new node with its daemons. If it is made for pods, those of their priority and lower come only if they find room beside them.
+// add puts in a new node with its daemons. If it is made for pods, those of their priority and lower come only if they
+// find room beside them.
 func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*cluster.Pod) *cluster.Node {
 	n := &cluster.Node{Name: name, Labels: f.labels.With(cluster.HostnameLabel, name), Taints: taints, Allocatable: f.kind.Allocatable}
 	st.nodes = append(st.nodes, n)

@@ -8,7 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// A plan without some of its commands is also without what only makes sense together with them, and the plan itself stays.
+// A plan without some of its commands is also without what only makes sense together with them, and the plan itself
+// stays.
 func TestWithoutCommands(t *testing.T) {
 	p := Plan{demand: 3, Begun: []disrupt.Move{{ID: "m1"}, {ID: "m2"}}, Commands: []command.Command{
 		command.Fence{Claim: "a", Node: "a", Move: "m1"}, command.Fence{Claim: "b", Node: "b", Move: "m1"}, command.CreateClaim{Name: "new-1", Replaces: "m1"},

@@ -77,7 +77,8 @@ func TestFolderKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// What was left half-written is dropped at the start and before the next file; a file that gets too large leaves nothing.
+// What was left half-written is dropped at the start and before the next file; a file that gets too large leaves
+// nothing.
 func TestFolderDropsDrafts(t *testing.T) {
 	dir := t.TempDir()
 	f := &Folder{Path: dir, Files: 3, Bytes: 1 << 20, Largest: 1 << 10}

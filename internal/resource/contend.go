@@ -15,8 +15,8 @@ const (
 // Range is what is left of something at least and at most, whoever comes first of those that don't fit together.
 type Range struct{ Low, High Vector }
 
-// Take takes needs out of it that come in an order nobody knows. If all fit together in any case, all are taken. Else some of them may stay out: so
-// at most what was left is left, and at least what the worst combination of them leaves.
+// Take takes needs out of it that come in an order nobody knows. If all fit together in any case, all are taken. Else
+// some of them may stay out: so at most what was left is left, and at least what the worst combination of them leaves.
 func (r Range) Take(needs []Vector) Range {
 	var sum Vector
 	for i := range needs {
@@ -33,7 +33,8 @@ func (r Range) Take(needs []Vector) Range {
 	return r
 }
 
-// TakeSome takes some of very many needs out of it that come to so much and don't all fit: they may take all that is there.
+// TakeSome takes some of very many needs out of it that come to so much and don't all fit: they may take all that is
+// there.
 func (r Range) TakeSome(sum Vector) Range {
 	for dim := range sum {
 		if r.Low[dim] > 0 {
@@ -43,8 +44,8 @@ func (r Range) TakeSome(sum Vector) Range {
 	return r
 }
 
-// mostTaken is how much of one resource the needs take at most, of so much, if others than those that fit stay out. It asks of no other resource, and
-// counts the small ones as taken, so that it may be too much and is never too little.
+// mostTaken is how much of one resource the needs take at most, of so much, if others than those that fit stay out. It
+// asks of no other resource, and counts the small ones as taken, so that it may be too much and is never too little.
 func mostTaken(needs []Vector, dim int, sum, room int64) int64 {
 	if sum <= room || len(needs) > ManyNeeds {
 		return min(sum, room)

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// admission lets DaemonSets in on the offerings of a market, those of one priority after the other. The market's room is what they leave at least;
-// high is what they leave at most, and the same slice until some don't fit together.
+// admission lets DaemonSets in on the offerings of a market, those of one priority after the other. The market's room
+// is what they leave at least; high is what they leave at most, and the same slice until some don't fit together.
 type admission struct {
 	m     *market
 	which awaited
@@ -17,8 +17,9 @@ type admission struct {
 	needs []resource.Vector // of one offering
 }
 
-// admit lets DaemonSets of equal priority in. One that finds room on no offering even as the first of them never gets a pod on a node of the pool: whoever
-// may make one must not keep all others from their nodes. If not all fit on any offering together, each offering has what the worst order leaves.
+// admit lets DaemonSets of equal priority in. One that finds room on no offering even as the first of them never gets a
+// pod on a node of the pool: whoever may make one must not keep all others from their nodes. If not all fit on any
+// offering together, each offering has what the worst order leaves.
 func (a *admission) admit(equals []landing) {
 	var counted []landing
 	tooSmall := require.NewBits(len(a.high)) // for one of them by itself
@@ -59,7 +60,8 @@ func (a *admission) admit(equals []landing) {
 // apart reports whether what is left at least and at most are different things.
 func (a *admission) apart() bool { return len(a.high) > 0 && &a.high[0] != &a.m.room[0] }
 
-// add sums up what the DaemonSets need on each offering, and finds those on which they come, and those of them on which not all fit together.
+// add sums up what the DaemonSets need on each offering, and finds those on which they come, and those of them on which
+// not all fit together.
 func (a *admission) add(counted []landing) (land, crowded require.Bits) {
 	land, crowded = require.NewBits(len(a.high)), require.NewBits(len(a.high))
 	if a.sums == nil {
@@ -80,8 +82,8 @@ func (a *admission) add(counted []landing) (land, crowded require.Bits) {
 	return land, crowded
 }
 
-// better are the offerings for which there are better ones: on some of those a DaemonSet that comes here finds room beside all its equals. If every
-// offering is asked by itself there are none.
+// better are the offerings for which there are better ones: on some of those a DaemonSet that comes here finds room
+// beside all its equals. If every offering is asked by itself there are none.
 func (a *admission) better(counted []landing, crowded require.Bits) require.Bits {
 	out := require.NewBits(len(a.high))
 	if a.which.each || !crowded.Any() {

@@ -16,7 +16,8 @@ type landing struct {
 
 // awaited says which DaemonSets a market keeps room for.
 type awaited struct {
-	// each asks every offering by itself: a DaemonSet that is too large for one is not awaited there, and the offering is for sale all the same.
+	// each asks every offering by itself: a DaemonSet that is too large for one is not awaited there, and the offering
+	// is for sale all the same.
 	each bool
 	// above is the priority beyond which DaemonSets are awaited at all.
 	above int64
@@ -24,10 +25,12 @@ type awaited struct {
 	elsewhere map[*cluster.Daemon]bool
 }
 
-// everyDaemon is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is too small for one is not bought.
+// everyDaemon is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is too
+// small for one is not bought.
 func everyDaemon() awaited { return awaited{above: math.MinInt64} }
 
-// everyDaemonOfAnyPool is the rule as long as there is choice among pools: a node that is too small for a DaemonSet which fits in another pool is not bought.
+// everyDaemonOfAnyPool is the rule as long as there is choice among pools: a node that is too small for a DaemonSet
+// which fits in another pool is not bought.
 func everyDaemonOfAnyPool(elsewhere map[*cluster.Daemon]bool) awaited {
 	return awaited{above: math.MinInt64, elsewhere: elsewhere}
 }
@@ -38,14 +41,16 @@ func whoFits() awaited { return awaited{each: true, above: math.MinInt64} }
 // whoPreempts awaits only those that would take the place of a pod of the priority.
 func whoPreempts(priority int32) awaited { return awaited{each: true, above: int64(priority)} }
 
-// Omission is a DaemonSet that new nodes of a pool are planned without, because no instance type of the pool has room for it.
+// Omission is a DaemonSet that new nodes of a pool are planned without, because no instance type of the pool has room
+// for it.
 type Omission struct {
 	Pool   string
 	Daemon *cluster.Daemon
 	// Elsewhere says that another pool has room for it: only a pod that can't go there is given a node of this one.
 	Elsewhere bool
-	// Resource is what there is too little of, for DaemonSets of its priority; Asked is how much of it a pod asks for, and Most what
-	// some instance type has beside the DaemonSets that come first. Empty if one lacks this and another that.
+	// Resource is what there is too little of, for DaemonSets of its priority; Asked is how much of it a pod asks for,
+	// and Most what some instance type has beside the DaemonSets that come first. Empty if one lacks this and another
+	// that.
 	Resource, Asked, Most string
 }
 
@@ -67,8 +72,8 @@ func (m *market) land(daemons []*cluster.Daemon) {
 	}
 }
 
-// makeRoom takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale then. They come in the order of their
-// priority, as kube-scheduler lets them in; among equals nobody knows the order.
+// makeRoom takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale then. They
+// come in the order of their priority, as kube-scheduler lets them in; among equals nobody knows the order.
 func (m *market) makeRoom(which awaited) {
 	c := m.pool.Catalog
 	m.room, m.daemons, m.omitted, m.priced = make([]resource.Vector, len(c.Offerings)), nil, nil, nil

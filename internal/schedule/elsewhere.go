@@ -6,8 +6,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// findElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as a pod has the choice it goes where both
-// have room, so nothing is for sale at first on which one of them would run and can't.
+// findElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as a pod
+// has the choice it goes where both have room, so nothing is for sale at first on which one of them would run and
+// can't.
 func (sh *shop) findElsewhere() {
 	omitted := make(map[*cluster.Daemon]bool)
 	for _, m := range sh.markets {
@@ -39,8 +40,8 @@ func (sh *shop) findElsewhere() {
 	}
 }
 
-// settleFor buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds together with all DaemonSets. The kinds of these pods
-// are returned; what is for sale is left to each pool's own rule.
+// settleFor buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds together with all
+// DaemonSets. The kinds of these pods are returned; what is for sale is left to each pool's own rule.
 func (p *Placement) settleFor(book *ledger, sh *shop, kinds []*kind, settler *settler, crates []*crate) ([]*crate, []*kind) {
 	if sh.elsewhere == nil {
 		return crates, nil
@@ -70,7 +71,8 @@ func (p *Placement) settleFor(book *ledger, sh *shop, kinds []*kind, settler *se
 	return crates, kinds
 }
 
-// suits reports whether a pod of the class may go to some offering of the pool and fits on it beside the DaemonSets, whether or not it can be bought now.
+// suits reports whether a pod of the class may go to some offering of the pool and fits on it beside the DaemonSets,
+// whether or not it can be bought now.
 func (m *market) suits(class *cluster.PodClass) bool {
 	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
 		return false

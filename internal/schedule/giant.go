@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// withoutGiants parts pods from the rest that have a place nowhere, whatever others do: no host has room for one and nothing for sale
-// is large enough. Zones are dealt by the rules of all who wait, and steps are counted for all of them, so such a pod would cost others
-// choice and money in vain.
+// withoutGiants parts pods from the rest that have a place nowhere, whatever others do: no host has room for one and
+// nothing for sale is large enough. Zones are dealt by the rules of all who wait, and steps are counted for all of
+// them, so such a pod would cost others choice and money in vain.
 func (sh *shop) withoutGiants(hosts []cluster.Host, pending []*cluster.Pod) (rest, giants []*cluster.Pod) {
 	known := make(map[*cluster.PodClass]bool)
 	for i, pod := range pending {
@@ -45,7 +45,8 @@ func (sh *shop) giant(hosts []cluster.Host, c *cluster.PodClass) bool {
 	})
 }
 
-// holdsWithoutDaemons reports whether DaemonSets may be all that keeps pods of the class from an instance type: some of them may be left out.
+// holdsWithoutDaemons reports whether DaemonSets may be all that keeps pods of the class from an instance type: some of
+// them may be left out.
 func (sh *shop) holdsWithoutDaemons(c *cluster.PodClass) bool {
 	return slices.ContainsFunc(sh.markets, func(m *market) bool {
 		return len(m.daemons) > 0 && slices.ContainsFunc(m.pool.Catalog.Types, func(t cluster.Type) bool { return c.Requests.Fits(t.Allocatable) })

@@ -26,7 +26,8 @@ type market struct {
 	room []resource.Vector
 	// uniform says that all offerings of a type have the same room.
 	uniform bool
-	// lands are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the DaemonSets that find room on no offering.
+	// lands are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the DaemonSets that
+	// find room on no offering.
 	lands   []landing
 	daemons []landing
 	omitted []Omission
@@ -208,8 +209,8 @@ func (l *left) charge(capacity resource.Vector, n int) {
 	l.used = l.used.Add(capacity.Times(int64(n)))
 }
 
-// match finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of the market as an earlier one is
-// left out: nobody would ever choose it.
+// match finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of the
+// market as an earlier one is left out: nobody would ever choose it.
 func (m *market) match(terms []require.Set) []want {
 	var out []want
 	for _, term := range terms {

@@ -23,9 +23,9 @@ type Settings struct {
 	Before *Placement
 	// Held are pods for which no node is bought, by UID: they may use what is there.
 	Held map[string]Hold
-	// Squeeze buys nodes on which not all DaemonSets find room for pods that wait and would get none otherwise. It is for pods that wait now, which are
-	// told their node before it opens. Who asks what would be if nodes went must not set it: DaemonSets come to a new node before pods
-	// that have yet to leave theirs, and fill it.
+	// Squeeze buys nodes on which not all DaemonSets find room for pods that wait and would get none otherwise. It is
+	// for pods that wait now, which are told their node before it opens. Who asks what would be if nodes went must not
+	// set it: DaemonSets come to a new node before pods that have yet to leave theirs, and fill it.
 	Squeeze bool
 }
 
@@ -55,8 +55,8 @@ type Placement struct {
 	// Cut says that a search was brought to an end by its budget of steps: the nodes may be dearer than need be.
 	Cut bool
 
-	// Omitted are the DaemonSets that new nodes are planned without; Squeezed are the pools of which nodes are made although not all of the
-	// other DaemonSets find room on them, because pods would get none otherwise.
+	// Omitted are the DaemonSets that new nodes are planned without; Squeezed are the pools of which nodes are made
+	// although not all of the other DaemonSets find room on them, because pods would get none otherwise.
 	Omitted  []Omission
 	Squeezed []Squeeze
 

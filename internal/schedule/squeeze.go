@@ -9,10 +9,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// mostSqueezes is how often nodes are looked for on which not all DaemonSets find room: once for all pods that the same DaemonSets would preempt.
+// mostSqueezes is how often nodes are looked for on which not all DaemonSets find room: once for all pods that the same
+// DaemonSets would preempt.
 const mostSqueezes = 8
 
-// Squeeze says that nodes of a pool are made although not all DaemonSets find room on them: all together leave none for a pod.
+// Squeeze says that nodes of a pool are made although not all DaemonSets find room on them: all together leave none for
+// a pod.
 type Squeeze struct {
 	Pool  string
 	Nodes int
@@ -36,10 +38,11 @@ func (sh *shop) await(which awaited) {
 	sh.restock()
 }
 
-// squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It first leaves those out that
-// are too large for the instance type: they never get a pod there. If that does not help, DaemonSets that could not preempt the pod are left out too:
-// very many small ones would otherwise keep all pods from their nodes. A DaemonSet of higher priority than the pod is always counted, for it would
-// take the pod's place on each node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
+// squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It
+// first leaves those out that are too large for the instance type: they never get a pod there. If that does not help,
+// DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
+// their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
+// node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
 func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *settler, crates []*crate) ([]*crate, bool) {
 	kinds = sh.overrun(kinds)
 	if len(kinds) == 0 {
@@ -63,7 +66,8 @@ func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *sett
 	return crates, true
 }
 
-// setAsideRunning takes the pods out of the kinds that are still on a node, which goes, and returns what puts them back.
+// setAsideRunning takes the pods out of the kinds that are still on a node, which goes, and returns what puts them
+// back.
 func setAsideRunning(kinds []*kind) (putBack func()) {
 	running := make([][]*cluster.Pod, len(kinds))
 	for i, k := range kinds {
@@ -97,8 +101,9 @@ func (p *Placement) noteSqueeze(c *crate) {
 	p.Squeezed[i].Nodes++
 }
 
-// byWhoPreempts groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the highest priority first and last of a
-// group the lowest. If there are too many groups, neighbours are put together: then DaemonSets count that would preempt some of them only.
+// byWhoPreempts groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the
+// highest priority first and last of a group the lowest. If there are too many groups, neighbours are put together:
+// then DaemonSets count that would preempt some of them only.
 func (sh *shop) byWhoPreempts(kinds []*kind) [][]*kind {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return len(k.pods) == 0 })
 	slices.SortStableFunc(kinds, func(a, b *kind) int { return cmp.Compare(b.class.Priority, a.class.Priority) })
@@ -132,7 +137,8 @@ func joined(groups [][]*kind, most int) [][]*kind {
 	return out
 }
 
-// overrun are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without them.
+// overrun are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without
+// them.
 func (sh *shop) overrun(kinds []*kind) []*kind {
 	if !slices.ContainsFunc(sh.markets, func(m *market) bool { return len(m.daemons) > 0 }) {
 		return nil
@@ -153,8 +159,8 @@ func (sh *shop) overrun(kinds []*kind) []*kind {
 	})
 }
 
-// overrun reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without them, and take more than half of
-// something that it lacks there. helps says whether there is such an offering at all.
+// overrun reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without
+// them, and take more than half of something that it lacks there. helps says whether there is such an offering at all.
 func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
 		return true, false
@@ -176,8 +182,8 @@ func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
 	return true, helps
 }
 
-// mostlyTaken reports whether less than half is left of a resource of which too little is left for the need. A pod that lacks only what DaemonSets take little
-// of would hardly fit beside any.
+// mostlyTaken reports whether less than half is left of a resource of which too little is left for the need. A pod that
+// lacks only what DaemonSets take little of would hardly fit beside any.
 func mostlyTaken(all, left, need *resource.Vector) bool {
 	for dim := range all {
 		if (need[dim] > left[dim] || left[dim] < 0) && left[dim] < all[dim]-left[dim] {

@@ -21,9 +21,10 @@ func priorityClasses() map[string]int32 {
 	return map[string]int32{"idle": -10, "system": 1000}
 }
 
-// drawDaemonSets are people who make DaemonSets that other pods leave little room for, or that leave little for others: one that fits on no machine or on few,
-// very many small ones, and some of another priority than the pods have. They are gone when the storm is over, but for those that use up every machine and
-// preempt nobody: with them, too, the cluster has to come to rest if pods are told their nodes.
+// drawDaemonSets are people who make DaemonSets that other pods leave little room for, or that leave little for others:
+// one that fits on no machine or on few, very many small ones, and some of another priority than the pods have. They
+// are gone when the storm is over, but for those that use up every machine and preempt nobody: with them, too, the
+// cluster has to come to rest if pods are told their nodes.
 func (s *Sim) drawDaemonSets() {
 	c := s.clock
 	class := pick(c, []string{"", "", "idle", "system"})
@@ -193,7 +194,8 @@ func priorityOf(p *corev1.Pod) int32 {
 	return *p.Spec.Priority
 }
 
-// preempt ends pods of lower priority on the node that the pod is for, the least important and youngest first, if it fits then; it reports whether it did.
+// preempt ends pods of lower priority on the node that the pod is for, the least important and youngest first, if it
+// fits then; it reports whether it did.
 func (s *Sim) preempt(p *corev1.Pod, view []*seen) bool {
 	i := slices.IndexFunc(view, func(v *seen) bool { return v.node.Name == pinnedTo(p) })
 	if i < 0 || !view[i].suits(p) {

@@ -44,10 +44,10 @@ func (j *judge) excused(promise string, pleas []plea) bool {
 	return false
 }
 
-// mostShare is for what part of the times that a promise is looked at each excuse may be needed, by promise and name. Each
-// is one and a half times what a soak of 26,369 seeds has shown, rounded up to two digits; what came to less than mostOfAny
-// has that. Of two that hold at the same time the first is counted: the removed node has the shares of both removals. Set it anew
-// from the next soak.
+// mostShare is for what part of the times that a promise is looked at each excuse may be needed, by promise and name.
+// Each is one and a half times what a soak of 26,369 seeds has shown, rounded up to two digits; what came to less than
+// mostOfAny has that. Of two that hold at the same time the first is counted: the removed node has the shares of both
+// removals. Set it anew from the next soak.
 func mostShare() map[string]float64 {
 	const interrupted = "pods of an interrupted node leave when their places are ready or time runs out"
 	return map[string]float64{

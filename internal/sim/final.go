@@ -141,8 +141,8 @@ func (s *Sim) podsInOrder() string {
 	return ""
 }
 
-// staticInOrder: a static pool has as many nodes as it asks for, within its limit. Nodes that somebody gives a pool by their label may exceed its
-// limit, which ends none.
+// staticInOrder: a static pool has as many nodes as it asks for, within its limit. Nodes that somebody gives a pool by
+// their label may exceed its limit, which ends none.
 func (s *Sim) staticInOrder(pool *v1.NodePool) string {
 	if pool.Spec.Replicas == nil || pool.DeletionTimestamp != nil {
 		return ""

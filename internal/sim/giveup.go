@@ -23,7 +23,8 @@ const (
 	// leftFor is how long a replacement that nobody needs may stay once its move has been given up: its pool's consolidateAfter,
 	// and as long again for those that go before it.
 	leftFor = 6 * time.Minute
-	// sameTry is how long before the first fence of a move its replacements may have been made: the fence may have to be tried again.
+	// sameTry is how long before the first fence of a move its replacements may have been made: the fence may have to
+	// be tried again.
 	sameTry = 30 * time.Second
 	// rounding is by how much two ways to add the same prices up may differ.
 	rounding = 1e-9
@@ -229,8 +230,8 @@ func (j *judge) leftover(move string, begun time.Time) {
 	}
 }
 
-// awaited reports whether the leader keeps the node for pods that have to leave theirs: it sent them there just now, and a node is being deleted
-// that still has some.
+// awaited reports whether the leader keeps the node for pods that have to leave theirs: it sent them there just now,
+// and a node is being deleted that still has some.
 func (s *Sim) awaited(node string) bool {
 	r := s.leader()
 	if r == nil || s.clock.now.Sub(r.sent[node]) > time.Minute {

@@ -36,7 +36,8 @@ type judge struct {
 	reopens map[string]int
 	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
 	meant map[types.UID]string
-	// takenFrom are the moves of which a node was interrupted: it goes for that reason, and its pods need a part of what was made.
+	// takenFrom are the moves of which a node was interrupted: it goes for that reason, and its pods need a part of
+	// what was made.
 	takenFrom map[string]bool
 	// repooled is from when to when somebody had changed which pool a claim says it is of.
 	repooled map[types.UID]span
@@ -108,8 +109,8 @@ func (j *judge) repool(claim types.UID) {
 	j.repooled[claim] = at
 }
 
-// oddPool reports whether whoever made the other claim may not have known of which pool the claim is: somebody had changed that, or had just
-// changed it back.
+// oddPool reports whether whoever made the other claim may not have known of which pool the claim is: somebody had
+// changed that, or had just changed it back.
 func (j *judge) oddPool(claim, made *v1.NodeClaim) bool {
 	at, moved := j.repooled[claim.UID]
 	when := made.CreationTimestamp.Time

@@ -226,8 +226,8 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	}
 }
 
-// fullWithout reports whether the claim's pool is static and has, as far as the replica knows, as many other nodes that are up as it asks
-// for.
+// fullWithout reports whether the claim's pool is static and has, as far as the replica knows, as many other nodes that
+// are up as it asks for.
 func (r *replica) fullWithout(claim *v1.NodeClaim) bool {
 	pool, ok := r.cache[pools][claim.Labels[v1.NodePoolLabelKey]].(*v1.NodePool)
 	if !ok || pool.Spec.Replicas == nil {

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// Whoever makes a claim while somebody has changed the pool of another, or soon after that was changed back, can't know better. Before it and
-// later he can.
+// Whoever makes a claim while somebody has changed the pool of another, or soon after that was changed back, can't know
+// better. Before it and later he can.
 func TestOddPool(t *testing.T) {
 	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	j := &judge{repooled: map[types.UID]span{"odd": {noon, noon.Add(time.Minute)}}}

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// atOnce is how long pods may wait when the agent has taken back what it did to a node that stands for them: kube-scheduler has but to look.
+	// atOnce is how long pods may wait when the agent has taken back what it did to a node that stands for them:
+	// kube-scheduler has but to look.
 	atOnce = 30 * time.Second
 	// soonEnough is how long pods may wait once the agent is gone: for the next try and for its node, with what is
 	// to be seen of it before the rest follows.
@@ -59,7 +60,8 @@ func (s *Sim) prepareHour() *agent {
 	return a
 }
 
-// slowHour reports whether the agent lets pods of a large owner run for a while on each node, so that the nodes seem well.
+// slowHour reports whether the agent lets pods of a large owner run for a while on each node, so that the nodes seem
+// well.
 func (s *Sim) slowHour() bool { return s.seed%4 == 0 }
 
 // spares reports whether the agent leaves the bystander alone, which tolerates its taint and asks for no label.
@@ -137,7 +139,8 @@ func (s *Sim) growBystander() {
 	})
 }
 
-// witness reports whether pods of the victim wait, and a node stands for them that the agent has struck and that nobody ends.
+// witness reports whether pods of the victim wait, and a node stands for them that the agent has struck and that nobody
+// ends.
 func (s *Sim) witness(a *agent) bool {
 	if s.someRun("victim") {
 		return false

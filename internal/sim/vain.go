@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// reallyRan is how long a pod must have run on a node for the node not to be in vain: a minute. The judge looks once a second and sees
-	// both ends of it late, so it may take a minute for a second or two less.
+	// reallyRan is how long a pod must have run on a node for the node not to be in vain: a minute. The judge looks
+	// once a second and sees both ends of it late, so it may take a minute for a second or two less.
 	reallyRan = 58 * time.Second
 	// triesAnHour is how many nodes are launched for an owner within an hour at most, after those of one plan.
 	triesAnHour = 20
@@ -36,10 +36,10 @@ type vanity struct {
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// wanted is the most pods that an owner wanted at a time, alive the most that there were, those included that were being terminated;
-	// share is how many of them the smallest machine takes. launched is how many machines were launched for it since a pod of its last ran
-	// on a new one for long enough, but for those on which pods of others did; most is the most
-	// that were in vain at the same time, and dearest what they cost per hour.
+	// wanted is the most pods that an owner wanted at a time, alive the most that there were, those included that were
+	// being terminated; share is how many of them the smallest machine takes. launched is how many machines were
+	// launched for it since a pod of its last ran on a new one for long enough, but for those on which pods of others
+	// did; most is the most that were in vain at the same time, and dearest what they cost per hour.
 	wanted   map[types.UID]int
 	alive    map[types.UID]int
 	share    map[types.UID]int
@@ -80,22 +80,22 @@ func (v *vanity) start(claim types.UID) {
 	}
 }
 
-// needs is the most nodes that the owner's pods take at a time: as many as pods, or less if the smallest machine takes several. Pods
-// that are being terminated still take room.
+// needs is the most nodes that the owner's pods take at a time: as many as pods, or less if the smallest machine takes
+// several. Pods that are being terminated still take room.
 func (v *vanity) needs(owner types.UID) int {
 	share := max(v.share[owner], 1)
 	return min(v.wanted[owner], (max(v.alive[owner], v.wanted[owner])+share-1)/share)
 }
 
-// allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to show what is wrong,
-// and one that is tried.
+// allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to
+// show what is wrong, and one that is tried.
 func (v *vanity) allowed(owner types.UID) int {
 	return v.needs(owner) + 2
 }
 
-// mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by the same document:
-// the nodes of one plan, those of one more because the first that came after seemed well, and the tries that follow. A new replica may
-// know little of what was tried, and begin anew.
+// mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by
+// the same document: the nodes of one plan, those of one more because the first that came after seemed well, and the
+// tries that follow. A new replica may know little of what was tried, and begin anew.
 func (v *vanity) mayLaunch(owner types.UID) int {
 	return 2*v.needs(owner) + triesAnHour + v.restarts*(2*v.needs(owner)+triesAtFirst)
 }

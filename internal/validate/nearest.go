@@ -68,9 +68,9 @@ func (l Labels) wellKnown() []string {
 		corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelWindowsBuild}, maps.Keys(l.WellKnown))
 }
 
-// Doubts are what is allowed in a pool and probably not meant: labels that differ from well-known ones in a letter or two, and
-// limits of what no node has. As they stand such labels are the user's own, which every node of the pool gets and which choose
-// nothing, and such limits limit nothing.
+// Doubts are what is allowed in a pool and probably not meant: labels that differ from well-known ones in a letter or
+// two, and limits of what no node has. As they stand such labels are the user's own, which every node of the pool gets
+// and which choose nothing, and such limits limit nothing.
 func Doubts(pool *v1.NodePool, labels Labels) []Problem {
 	var out []Problem
 	doubt := func(field, key string) {

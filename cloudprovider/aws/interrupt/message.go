@@ -12,8 +12,8 @@ import (
 // warning is how long before its end a spot instance, or one of a reservation, is warned.
 const warning = 2 * time.Minute
 
-// leastWarning is how much time pods get in any case by a warning. One that says that the end has come is late, or not true: an instance that has
-// ended is told of by its state, which EC2 confirms.
+// leastWarning is how much time pods get in any case by a warning. One that says that the end has come is late, or not
+// true: an instance that has ended is told of by its state, which EC2 confirms.
 const leastWarning = 30 * time.Second
 
 // What messages are counted as.

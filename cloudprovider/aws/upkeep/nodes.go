@@ -107,9 +107,10 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, n.tag(ctx, node, claim)
 }
 
-// identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older version: its claim
-// says that it is this cluster's. One that carries another cluster's identity keeps it, whatever a claim says: with ours on it the other
-// cluster could lose its machine. foreign says that it is so. Where the policy does not allow the tag, the instance stays without.
+// identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older
+// version: its claim says that it is this cluster's. One that carries another cluster's identity keeps it, whatever a
+// claim says: with ours on it the other cluster could lose its machine. foreign says that it is so. Where the policy
+// does not allow the tag, the instance stays without.
 func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (foreign bool, err error) {
 	id, ok := instanceOf(node)
 	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() {

@@ -213,8 +213,8 @@ func TestInstanceGetsTheIdentity(t *testing.T) {
 	}
 }
 
-// An instance that carries another cluster's identity gets no tag of ours at all: the name of our claim and of our cluster would hide it from
-// its own cluster, just like our identity.
+// An instance that carries another cluster's identity gets no tag of ours at all: the name of our claim and of our
+// cluster would hide it from its own cluster, just like our identity.
 func TestAnInstanceOfAnotherClusterGetsNoTag(t *testing.T) {
 	s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) { c.Status.ProviderID = "aws:///us-west-2a/i-1" })
 	s.identity, s.tags.identity = "uid", "of another cluster"
