@@ -52,7 +52,8 @@ func snapshotPage(now func() *cluster.Snapshot, policy plan.Policy) http.Handler
 			return
 		}
 		defer one.Unlock()
-		if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(snapshotTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(snapshotTime))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

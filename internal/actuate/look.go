@@ -37,7 +37,8 @@ func (a *Actor) noOthersOn(ctx context.Context, node string, stay []string) erro
 		pod := &list.Items[i]
 		done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if !done && !slices.Contains(stay, string(pod.UID)) {
-			return fmt.Errorf("pod %s/%s is on node %s, and the watch of pods has not shown it yet", pod.Namespace, pod.Name, node)
+			return fmt.Errorf("pod %s/%s is on node %s, and the watch of pods has not shown it yet",
+				pod.Namespace, pod.Name, node)
 		}
 	}
 	return nil

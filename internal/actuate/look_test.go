@@ -26,17 +26,22 @@ func nodeOf(name, providerID string) *corev1.Node {
 
 // An instance is ended when its node has no pods but those that need not leave; that is asked of the API server.
 func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
+	unseen := func(what string) string {
+		return "instance %ID is not ended yet: " + what + ", and the watch of pods has not shown it yet"
+	}
 	for name, x := range map[string]struct {
 		pod     *corev1.Pod
 		drained bool
 		err     string
 	}{
-		"nobody is there":           {pod: podOn("other", "p", corev1.PodRunning), drained: true},
-		"a pod that stays":          {pod: podOn("n", "stays", corev1.PodRunning), drained: true},
-		"a pod that has ended":      {pod: podOn("n", "p", corev1.PodSucceeded), drained: true},
-		"a pod, and no time left":   {pod: podOn("n", "p", corev1.PodRunning)},
-		"a pod on its other node":   {pod: podOn("twin", "p", corev1.PodRunning), drained: true, err: "instance %ID is not ended yet: pod default/p is on node twin, and the watch of pods has not shown it yet"},
-		"a pod that nobody knew of": {pod: podOn("n", "p", corev1.PodRunning), drained: true, err: "instance %ID is not ended yet: pod default/p is on node n, and the watch of pods has not shown it yet"},
+		"nobody is there":         {pod: podOn("other", "p", corev1.PodRunning), drained: true},
+		"a pod that stays":        {pod: podOn("n", "stays", corev1.PodRunning), drained: true},
+		"a pod that has ended":    {pod: podOn("n", "p", corev1.PodSucceeded), drained: true},
+		"a pod, and no time left": {pod: podOn("n", "p", corev1.PodRunning)},
+		"a pod on its other node": {pod: podOn("twin", "p", corev1.PodRunning), drained: true,
+			err: unseen("pod default/p is on node twin")},
+		"a pod that nobody knew of": {pod: podOn("n", "p", corev1.PodRunning), drained: true,
+			err: unseen("pod default/p is on node n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, interceptor.Funcs{}, ours("a"), x.pod)
@@ -44,7 +49,10 @@ func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
 				t.Fatal(out.Err)
 			}
 			id := s.claim("a").Status.ProviderID
-			out := s.do(command.Terminate{Claim: "a", UID: "uid-1", Node: "n", ProviderID: id, Drained: x.drained, Stays: []string{"uid-stays"}, Twins: []string{"twin"}})
+			out := s.do(command.Terminate{
+				Claim: "a", UID: "uid-1", Node: "n", ProviderID: id,
+				Drained: x.drained, Stays: []string{"uid-stays"}, Twins: []string{"twin"},
+			})
 			s.wantEnd(out, id, x.err)
 		})
 	}

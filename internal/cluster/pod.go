@@ -206,5 +206,10 @@ type Daemon struct {
 // and preempts for it. Among equals it is up to chance: nothing may depend on their names, which only make the order
 // the same each time.
 func CompareDaemons(a, b *Daemon) int {
-	return cmp.Or(cmp.Compare(b.Class.Priority, a.Class.Priority), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	return cmp.Or(
+		cmp.Compare(b.Class.Priority, a.Class.Priority),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.UID, b.UID),
+	)
 }

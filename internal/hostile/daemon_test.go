@@ -42,8 +42,12 @@ func TestDaemonSetsKeepNobodyFromNodes(t *testing.T) {
 		if n := len(placedPods(&p.Placement)); n != ordinary {
 			t.Errorf("%s: %d of %d pods have a place", name, n, ordinary)
 		}
-		if sets, omitted, squeezed := toldOf(&p, plan.FitsNowhere), toldOf(&p, plan.DaemonSetsOmitted), toldOf(&p, plan.DaemonSetsSqueezed); sets != c.onSets || omitted != c.omitted || squeezed != c.squeezed {
-			t.Errorf("%s: %d DaemonSets are told, the pool %d and %d times; expected %d, %d, %d", name, sets, omitted, squeezed, c.onSets, c.omitted, c.squeezed)
+		for reason, want := range map[string]int{
+			plan.FitsNowhere: c.onSets, plan.DaemonSetsOmitted: c.omitted, plan.DaemonSetsSqueezed: c.squeezed,
+		} {
+			if got := toldOf(&p, reason); got != want {
+				t.Errorf("%s: %s is told %d times, expected %d", name, reason, got, want)
+			}
 		}
 	}
 }

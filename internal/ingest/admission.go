@@ -26,8 +26,11 @@ type priorityClass struct {
 }
 
 func newAdmission() admission {
-	return admission{limitRanges: make(map[string]map[string]*corev1.LimitRange), runtimeClasses: make(map[string]*nodev1.RuntimeClass),
-		priorities: make(map[string]priorityClass)}
+	return admission{
+		limitRanges:    make(map[string]map[string]*corev1.LimitRange),
+		runtimeClasses: make(map[string]*nodev1.RuntimeClass),
+		priorities:     make(map[string]priorityClass),
+	}
 }
 
 // SetLimitRange takes in a LimitRange, whose defaults the pods of its namespace get.
@@ -193,7 +196,8 @@ func (a *admission) addPriority(spec *corev1.PodSpec) {
 	}
 	value, found := a.priorities[spec.PriorityClassName].value, false
 	for _, c := range a.priorities {
-		if spec.PriorityClassName == "" && c.byDefault && (!found || c.value < value) { // of several defaults the least counts
+		// Of several defaults the least counts.
+		if spec.PriorityClassName == "" && c.byDefault && (!found || c.value < value) {
 			value, found = c.value, true
 		}
 	}

@@ -200,7 +200,8 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
-		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost, HoldUnknown: b.hold.unknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
+		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost,
+		HoldUnknown: b.hold.unknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
 	}
 	s.Evicted, s.Rested = b.evictedNow()
 	for _, e := range inOrder(b.nodes) {

@@ -98,7 +98,9 @@ func (b *Book) classOf(r *recipe) *cluster.PodClass {
 
 func (b *Book) makeClass(key string, r *recipe) *cluster.PodClass {
 	c := &cluster.PodClass{
-		Key: key, NodeKey: r.nodeKey, Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations, Priority: r.priority, Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
+		Key: key, NodeKey: r.nodeKey, Priority: r.priority,
+		Terms: r.terms, OwnTerms: r.own, Tolerations: r.tolerations,
+		Rules: r.rules, Wishes: r.wishes, Ports: r.ports,
 	}
 	c.Requests, c.Unsupported = b.demand(r, slices.Clone(r.unsupported))
 	return c

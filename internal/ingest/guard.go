@@ -1,7 +1,7 @@
 package ingest
 
 import (
-	"fmt"
+	"cmp"
 	"reflect"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,11 +34,7 @@ func (b *Book) SetGuard(pdb *policyv1.PodDisruptionBudget) {
 func (b *Book) guardSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 	const kind = "PodDisruptionBudget"
 	b.forgetNote(kind, string(pdb.UID))
-	why := leftOut(&pdb.ObjectMeta)
-	if n := selectorParts(pdb.Spec.Selector); n > mostSelectorParts {
-		why = fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", n, mostSelectorParts)
-	}
-	if why != "" {
+	if why := cmp.Or(overlong(selectorParts(pdb.Spec.Selector), 0), leftOut(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
 			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that they share",

@@ -11,7 +11,8 @@ import (
 func TestHoldMemory(t *testing.T) {
 	start := time.Unix(0, 0)
 	fresh := &cluster.Pool{Name: "p"}
-	written := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{{Type: cluster.Ready, Status: cluster.True}}}}
+	written := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{
+		{Type: cluster.Ready, Status: cluster.True}}}}
 	holding := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{
 		{Type: cluster.OrphansHeld, Status: cluster.True, Reason: cluster.ManyOrphans}}}}
 	ask := func(m *holdMemory, at time.Duration, want bool, when string) {

@@ -43,7 +43,9 @@ func TestDaemonsComeByPriority(t *testing.T) {
 	b.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
 	b.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -5})
 	want("b/vital", "a/lost", "a/plain", "a/idle")
-	b.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 2000, GlobalDefault: true})
+	b.SetPriorityClass(&schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 2000, GlobalDefault: true,
+	})
 	want("a/plain", "b/vital", "a/lost", "a/idle")
 	b.DeletePriorityClass("usual")
 	b.DeletePriorityClass("high")

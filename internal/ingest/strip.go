@@ -9,9 +9,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -21,9 +19,6 @@ import (
 // only can make it as large as the API server allows: the template of a DaemonSet, a selector, the defaults of a
 // LimitRange. What is larger is not kept at all. The bound is in docs/concepts/bounds.md.
 const mostKeptBytes = 64 << 10
-
-// tooLongLabel is what a claim's selector asks for instead of something that was too long to be kept. No volume has it.
-const tooLongLabel = "tenon.sh/too-long"
 
 // Strip drops from objects what nothing here reads, before they are kept: it is most of their size, and anybody who may
 // write in one namespace could fill our memory with it. Objects are only ever patched, never written back from what is
@@ -60,8 +55,11 @@ func dropAnnotation(o client.Object, key string) {
 
 // metaOf is what is read of any object's metadata, with the annotations that are named.
 func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
-	out := metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
-		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp}
+	out := metav1.ObjectMeta{
+		Name: m.Name, Namespace: m.Namespace, UID: m.UID,
+		ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+	}
 	if owner := metav1.GetControllerOf(m); owner != nil {
 		out.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
@@ -102,17 +100,24 @@ func stripWorkload(o client.Object) bool {
 		*w = appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas, Selector: selector}}
 	case *appsv1.StatefulSet:
 		meta, selector := withSelector(&w.ObjectMeta, w.Spec.Selector)
-		*w = appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: w.Spec.Replicas,
-			PodManagementPolicy: w.Spec.PodManagementPolicy, Selector: selector}}
+		*w = appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: w.Spec.Replicas, PodManagementPolicy: w.Spec.PodManagementPolicy, Selector: selector,
+		}}
 	case *corev1.ReplicationController:
 		meta, labels := withLabels(&w.ObjectMeta, w.Spec.Selector)
-		*w = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: w.Spec.Replicas, Selector: labels}}
+		spec := corev1.ReplicationControllerSpec{Replicas: w.Spec.Replicas, Selector: labels}
+		*w = corev1.ReplicationController{ObjectMeta: meta, Spec: spec}
 	case *corev1.Service:
 		meta, labels := withLabels(&w.ObjectMeta, w.Spec.Selector)
 		*w = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: labels}}
 	case *batchv1.Job:
-		*w = batchv1.Job{ObjectMeta: metaOf(&w.ObjectMeta), Spec: batchv1.JobSpec{Parallelism: w.Spec.Parallelism, Completions: w.Spec.Completions,
-			Suspend: w.Spec.Suspend}, Status: batchv1.JobStatus{Succeeded: w.Status.Succeeded}}
+		*w = batchv1.Job{
+			ObjectMeta: metaOf(&w.ObjectMeta),
+			Spec: batchv1.JobSpec{
+				Parallelism: w.Spec.Parallelism, Completions: w.Spec.Completions, Suspend: w.Spec.Suspend,
+			},
+			Status: batchv1.JobStatus{Succeeded: w.Status.Succeeded},
+		}
 	case *appsv1.DaemonSet:
 		stripDaemonSet(w)
 	case *policyv1.PodDisruptionBudget:
@@ -127,13 +132,27 @@ func stripWorkload(o client.Object) bool {
 func stripDaemonSet(ds *appsv1.DaemonSet) {
 	out := appsv1.DaemonSet{ObjectMeta: metaOf(&ds.ObjectMeta, appsv1.DeprecatedTemplateGeneration)}
 	s := &ds.Spec.Template.Spec
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: ds.Spec.Template.Labels}, Spec: corev1.PodSpec{
-		Containers: keptContainers(s.Containers), InitContainers: keptContainers(s.InitContainers), NodeSelector: s.NodeSelector, Affinity: s.Affinity,
-		Tolerations: s.Tolerations, TopologySpreadConstraints: s.TopologySpreadConstraints, HostNetwork: s.HostNetwork, Overhead: s.Overhead,
-		RuntimeClassName: s.RuntimeClassName, PriorityClassName: s.PriorityClassName, Priority: s.Priority, Resources: s.Resources, ResourceClaims: s.ResourceClaims}}
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: ds.Spec.Template.Labels},
+		Spec: corev1.PodSpec{
+			Containers:                keptContainers(s.Containers),
+			InitContainers:            keptContainers(s.InitContainers),
+			NodeSelector:              s.NodeSelector,
+			Affinity:                  s.Affinity,
+			Tolerations:               s.Tolerations,
+			TopologySpreadConstraints: s.TopologySpreadConstraints,
+			HostNetwork:               s.HostNetwork,
+			Overhead:                  s.Overhead,
+			RuntimeClassName:          s.RuntimeClassName,
+			PriorityClassName:         s.PriorityClassName,
+			Priority:                  s.Priority,
+			Resources:                 s.Resources,
+			ResourceClaims:            s.ResourceClaims,
+		},
+	}
 	if size := template.Size(); size > mostKeptBytes {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf(
-			"what placement depends on in spec.template: %d bytes found, at most %d are read; use fewer terms, labels and containers", size, mostKeptBytes))
+		leaveOut(&out.ObjectMeta, fmt.Sprintf("what placement depends on in spec.template: %d bytes found, "+
+			"at most %d are read; use fewer terms, labels and containers", size, mostKeptBytes))
 		template = corev1.PodTemplateSpec{}
 	}
 	out.Spec.Template = template
@@ -146,7 +165,9 @@ func keptContainers(list []corev1.Container) []corev1.Container {
 		c := &list[i]
 		kept := corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
 		for _, p := range c.Ports {
-			kept.Ports = append(kept.Ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, Protocol: p.Protocol, HostIP: p.HostIP})
+			kept.Ports = append(kept.Ports, corev1.ContainerPort{
+				HostPort: p.HostPort, ContainerPort: p.ContainerPort, Protocol: p.Protocol, HostIP: p.HostIP,
+			})
 		}
 		out = append(out, kept)
 	}
@@ -156,7 +177,8 @@ func keptContainers(list []corev1.Container) []corev1.Container {
 func stripPod(pod *corev1.Pod) {
 	for _, list := range [2][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
-			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, Ports: list[i].Ports, RestartPolicy: list[i].RestartPolicy}
+			c := &list[i]
+			*c = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 		}
 	}
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -165,10 +187,20 @@ func stripPod(pod *corev1.Pod) {
 // stripBudget keeps a PodDisruptionBudget's selector and counts.
 func stripBudget(pdb *policyv1.PodDisruptionBudget) {
 	meta, selector := withSelector(&pdb.ObjectMeta, pdb.Spec.Selector)
-	*pdb = policyv1.PodDisruptionBudget{ObjectMeta: meta,
-		Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector, UnhealthyPodEvictionPolicy: pdb.Spec.UnhealthyPodEvictionPolicy},
-		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Status.ObservedGeneration, DisruptionsAllowed: pdb.Status.DisruptionsAllowed,
-			CurrentHealthy: pdb.Status.CurrentHealthy, DesiredHealthy: pdb.Status.DesiredHealthy, ExpectedPods: pdb.Status.ExpectedPods}}
+	*pdb = policyv1.PodDisruptionBudget{
+		ObjectMeta: meta,
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector:                   selector,
+			UnhealthyPodEvictionPolicy: pdb.Spec.UnhealthyPodEvictionPolicy,
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: pdb.Status.ObservedGeneration,
+			DisruptionsAllowed: pdb.Status.DisruptionsAllowed,
+			CurrentHealthy:     pdb.Status.CurrentHealthy,
+			DesiredHealthy:     pdb.Status.DesiredHealthy,
+			ExpectedPods:       pdb.Status.ExpectedPods,
+		},
+	}
 }
 
 func sizeOf(s *metav1.LabelSelector) int {
@@ -180,7 +212,11 @@ func sizeOf(s *metav1.LabelSelector) int {
 
 // withSelector is what is kept of an object that has a selector. If the selector is too large, none is, and the object
 // says so.
-func withSelector(m *metav1.ObjectMeta, s *metav1.LabelSelector, annotations ...string) (metav1.ObjectMeta, *metav1.LabelSelector) {
+func withSelector(
+	m *metav1.ObjectMeta,
+	s *metav1.LabelSelector,
+	annotations ...string,
+) (metav1.ObjectMeta, *metav1.LabelSelector) {
 	meta := metaOf(m, annotations...)
 	if why := overlong(selectorParts(s), sizeOf(s)); why != "" {
 		leaveOut(&meta, why)
@@ -206,105 +242,12 @@ func withLabels(m *metav1.ObjectMeta, labels map[string]string) (metav1.ObjectMe
 func overlong(parts, size int) string {
 	switch {
 	case parts > mostSelectorParts:
-		return fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read", parts, mostSelectorParts)
+		return fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read",
+			parts, mostSelectorParts)
 	case size > mostKeptBytes:
 		return fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, mostKeptBytes)
 	}
 	return ""
-}
-
-// stripStorage reduces what volumes are about; it reports whether the object is of such a kind.
-func stripStorage(o client.Object) bool {
-	switch w := o.(type) {
-	case *corev1.PersistentVolumeClaim:
-		stripVolumeClaim(w)
-	case *corev1.PersistentVolume:
-		stripVolume(w)
-	case *storagev1.StorageClass:
-		*w = storagev1.StorageClass{ObjectMeta: metaOf(&w.ObjectMeta), Provisioner: w.Provisioner, VolumeBindingMode: w.VolumeBindingMode, AllowedTopologies: w.AllowedTopologies}
-	case *storagev1.CSINode:
-		*w = storagev1.CSINode{ObjectMeta: metaOf(&w.ObjectMeta), Spec: storagev1.CSINodeSpec{Drivers: keptDrivers(w.Spec.Drivers)}}
-	case *storagev1.VolumeAttachment:
-		source := storagev1.VolumeAttachmentSource{PersistentVolumeName: w.Spec.Source.PersistentVolumeName}
-		if inline := w.Spec.Source.InlineVolumeSpec; inline != nil {
-			source.InlineVolumeSpec = &corev1.PersistentVolumeSpec{}
-			if inline.CSI != nil {
-				source.InlineVolumeSpec.CSI = &corev1.CSIPersistentVolumeSource{Driver: inline.CSI.Driver, VolumeHandle: inline.CSI.VolumeHandle}
-			}
-		}
-		*w = storagev1.VolumeAttachment{ObjectMeta: metaOf(&w.ObjectMeta), Spec: storagev1.VolumeAttachmentSpec{Attacher: w.Spec.Attacher, NodeName: w.Spec.NodeName, Source: source}}
-	default:
-		return false
-	}
-	return true
-}
-
-// stripVolume keeps where a volume is, whose it is, and by which driver it is attached.
-func stripVolume(pv *corev1.PersistentVolume) {
-	s := &pv.Spec
-	out := corev1.PersistentVolume{ObjectMeta: metaOf(&pv.ObjectMeta, corev1.BetaStorageClassAnnotation), Status: corev1.PersistentVolumeStatus{Phase: pv.Status.Phase},
-		Spec: corev1.PersistentVolumeSpec{AccessModes: s.AccessModes, StorageClassName: s.StorageClassName, NodeAffinity: s.NodeAffinity, VolumeMode: s.VolumeMode,
-			VolumeAttributesClassName: s.VolumeAttributesClassName, PersistentVolumeSource: keptDisk(&s.PersistentVolumeSource)}}
-	out.Labels = pv.Labels
-	if amount, set := s.Capacity[corev1.ResourceStorage]; set {
-		out.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: amount}
-	}
-	if ref := s.ClaimRef; ref != nil {
-		out.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
-	}
-	*pv = out
-}
-
-// keptDisk is what names the disk; see diskOf.
-func keptDisk(s *corev1.PersistentVolumeSource) corev1.PersistentVolumeSource {
-	var out corev1.PersistentVolumeSource
-	switch {
-	case s.CSI != nil:
-		out.CSI = &corev1.CSIPersistentVolumeSource{Driver: s.CSI.Driver, VolumeHandle: s.CSI.VolumeHandle}
-	case s.AWSElasticBlockStore != nil:
-		out.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: s.AWSElasticBlockStore.VolumeID}
-	case s.GCEPersistentDisk != nil:
-		out.GCEPersistentDisk = &corev1.GCEPersistentDiskVolumeSource{PDName: s.GCEPersistentDisk.PDName}
-	case s.AzureDisk != nil:
-		out.AzureDisk = &corev1.AzureDiskVolumeSource{DataDiskURI: s.AzureDisk.DataDiskURI}
-	case s.Cinder != nil:
-		out.Cinder = &corev1.CinderPersistentVolumeSource{VolumeID: s.Cinder.VolumeID}
-	case s.PortworxVolume != nil:
-		out.PortworxVolume = &corev1.PortworxVolumeSource{VolumeID: s.PortworxVolume.VolumeID}
-	}
-	return out
-}
-
-// stripVolumeClaim keeps what decides to which volume a claim is bound. One with a selector that is too large is bound
-// to none by us.
-func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
-	s := &claim.Spec
-	meta, selector := withSelector(&claim.ObjectMeta, s.Selector, volume.AnnBindCompleted, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
-	if s.Selector != nil && selector == nil {
-		selector = &metav1.LabelSelector{MatchLabels: map[string]string{tooLongLabel: "selector"}}
-	}
-	*claim = corev1.PersistentVolumeClaim{
-		ObjectMeta: meta,
-		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: selector, VolumeName: s.VolumeName, StorageClassName: s.StorageClassName,
-			VolumeMode: s.VolumeMode, VolumeAttributesClassName: s.VolumeAttributesClassName, Resources: storageOf(s.Resources.Requests)},
-		Status: corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase},
-	}
-}
-
-func storageOf(requests corev1.ResourceList) corev1.VolumeResourceRequirements {
-	amount, set := requests[corev1.ResourceStorage]
-	if !set {
-		return corev1.VolumeResourceRequirements{}
-	}
-	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: amount}}
-}
-
-func keptDrivers(list []storagev1.CSINodeDriver) []storagev1.CSINodeDriver {
-	var out []storagev1.CSINodeDriver
-	for _, d := range list {
-		out = append(out, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
-	}
-	return out
 }
 
 // stripDefaults reduces what the API server adds to pods, and namespaces; it reports whether the object is of such a
@@ -333,11 +276,13 @@ func stripLimitRange(l *corev1.LimitRange) {
 	out := corev1.LimitRange{ObjectMeta: metaOf(&l.ObjectMeta)}
 	for _, item := range l.Spec.Limits {
 		if item.Type == corev1.LimitTypeContainer && len(item.DefaultRequest) > 0 {
-			out.Spec.Limits = append(out.Spec.Limits, corev1.LimitRangeItem{Type: item.Type, DefaultRequest: item.DefaultRequest})
+			kept := corev1.LimitRangeItem{Type: item.Type, DefaultRequest: item.DefaultRequest}
+			out.Spec.Limits = append(out.Spec.Limits, kept)
 		}
 	}
 	if size := out.Spec.Size(); size > mostKeptBytes {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf("requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size, mostKeptBytes))
+		leaveOut(&out.ObjectMeta, fmt.Sprintf(
+			"requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size, mostKeptBytes))
 		out.Spec.Limits = nil
 	}
 	*l = out

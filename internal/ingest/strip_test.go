@@ -123,13 +123,22 @@ func keptAtMost(kind client.Object) int {
 func TestStrippedDaemonSetsCountTheSame(t *testing.T) {
 	ds := daemonSet(func(s *corev1.PodSpec) {
 		always := corev1.ContainerRestartPolicyAlways
-		s.Containers = []corev1.Container{{Name: "agent", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "a"}}, Resources: corev1.ResourceRequirements{Limits: amounts("2", "1Gi")},
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, HostPort: 8080, HostIP: "10.0.0.1", Protocol: corev1.ProtocolTCP}}}}
-		s.InitContainers = []corev1.Container{{Name: "mesh", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: amounts("100m", "")}}}
+		s.Containers = []corev1.Container{{
+			Name: "agent", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "a"}},
+			Resources: corev1.ResourceRequirements{Limits: amounts("2", "1Gi")},
+			Ports: []corev1.ContainerPort{{
+				Name: "http", ContainerPort: 80, HostPort: 8080, HostIP: "10.0.0.1", Protocol: corev1.ProtocolTCP,
+			}},
+		}}
+		s.InitContainers = []corev1.Container{{
+			Name: "mesh", RestartPolicy: &always,
+			Resources: corev1.ResourceRequirements{Requests: amounts("100m", "")},
+		}}
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		s.HostNetwork, s.PriorityClassName = true, "high"
-		s.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log"}}}}
+		logs := &corev1.HostPathVolumeSource{Path: "/var/log"}
+		s.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: logs}}}
 	})
 	ds.Spec.Template.Labels = map[string]string{"app": "agent"}
 	classes := make([]*cluster.Daemon, 3)
@@ -152,74 +161,118 @@ func TestStrippedDaemonSetsCountTheSame(t *testing.T) {
 	}
 }
 
+// oversized has one object of each kind of which a part may be too large to be kept; that part is.
+type oversized struct {
+	daemons    *appsv1.DaemonSet
+	budget     *policyv1.PodDisruptionBudget
+	limits     *corev1.LimitRange
+	set        *appsv1.ReplicaSet
+	ordered    *appsv1.StatefulSet
+	claim      *corev1.PersistentVolumeClaim
+	service    *corev1.Service
+	controller *corev1.ReplicationController
+}
+
+func newOversized() *oversized {
+	named := metav1.ObjectMeta{Namespace: "infra", Name: "web", UID: "uid"}
+	o := &oversized{
+		daemons: daemonSet(func(s *corev1.PodSpec) {
+			for i := range 500 {
+				long := corev1.Toleration{Key: fmt.Sprint("key-", i), Value: strings.Repeat("v", 300)}
+				s.Tolerations = append(s.Tolerations, long)
+			}
+		}),
+		budget:     &policyv1.PodDisruptionBudget{ObjectMeta: named},
+		limits:     &corev1.LimitRange{ObjectMeta: named},
+		set:        &appsv1.ReplicaSet{ObjectMeta: named},
+		ordered:    &appsv1.StatefulSet{ObjectMeta: named},
+		claim:      &corev1.PersistentVolumeClaim{ObjectMeta: named},
+		service:    &corev1.Service{ObjectMeta: named},
+		controller: &corev1.ReplicationController{ObjectMeta: named},
+	}
+	apps := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn}
+	for i := range 4000 {
+		apps.Values = append(apps.Values, fmt.Sprintf("%060d", i))
+	}
+	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{apps}}
+	o.budget.Spec.Selector, o.set.Spec.Selector = selector, selector.DeepCopy()
+	o.ordered.Spec.Selector, o.claim.Spec.Selector = selector.DeepCopy(), selector.DeepCopy()
+	requests := corev1.ResourceList{}
+	for i := range 5000 {
+		requests[corev1.ResourceName(fmt.Sprintf("example.com/%060d", i))] = apiresource.MustParse("1")
+	}
+	o.limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: requests}}
+	labels := map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}
+	o.service.Spec.Selector, o.controller.Spec.Selector = labels, labels
+	return o
+}
+
+func (o *oversized) all() []client.Object {
+	return []client.Object{o.daemons, o.budget, o.limits, o.set, o.ordered, o.claim, o.service, o.controller}
+}
+
+func (o *oversized) feed(b *Book) {
+	b.SetDaemon(o.daemons)
+	b.SetGuard(o.budget)
+	b.SetLimitRange(o.limits)
+	b.SetVolumeClaim(o.claim)
+	b.SetService(o.service)
+	for _, obj := range []client.Object{o.set, o.ordered, o.controller} {
+		b.SetController(obj)
+	}
+}
+
+// mend deletes each object, or makes it an ordinary one.
+func (o *oversized) mend(b *Book) {
+	b.DeleteDaemon(o.daemons.UID)
+	b.DeleteGuard(o.budget.Namespace, o.budget.Name)
+	b.DeleteLimitRange(o.limits.Namespace, o.limits.Name)
+	bound := &corev1.PersistentVolumeClaim{ObjectMeta: o.claim.ObjectMeta}
+	bound.Spec.VolumeName = "pv"
+	b.SetVolumeClaim(bound) // its selector no longer matters
+	b.SetService(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "web", UID: "uid"}})
+	b.SetController(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "web", UID: "uid"}})
+	b.DeleteController(o.ordered)
+	b.DeleteController(o.controller)
+}
+
 // What is too large to be kept is told, and changes nothing for others.
 func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
-	ds := daemonSet(func(s *corev1.PodSpec) {
-		for i := range 500 {
-			s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: fmt.Sprint("key-", i), Value: strings.Repeat("v", 300)})
-		}
-	})
-	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "budget", UID: "pdb"}}
-	pdb.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn}}}
-	for i := range 4000 {
-		pdb.Spec.Selector.MatchExpressions[0].Values = append(pdb.Spec.Selector.MatchExpressions[0].Values, fmt.Sprintf("%060d", i))
-	}
-	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "limits"}}
-	limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{}}}
-	for i := range 5000 {
-		limits.Spec.Limits[0].DefaultRequest[corev1.ResourceName(fmt.Sprintf("example.com/%060d", i))] = apiresource.MustParse("1")
-	}
-	named := metav1.ObjectMeta{Namespace: "infra", Name: "web"}
-	set := &appsv1.ReplicaSet{ObjectMeta: named, Spec: appsv1.ReplicaSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
-	ordered := &appsv1.StatefulSet{ObjectMeta: named, Spec: appsv1.StatefulSetSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: named, Spec: corev1.PersistentVolumeClaimSpec{Selector: pdb.Spec.Selector.DeepCopy()}}
-	labels := map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}
-	service := &corev1.Service{ObjectMeta: named, Spec: corev1.ServiceSpec{Selector: labels}}
-	controller := &corev1.ReplicationController{ObjectMeta: named, Spec: corev1.ReplicationControllerSpec{Selector: labels}}
 	b, _ := newBook()
-	b.SpreadByDefault([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
-	all := []client.Object{ds, pdb, limits, set, ordered, claim, service, controller}
+	b.SpreadByDefault([]corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+	}})
+	large := newOversized()
 	for range 2 { // a cache may do it twice
-		for _, obj := range all {
+		for _, obj := range large.all() {
 			if _, err := Strip(obj); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for _, obj := range all {
+	for _, obj := range large.all() {
 		if n := bytesOf(t, obj); n > 2048 {
 			t.Errorf("%T: %d bytes are kept", obj, n)
 		}
 	}
-	b.SetDaemon(ds)
-	b.SetGuard(pdb)
-	b.SetLimitRange(limits)
-	b.SetVolumeClaim(claim)
-	b.SetService(service)
-	for _, obj := range []client.Object{set, ordered, controller} {
-		b.SetController(obj)
-	}
+	large.feed(b)
 	s := b.Snapshot()
-	if len(s.Daemons) != 0 || len(s.Guards) != 1 || !reflect.DeepEqual(s.Guards[0].Selector, cluster.Selector{Namespaces: []string{"infra"}}) {
-		t.Errorf("%d DaemonSets count, and the budget's selector is %+v; expected none, and all pods of the namespace", len(s.Daemons), s.Guards[0].Selector)
+	everyPod := cluster.Selector{Namespaces: []string{"infra"}}
+	if len(s.Daemons) != 0 || len(s.Guards) != 1 || !reflect.DeepEqual(s.Guards[0].Selector, everyPod) {
+		t.Errorf("%d DaemonSets count, and the budget's selector is %+v; expected none, and all pods of the namespace",
+			len(s.Daemons), s.Guards[0].Selector)
 	}
-	for _, kind := range []string{"DaemonSet", "PodDisruptionBudget", "LimitRange", "PersistentVolumeClaim", "Service", "ReplicaSet", "StatefulSet", "ReplicationController"} {
+	for _, kind := range []string{
+		"DaemonSet", "PodDisruptionBudget", "LimitRange", "PersistentVolumeClaim",
+		"Service", "ReplicaSet", "StatefulSet", "ReplicationController",
+	} {
 		if !slices.ContainsFunc(s.Notes, func(n cluster.Note) bool {
 			return n.Kind == kind && n.Reason == tooLong && strings.Contains(n.Message, "bytes found")
 		}) {
 			t.Errorf("the %s is not told: %+v", kind, s.Notes)
 		}
 	}
-
-	b.DeleteDaemon(ds.UID)
-	b.DeleteGuard(pdb.Namespace, pdb.Name)
-	b.DeleteLimitRange(limits.Namespace, limits.Name)
-	bound := &corev1.PersistentVolumeClaim{ObjectMeta: claim.ObjectMeta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}}
-	b.SetVolumeClaim(bound) // it no longer matters
-	b.SetService(&corev1.Service{ObjectMeta: named})
-	b.SetController(&appsv1.ReplicaSet{ObjectMeta: named})
-	b.DeleteController(ordered)
-	b.DeleteController(controller)
+	large.mend(b)
 	if notes := b.Snapshot().Notes; len(notes) > 0 {
 		t.Errorf("told of what is mended or gone: %+v", notes)
 	}

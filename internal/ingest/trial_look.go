@@ -94,7 +94,8 @@ func (l *look) judge(t *trial, c *cluster.Claim, n *cluster.Node, f *fate) {
 	case f.over:
 	case leaves:
 		l.judgeLeft(c, n, f, t.left)
-	case n != nil && (c.Is(cluster.Initialized) || n.Cordoned) && len(f.guests) == 0: // a plan counts on no node that is cordoned
+	case n != nil && (c.Is(cluster.Initialized) || n.Cordoned) && len(f.guests) == 0:
+		// A plan counts on no node that is cordoned, so such a node is judged before it is initialized, too.
 		l.judgeUp(c, n, f, busy)
 	}
 	if !t.gone {
@@ -172,10 +173,10 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 		cause = evicted(f)
 	}
 	switch classes := l.missed(c, f.Owner); {
-	case cause.Kind == cluster.CauseDeleted && (expired(c) || (chosen(c) || c.Interrupted()) && l.seemsWell(f)): // nobody keeps pods away
-		f.over = true
-	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0: // it has cost nothing, or nobody needs it
-		f.over = true
+	case cause.Kind == cluster.CauseDeleted && (expired(c) || (chosen(c) || c.Interrupted()) && l.seemsWell(f)):
+		f.over = true // nobody keeps pods away
+	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0:
+		f.over = true // it has cost nothing, or nobody needs it
 	case chosen(c) && cause.Kind == cluster.CauseDeleted: // whether its pods find another place will show
 	case len(classes) > 0:
 		l.fail(c, f, cause, classes)

@@ -32,9 +32,12 @@ func owners() []client.Object {
 
 // watched are the kinds that every book watches, beside pods and NodeClasses. What is kept of each is in strip.go.
 func watched() []client.Object {
-	return append(owners(), &policyv1.PodDisruptionBudget{}, &storagev1.VolumeAttachment{}, &corev1.Namespace{}, &storagev1.StorageClass{}, &storagev1.CSINode{},
-		&corev1.PersistentVolume{}, &corev1.PersistentVolumeClaim{}, &corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{},
-		&appsv1.DaemonSet{}, stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
+	return append(owners(),
+		&policyv1.PodDisruptionBudget{}, &corev1.Namespace{}, &appsv1.DaemonSet{},
+		&storagev1.VolumeAttachment{}, &storagev1.StorageClass{}, &storagev1.CSINode{},
+		&corev1.PersistentVolume{}, &corev1.PersistentVolumeClaim{},
+		&corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{},
+		stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
 }
 
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not

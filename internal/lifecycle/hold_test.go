@@ -177,8 +177,10 @@ func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 		"its own claim has another instance": {{Name: "old", UID: "old", ProviderID: "cloud://other",
 			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}},
 	} {
-		s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{{Name: "p"}}, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{
-			{ProviderID: "cloud://x", Claim: "old", ClaimUID: "old", Created: noon.Add(-time.Hour)}}}}
+		census := &cluster.Census{At: noon, Instances: []cluster.Instance{
+			{ProviderID: "cloud://x", Claim: "old", ClaimUID: "old", Created: noon.Add(-time.Hour)},
+		}}
+		s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{{Name: "p"}}, Census: census}
 		s.Claims = append([]*cluster.Claim{{Name: "new", UID: "new", ProviderID: "cloud://x"}}, own...)
 		if step, hold := Orphans(s.Seal()); len(step.Commands) != 0 || hold.Orphans != 0 {
 			t.Errorf("%s: %v, %+v", name, step.Commands, hold)

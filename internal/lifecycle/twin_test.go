@@ -8,11 +8,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
+// readyTwin is another node of the machine of the claim in leaving.
+func readyTwin() *cluster.Node {
+	return &cluster.Node{
+		Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute),
+	}
+}
+
 // A node that is drained must not fill its twin, which is the same machine: the twin is fenced before the first pod is
 // asked to leave.
 func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 	s, _, n := leaving()
-	s.Nodes = append(s.Nodes, &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)})
+	s.Nodes = append(s.Nodes, readyTwin())
 	n.Taints = nil
 	if got := keys(Next(s.Seal(), Settings{})); got != "fence/a fence/twin" {
 		t.Errorf("%q, want both fenced", got)
@@ -22,9 +29,14 @@ func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 // A twin whose kubelet is gone, because it runs under the other name now, must not keep the machine for ever.
 func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
 	s, _, _ := leaving()
-	s.Nodes = append(s.Nodes, &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ours: true, Created: noon.Add(-time.Hour),
-		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}})
-	s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running", Deleting: noon.Add(-20 * time.Minute)}}
+	dead := readyTwin()
+	dead.Ready, dead.Created = false, noon.Add(-time.Hour)
+	dead.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+	s.Nodes = append(s.Nodes, dead)
+	s.Pods = []*cluster.Pod{{
+		UID: "p", Namespace: "ns", Name: "web", Node: "twin",
+		Grace: 30 * time.Second, Phase: "Running", Deleting: noon.Add(-20 * time.Minute),
+	}}
 	if got := keys(Next(s.Seal(), Settings{})); got != "terminate/a/cloud://a/a" {
 		t.Errorf("%q: the machine is not ended", got)
 	}
@@ -33,9 +45,6 @@ func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
 // A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and
 // drained before the machine is ended, with a claim and without.
 func TestTwinsAreDrainedToo(t *testing.T) {
-	twin := func() *cluster.Node {
-		return &cluster.Node{Name: "twin", UID: "t", ProviderID: "cloud://a", Ready: true, Ours: true, Created: noon.Add(-time.Minute)}
-	}
 	fenced := []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 	pod := &cluster.Pod{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running"}
 	for _, x := range []struct {
@@ -44,7 +53,9 @@ func TestTwinsAreDrainedToo(t *testing.T) {
 		want string
 	}{
 		{"it is open", func(*cluster.Snapshot, *cluster.Node) {}, "fence/twin"},
-		{"it is fenced, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) { n.Taints, s.Pods = fenced, []*cluster.Pod{pod} }, "evict/p"},
+		{"it is fenced, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Taints, s.Pods = fenced, []*cluster.Pod{pod}
+		}, "evict/p"},
 		{"it is fenced, and nobody is there", func(_ *cluster.Snapshot, n *cluster.Node) { n.Taints = fenced }, "terminate"},
 		{"it is fenced and being deleted, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Taints, n.Deleting, n.Finalized, s.Pods = fenced, noon, true, []*cluster.Pod{pod}
@@ -53,7 +64,7 @@ func TestTwinsAreDrainedToo(t *testing.T) {
 	} {
 		for _, claimed := range []bool{true, false} {
 			s, c, n := leaving()
-			other := twin()
+			other := readyTwin()
 			x.set(s, other)
 			s.Nodes = append(s.Nodes, other)
 			want := x.want

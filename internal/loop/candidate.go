@@ -33,7 +33,9 @@ type group struct {
 // split makes two groups of one that has more than one candidate.
 func (g group) split() (group, group) {
 	for _, part := range []func(c *candidate) string{
-		func(c *candidate) string { return c.space }, func(c *candidate) string { return c.owner }, func(c *candidate) string { return c.key },
+		func(c *candidate) string { return c.space },
+		func(c *candidate) string { return c.owner },
+		func(c *candidate) string { return c.key },
 	} {
 		var starts []int
 		for i := range g.of {

@@ -23,14 +23,19 @@ type checking struct {
 
 // check keeps of a plan what still makes sense on a newer snapshot, and goes without what that fails on. It returns the
 // snapshot that the plan holds for.
-func (l *Loop) check(p plan.Plan, from, newer *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *cluster.Snapshot) {
+func (l *Loop) check(
+	p plan.Plan,
+	from, newer *cluster.Snapshot,
+	found *disrupt.Proposal,
+) (plan.Plan, *cluster.Snapshot) {
 	var out plan.Plan
 	b := guard(plan.StepCheck, func() { out = l.planner().Check(p, newer) })
 	if b == nil {
 		return out, newer
 	}
 	l.save(b, &replay.Case{Step: replay.Check, Snapshot: from, Newer: newer, Found: found})
-	c := &checking{trial: l.newTrial(b.Panic, newer.Now, longestTrial), l: l, made: p, from: from, newer: newer, found: found}
+	trial := l.newTrial(b.Panic, newer.Now, longestTrial)
+	c := &checking{trial: trial, l: l, made: p, from: from, newer: newer, found: found}
 	s := newer
 	if left := c.classesOf(); left.Any() {
 		b.Left = left
@@ -68,7 +73,9 @@ func (c *checking) classesOf() cluster.Quarantine {
 		return cluster.Quarantine{}
 	}
 	b := &blamed{}
-	b.guilty, b.open = c.isolate([]group{{of: all, fails: true}}, func(out []candidate) bool { return c.passes(c.classes(out)) })
+	b.guilty, b.open = c.isolate([]group{{of: all, fails: true}}, func(out []candidate) bool {
+		return c.passes(c.classes(out))
+	})
 	keep := c.plan
 	c.pair(b, all)
 	c.plan = keep

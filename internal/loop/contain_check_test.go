@@ -74,7 +74,8 @@ func TestCheckFailsOnAClass(t *testing.T) {
 	}
 	b := st.told.broken[0]
 	if b.Step != plan.StepCheck || len(b.Left.Classes) != 1 || b.Pods != 1 || b.Tries > 20 || len(st.told.saved) != 1 {
-		t.Errorf("told %d times, of %d classes and %d pods after %d tries, saved %v", len(st.told.broken), len(b.Left.Classes), b.Pods, b.Tries, st.told.saved)
+		t.Errorf("told %d times, of %d classes and %d pods after %d tries, saved %v",
+			len(st.told.broken), len(b.Left.Classes), b.Pods, b.Tries, st.told.saved)
 	}
 	st.book.SetPod(hungry("late", 6999))
 	st.now = st.now.Add(time.Minute)
@@ -142,8 +143,9 @@ func TestCheckFailsOnSeveralTogether(t *testing.T) {
 		}
 		return plan.Check(p, s)
 	}
-	if got := st.start(); len(got.pods) != 3 || st.told.broken[0].Step != plan.StepCheck || len(st.told.broken[0].Commands) > 0 {
-		t.Errorf("places are found for %v, left out %v", got.pods, st.told.broken[0].Commands)
+	got := st.start()
+	if b := st.told.broken[0]; len(got.pods) != 3 || b.Step != plan.StepCheck || len(b.Commands) > 0 {
+		t.Errorf("places are found for %v, left out %v", got.pods, b.Commands)
 	}
 }
 
@@ -195,7 +197,8 @@ func TestUncheckedPlanBindsNobody(t *testing.T) {
 			return plan.Plan{Commands: []command.Command{command.Bind{Pod: "ns/p", Node: "n"}}}
 		}
 		out, _ := st.loop.unchecked(plan.Plan{}, st.book.Snapshot())
-		if binds := slices.ContainsFunc(out.Commands, func(c command.Command) bool { _, is := c.(command.Bind); return is }); binds == changed {
+		isBind := func(c command.Command) bool { _, is := c.(command.Bind); return is }
+		if slices.ContainsFunc(out.Commands, isBind) == changed {
 			t.Errorf("something has changed: %v; it does %v", changed, out.Commands)
 		}
 	}

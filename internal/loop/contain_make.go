@@ -40,7 +40,12 @@ func (l *Loop) make(s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *c
 
 // leaveOut puts into quarantine what the planner fails on and plans for everything else. p is such a plan, in case it
 // fails now after all.
-func (l *Loop) leaveOut(q cluster.Quarantine, p plan.Plan, s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *cluster.Snapshot) {
+func (l *Loop) leaveOut(
+	q cluster.Quarantine,
+	p plan.Plan,
+	s *cluster.Snapshot,
+	found *disrupt.Proposal,
+) (plan.Plan, *cluster.Snapshot) {
 	l.World.Quarantine(q)
 	again := p
 	newer, ok := l.snapshot()
@@ -119,7 +124,8 @@ func (l *Loop) tellApart(p plan.Plan, s *cluster.Snapshot, found *disrupt.Propos
 		m.base.Claims, m.kept = settled(m.base.Claims), 0
 		guilty, open := m.isolate(groups, func(out []candidate) bool { return m.passes(m.claims(out)) })
 		m.convicted = m.convicted || len(guilty) > 0
-		left.Claims = m.failures(&blamed{guilty: guilty, open: open, freed: freed(s.Quarantine.Claims, flat(groups), guilty, open)})
+		cleared := freed(s.Quarantine.Claims, flat(groups), guilty, open)
+		left.Claims = m.failures(&blamed{guilty: guilty, open: open, freed: cleared})
 	}
 	p, s = l.leaveOut(left, m.plan, s, found)
 	if b := m.broken; b != nil && m.convicted {

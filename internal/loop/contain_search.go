@@ -53,7 +53,9 @@ func (t *searching) begin(l *Loop, b *plan.Breakdown) {
 	}
 	t.trial = l.newTrial(message, t.s.Now, longestTrial)
 	t.base = cluster.Quarantine{
-		Classes: joined(q.Classes, settled(q.SearchClasses)), Claims: joined(q.Claims, settled(q.SearchClaims)), Parts: q.Parts,
+		Classes: joined(q.Classes, settled(q.SearchClasses)),
+		Claims:  joined(q.Claims, settled(q.SearchClaims)),
+		Parts:   q.Parts,
 	}
 	t.ask = func(q cluster.Quarantine) bool {
 		at := t.s.Except(q)
@@ -87,12 +89,18 @@ func (t *searching) blame() cluster.Quarantine {
 	all := append([]group{some}, doubtful...)
 	machinesOut := t.claims(flat(suspects(q.SearchClaims, nil)))
 	if t.passes(t.classes(flat(all)).And(machinesOut)) {
-		return cluster.Quarantine{SearchClasses: t.isolated(q.SearchClasses, all, func(out []candidate) bool { return t.passes(t.classes(out).And(machinesOut)) })}
+		found := t.isolated(q.SearchClasses, all, func(out []candidate) bool {
+			return t.passes(t.classes(out).And(machinesOut))
+		})
+		return cluster.Quarantine{SearchClasses: found}
 	}
 	claims := []group{{of: machines(t.s, &t.base), fails: true}}
 	classesOut := t.classes(flat(doubtful))
 	if t.passes(t.claims(flat(claims)).And(classesOut)) {
-		return cluster.Quarantine{SearchClaims: t.isolated(q.SearchClaims, claims, func(out []candidate) bool { return t.passes(t.claims(out).And(classesOut)) })}
+		found := t.isolated(q.SearchClaims, claims, func(out []candidate) bool {
+			return t.passes(t.claims(out).And(classesOut))
+		})
+		return cluster.Quarantine{SearchClaims: found}
 	}
 	return t.parts([]cluster.Part{cluster.Searching})
 }
@@ -103,15 +111,23 @@ func (t *searching) goOn() cluster.Quarantine {
 	if groups := suspects(q.SearchClasses, classes(t.s, t.present())); len(groups) > 0 {
 		t.message = q.SearchClasses[groups[0].of[0].key].Message
 		machinesOut := t.claims(flat(suspects(q.SearchClaims, nil)))
-		return cluster.Quarantine{SearchClasses: t.isolated(q.SearchClasses, groups, func(out []candidate) bool { return t.passes(t.classes(out).And(machinesOut)) })}
+		found := t.isolated(q.SearchClasses, groups, func(out []candidate) bool {
+			return t.passes(t.classes(out).And(machinesOut))
+		})
+		return cluster.Quarantine{SearchClasses: found}
 	}
 	groups := suspects(q.SearchClaims, machines(t.s, &cluster.Quarantine{}))
 	t.message = q.SearchClaims[groups[0].of[0].key].Message
-	return cluster.Quarantine{SearchClaims: t.isolated(q.SearchClaims, groups, func(out []candidate) bool { return t.passes(t.claims(out)) })}
+	found := t.isolated(q.SearchClaims, groups, func(out []candidate) bool { return t.passes(t.claims(out)) })
+	return cluster.Quarantine{SearchClaims: found}
 }
 
 // isolated is what is to be remembered of groups of which some have to be left out; left is what was before.
-func (t *searching) isolated(left map[string]cluster.Failure, groups []group, passes func([]candidate) bool) map[string]cluster.Failure {
+func (t *searching) isolated(
+	left map[string]cluster.Failure,
+	groups []group,
+	passes func([]candidate) bool,
+) map[string]cluster.Failure {
 	guilty, open := t.isolate(groups, passes)
 	return t.failures(&blamed{guilty: guilty, open: open, freed: freed(left, flat(groups), guilty, open)})
 }

@@ -13,14 +13,26 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
+// fencedIn are the nodes that are fenced in so many passes, ten seconds apart.
+func (st *stage) fencedIn(passes int) []string {
+	var out []string
+	for range passes {
+		out = append(out, st.start().fenced...)
+		st.now = st.now.Add(10 * time.Second)
+	}
+	return out
+}
+
 // A search that fails on one class of pods, or on one node, goes on without it: cheaper places are found for all
 // others. Plans leave nothing out: a pod of that class gets a node.
 func TestSearchFailsOnSome(t *testing.T) {
-	guilty := func(s *cluster.Snapshot, name string) bool {
-		return slices.ContainsFunc(s.PodsOn(name), func(p *cluster.Pod) bool { return p.Class.Requests[0] == 777 && !s.Quarantined(p) })
+	guilty := func(s *cluster.Snapshot) bool {
+		return slices.ContainsFunc(s.PodsOn("n03"), func(p *cluster.Pod) bool {
+			return p.Class.Requests[0] == 777 && !s.Quarantined(p)
+		})
 	}
 	for name, fails := range map[string]func(*cluster.Snapshot) bool{
-		"class": func(s *cluster.Snapshot) bool { return guilty(s, "n03") },
+		"class": guilty,
 		"node":  func(s *cluster.Snapshot) bool { _, left := s.Quarantine.Claims["n03"]; return !left },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,22 +49,20 @@ func TestSearchFailsOnSome(t *testing.T) {
 				}
 				return plan.Search(s, p)
 			}
-			var fenced []string
-			for range 8 {
-				fenced = append(fenced, st.start().fenced...)
-				st.now = st.now.Add(10 * time.Second)
-			}
-			if len(fenced) == 0 || slices.Contains(fenced, "n03") {
+			if fenced := st.fencedIn(8); len(fenced) == 0 || slices.Contains(fenced, "n03") {
 				t.Errorf("fenced: %v", fenced)
 			}
 			b, q := st.told.broken[0], st.book.Snapshot().Quarantine
-			if len(st.told.broken) != 1 || b.Step != plan.StepSearch || b.Tries > 12 || len(q.Classes)+len(q.Claims)+len(q.Parts) > 0 {
+			ofPlans := len(q.Classes) + len(q.Claims) + len(q.Parts)
+			if len(st.told.broken) != 1 || b.Step != plan.StepSearch || b.Tries > 12 || ofPlans > 0 {
 				t.Errorf("failed %d times, %d tries, left out %+v", len(st.told.broken), b.Tries, q)
 			}
-			if got := fmt.Sprint(len(q.SearchClasses), len(q.SearchClaims)); got != map[string]string{"class": "1 0", "node": "0 1"}[name] {
-				t.Errorf("searches leave out %s", got)
+			want := map[string]string{"class": "1 0", "node": "0 1"}[name]
+			if got := fmt.Sprint(len(q.SearchClasses), len(q.SearchClaims)); got != want {
+				t.Errorf("searches leave out %s, want %s", got, want)
 			}
-			if !slices.ContainsFunc(st.told.last.Notes, func(n cluster.Note) bool { return n.Reason == plan.Failed && n.Kind == "NodePool" }) {
+			ofPool := func(n cluster.Note) bool { return n.Reason == plan.Failed && n.Kind == "NodePool" }
+			if !slices.ContainsFunc(st.told.last.Notes, ofPool) {
 				t.Errorf("nobody is told: %+v", st.told.last.Notes)
 			}
 			st.book.SetPod(hungry("late", 777))

@@ -78,8 +78,14 @@ func newStage(t *testing.T, pods int) *stage {
 		st.book.SetPod(hungry(fmt.Sprintf("p%03d", i), 7000+int64(i)))
 		st.now = st.now.Add(time.Millisecond)
 	}
-	st.loop = &Loop{World: st.book, Observer: st.told, Version: "v9", Wait: func(context.Context, time.Duration) error { return nil },
-		Policy: plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second, Disrupt: disrupt.Settings{ReplacementTimeout: time.Minute}}}
+	st.loop = &Loop{
+		World: st.book, Observer: st.told, Version: "v9",
+		Wait: func(context.Context, time.Duration) error { return nil },
+		Policy: plan.Policy{
+			BatchIdle: time.Second, BatchMax: 10 * time.Second,
+			Disrupt: disrupt.Settings{ReplacementTimeout: time.Minute},
+		},
+	}
 	st.now = st.now.Add(time.Minute)
 	return st
 }
@@ -331,7 +337,8 @@ func TestSearchFails(t *testing.T) {
 		st.pass()
 		st.now = st.now.Add(10 * time.Second)
 	}
-	if len(st.told.broken) != 1 || st.told.broken[0].Step != plan.StepSearch || !st.told.broken[0].Left.Leaves(cluster.Searching) {
+	b := st.told.broken
+	if len(b) != 1 || b[0].Step != plan.StepSearch || !b[0].Left.Leaves(cluster.Searching) {
 		t.Errorf("told %+v", st.told.broken)
 	}
 	st.book.SetPod(hungry("late", 7000))

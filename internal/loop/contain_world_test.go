@@ -116,7 +116,8 @@ func TestRecordFails(t *testing.T) {
 		c := command.Adopt{Claim: "a"}
 		st.book.Begin(c)
 		st.loop.Carry(t.Context(), st.book.Snapshot(), c)
-		if want := map[bool]int{false: 2, true: 3}[abandon]; len(st.told.broken) != want || st.told.broken[1].Step != plan.StepCommand {
+		want := map[bool]int{false: 2, true: 3}[abandon]
+		if len(st.told.broken) != want || st.told.broken[1].Step != plan.StepCommand {
 			t.Errorf("told %d times, want %d", len(st.told.broken), want)
 		}
 		if busy := st.book.Snapshot().Busy[c.Key()]; busy != abandon {
@@ -200,7 +201,11 @@ func (a *alarm) Planning() {
 
 // A search in the background that gets no snapshot ends neither the process nor the passes.
 func TestSearchInTheBackgroundWithoutASnapshot(t *testing.T) {
-	told := &alarm{witness: &witness{silent: silent{done: make(chan command.Outcome, 100)}}, broke: make(chan struct{}, 1), after: make(chan struct{})}
+	told := &alarm{
+		witness: &witness{silent: silent{done: make(chan command.Outcome, 100)}},
+		broke:   make(chan struct{}, 1),
+		after:   make(chan struct{}),
+	}
 	main := &Loop{World: blindDesk{wastefulAt(t, time.Now, 1)}, Observer: told, Actor: clumsy{}}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

@@ -100,14 +100,17 @@ func TestInnocentAmongManyGuilty(t *testing.T) {
 		st.failOn(names...)
 		at := st.passesUntilServed(most + 1)
 		if pass := at[fmt.Sprintf("p%03d", n)]; pass == 0 || pass > most {
-			t.Errorf("with %d guilty classes of its namespace, the innocent one is planned for in pass %d, want %d at the latest", n, pass, most)
+			t.Errorf("with %d guilty classes of its namespace, the innocent one is planned for in pass %d, "+
+				"want %d at the latest", n, pass, most)
 		}
 	}
 }
 
 // failTogether has the planner fail while pods of both names are pending.
 func (st *stage) failTogether(meets func(a, b string) bool) {
-	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	st.loop.Planner.Make = func(
+		s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal,
+	) plan.Plan {
 		pending := s.Pending()
 		for _, a := range pending {
 			for _, b := range pending {
@@ -128,7 +131,8 @@ func TestHalfOfAPairIsBackAtOnce(t *testing.T) {
 	if served := st.pass(); len(served) != 39 || slices.Contains(served, "p030") {
 		t.Fatalf("%d pods get nodes: %v", len(served), served)
 	}
-	if got := st.told.last.Placement.Unplaced; len(got) != 1 || !strings.Contains(got[0].String(), "only together with pods like d/p005") {
+	got := st.told.last.Placement.Unplaced
+	if len(got) != 1 || !strings.Contains(got[0].String(), "only together with pods like d/p005") {
 		t.Errorf("told %v", got[0].Failed)
 	}
 	st.now = st.now.Add(time.Second)
@@ -179,7 +183,9 @@ func TestClassAndClaimAreLeftOut(t *testing.T) {
 	st.book.SetClaim(claim("new-a", "1"))
 	st.failOn("p003")
 	make := st.loop.Planner.Make
-	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	st.loop.Planner.Make = func(
+		s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal,
+	) plan.Plan {
 		if _, held := s.Quarantine.Claims["new-a"]; !held {
 			panic("boom at a claim")
 		}
@@ -195,8 +201,11 @@ func TestClassAndClaimAreLeftOut(t *testing.T) {
 func TestGroupsAreSplitBySpaceFirst(t *testing.T) {
 	at := noon(0)
 	of := inOrder([]candidate{
-		{key: "4", space: "b", owner: "y", since: at.Add(3)}, {key: "2", space: "a", owner: "w", since: at.Add(1)}, {key: "1", space: "a", owner: "x", since: at},
-		{key: "3", space: "a", owner: "x", since: at.Add(4)}, {key: "5", space: "c", owner: "z", since: at.Add(2)},
+		{key: "4", space: "b", owner: "y", since: at.Add(3)},
+		{key: "2", space: "a", owner: "w", since: at.Add(1)},
+		{key: "1", space: "a", owner: "x", since: at},
+		{key: "3", space: "a", owner: "x", since: at.Add(4)},
+		{key: "5", space: "c", owner: "z", since: at.Add(2)},
 	})
 	show := func(g group) string {
 		out := ""
@@ -225,18 +234,36 @@ func TestGroupsAreSplitBySpaceFirst(t *testing.T) {
 // Time bounds a trial, and so do tries; a few are always made.
 func TestTrialEnds(t *testing.T) {
 	count := 50
-	for name, c := range map[string]struct{ end, want int }{"no time is left": {-1, leastTries}, "there is time": {1, mostTries}} {
+	for name, c := range map[string]struct{ end, want int }{
+		"no time is left": {-1, leastTries},
+		"there is time":   {1, mostTries},
+	} {
 		tr := &trial{ask: func(q cluster.Quarantine) bool { return len(q.Classes) == count }} // all of them fail, each alone
 		tr.end = time.Now().Add(time.Duration(c.end) * time.Hour)
 		var all []candidate
 		for i := range count {
 			all = append(all, candidate{key: fmt.Sprint(i), space: "s", owner: fmt.Sprint(i)})
 		}
-		guilty, open := tr.isolate([]group{{of: all, fails: true}}, func(out []candidate) bool { return tr.passes(tr.classes(out)) })
+		guilty, open := tr.isolate([]group{{of: all, fails: true}}, func(out []candidate) bool {
+			return tr.passes(tr.classes(out))
+		})
 		if tr.tries != c.want || len(guilty)+len(flat(open)) != count {
 			t.Errorf("%s: %d tries, want %d; %d guilty and %d open", name, tr.tries, c.want, len(guilty), len(flat(open)))
 		}
 	}
+}
+
+func someCandidates(random *rand.Rand, n int) []candidate {
+	var out []candidate
+	for i := range n {
+		out = append(out, candidate{
+			key:   fmt.Sprint(i),
+			space: fmt.Sprint(random.IntN(8)),
+			owner: fmt.Sprint(random.IntN(20)),
+			since: noon(time.Duration(random.IntN(50))),
+		})
+	}
+	return out
 }
 
 // Whatever fails, alone or together: what is left out in the end is enough, nothing of it could be let in, and whoever
@@ -245,10 +272,7 @@ func TestTrialsComeToTheRightEnd(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	for run := range 300 {
 		n := 1 + random.IntN(120)
-		var all []candidate
-		for i := range n {
-			all = append(all, candidate{key: fmt.Sprint(i), space: fmt.Sprint(random.IntN(8)), owner: fmt.Sprint(random.IntN(20)), since: noon(time.Duration(random.IntN(50)))})
-		}
+		all := someCandidates(random, n)
 		var bad [][2]string // pairs that fail together; twice the same fails alone
 		for range 1 + random.IntN(n) {
 			a := fmt.Sprint(random.IntN(n))

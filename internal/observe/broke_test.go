@@ -63,12 +63,13 @@ func TestEveryStepIsCountedFromZero(t *testing.T) {
 }
 
 func TestContainedSaysWhatIsLeftOut(t *testing.T) {
-	one := map[string]cluster.Failure{"x": {}}
+	one, two := map[string]cluster.Failure{"x": {}}, map[string]cluster.Failure{"x": {}, "y": {}}
+	parts := map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}
 	for want, b := range map[string]plan.Breakdown{
 		"nothing can be planned":         {Helpless: true},
 		"to 1 claims or nodes":           {Left: cluster.Quarantine{Claims: one}},
-		"[disruption search]":            {Left: cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}}},
-		"2 classes of pods and 1 claims": {Left: cluster.Quarantine{SearchClaims: one, SearchClasses: map[string]cluster.Failure{"x": {}, "y": {}}}},
+		"[disruption search]":            {Left: cluster.Quarantine{Parts: parts}},
+		"2 classes of pods and 1 claims": {Left: cluster.Quarantine{SearchClaims: one, SearchClasses: two}},
 		"1 commands are left out":        {Commands: []string{"pool/default"}},
 		"the plan can't be checked":      {Unchecked: true},
 		"it is tried again, ev":          {},

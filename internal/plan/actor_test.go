@@ -254,7 +254,7 @@ func (w *world) runDaemons() {
 		if !n.Finalized || !n.Deleting.IsZero() {
 			continue
 		}
-		lands := slices.DeleteFunc(slices.Clone(daemons), func(d *cluster.Daemon) bool { return !cluster.Lands(d.Class, n.Labels, n.Taints) })
+		lands := landing(daemons, n)
 		for _, d := range coming(lands, w.unlimited(n.Allocatable), w.meantFor(n)) {
 			if name := d.Name + "-" + n.Name; w.pods[name] == nil {
 				w.addPod(cluster.Pod{Name: name, Class: d.Class, Owner: d.UID, Node: n.Name, Daemon: true})

@@ -8,13 +8,22 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
+// landing are the DaemonSets that want a pod on a node with such labels and taints.
+func landing(daemons []*cluster.Daemon, n *cluster.Node) []*cluster.Daemon {
+	return slices.DeleteFunc(slices.Clone(daemons), func(d *cluster.Daemon) bool {
+		return !cluster.Lands(d.Class, n.Labels, n.Taints)
+	})
+}
+
 // coming are the DaemonSets, in the order of their priority, that kube-scheduler lets in on a node with so much room:
 // each displaces pods of lower priority only, so that whoever is meant for the node and no less important comes before
 // it.
 func coming(daemons []*cluster.Daemon, room resource.Vector, pods []*cluster.Pod) []*cluster.Daemon {
 	var out []*cluster.Daemon
 	for _, d := range daemons {
-		first := slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.Class.Priority < d.Class.Priority })
+		first := slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
+			return p.Class.Priority < d.Class.Priority
+		})
 		left := room.Sub(together(first))
 		for _, e := range out {
 			left = left.Sub(e.Class.Requests)

@@ -63,7 +63,8 @@ func (p *Plan) tellUnsearched(s *cluster.Snapshot) {
 	}
 	for _, pool := range s.Pools {
 		text := fmt.Sprintf("The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
-			"Searches leave them and their nodes out; all other nodes are searched, and plans leave nothing out", len(q.SearchClasses), len(q.SearchClaims))
+			"Searches leave them and their nodes out; all other nodes are searched, and plans leave nothing out",
+			len(q.SearchClasses), len(q.SearchClaims))
 		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 	}
 }

@@ -49,8 +49,13 @@ func (p *Plan) guidance(s *cluster.Snapshot, policy Policy) *schedule.Placement 
 	if p.Provisioned {
 		return &p.Placement
 	}
-	coming := slices.DeleteFunc(slices.Clone(s.Claims), func(c *cluster.Claim) bool { return len(c.Seats) == 0 || !fresh(c, s.NodeOf(c.Name)) })
-	if len(coming) == 0 || len(s.Pending()) == 0 || policy.Placement == PlaceByNomination && alike(s.Pending()) && !anyContested(s, coming) {
+	coming := slices.DeleteFunc(slices.Clone(s.Claims), func(c *cluster.Claim) bool {
+		return len(c.Seats) == 0 || !fresh(c, s.NodeOf(c.Name))
+	})
+	if len(coming) == 0 || len(s.Pending()) == 0 {
+		return nil
+	}
+	if policy.Placement == PlaceByNomination && alike(s.Pending()) && !anyContested(s, coming) {
 		return nil
 	}
 	draft := Plan{memory: p.memory}

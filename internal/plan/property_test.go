@@ -49,7 +49,7 @@ func futures(catalog *cluster.Catalog, c *command.CreateClaim) []future {
 
 // daemonsOn is what DaemonSets take of a node with the labels, taints and room that the pods are meant for.
 func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resource.Vector {
-	lands := slices.DeleteFunc(slices.Clone(s.Daemons), func(d *cluster.Daemon) bool { return !cluster.Lands(d.Class, on.Labels, on.Taints) })
+	lands := landing(s.Daemons, &on)
 	var sum resource.Vector
 	for _, d := range coming(lands, on.Allocatable, pods) {
 		sum = sum.Add(d.Class.Requests)
@@ -156,7 +156,8 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 		}
 		held := together(there)
 		load = together(slices.Concat(there, pods)).Sub(held)
-		on := cluster.Node{Labels: n.Labels.With(cluster.InitializedLabel, "true"), Taints: n.Taints, Allocatable: n.Allocatable}
+		labels := n.Labels.With(cluster.InitializedLabel, "true")
+		on := cluster.Node{Labels: labels, Taints: n.Taints, Allocatable: n.Allocatable}
 		free := n.Allocatable.Sub(held).Sub(daemonsOn(s, on, slices.Concat(there, pods)))
 		if !load.Fits(free) {
 			t.Fatalf("%s has room for %s and gets %s", host, s.Names.String(free), s.Names.String(load))

@@ -12,7 +12,8 @@ func TestTwinIsNoPlaceForThePodsOfItsMachine(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=4 memory=8Gi price=0.10", "pool default policy=WhenEmptyOrUnderutilized after=0s",
-		"node n1 pool=default type=small", "node twin type=small ours=true", "pods web n=1 cpu=3 node=n1", "tick 1h", "settle",
+		"node n1 pool=default type=small", "node twin type=small ours=true", "pods web n=1 cpu=3 node=n1",
+		"tick 1h", "settle",
 	} {
 		n.tell(line)
 	}

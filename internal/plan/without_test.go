@@ -12,9 +12,12 @@ import (
 // stays.
 func TestWithoutCommands(t *testing.T) {
 	p := Plan{demand: 3, Begun: []disrupt.Move{{ID: "m1"}, {ID: "m2"}}, Commands: []command.Command{
-		command.Fence{Claim: "a", Node: "a", Move: "m1"}, command.Fence{Claim: "b", Node: "b", Move: "m1"}, command.CreateClaim{Name: "new-1", Replaces: "m1"},
-		command.Fence{Claim: "c", Node: "c", Move: "m2"}, command.CreateClaim{Name: "new-2", Replaces: "m2"}, command.CreateClaim{Name: "for-pods"},
-		command.DeleteClaim{Claim: "d", Party: "p"}, command.DeleteClaim{Claim: "e", Party: "p"}, command.DeleteClaim{Claim: "f"}, command.DeleteClaim{Claim: "g"},
+		command.Fence{Claim: "a", Node: "a", Move: "m1"}, command.Fence{Claim: "b", Node: "b", Move: "m1"},
+		command.CreateClaim{Name: "new-1", Replaces: "m1"},
+		command.Fence{Claim: "c", Node: "c", Move: "m2"}, command.CreateClaim{Name: "new-2", Replaces: "m2"},
+		command.CreateClaim{Name: "for-pods"},
+		command.DeleteClaim{Claim: "d", Party: "p"}, command.DeleteClaim{Claim: "e", Party: "p"},
+		command.DeleteClaim{Claim: "f"}, command.DeleteClaim{Claim: "g"},
 	}}
 	show := func(p Plan) string {
 		var out []string
@@ -32,8 +35,10 @@ func TestWithoutCommands(t *testing.T) {
 		want string
 	}{
 		{command.Fence{Node: "a"}, "fence/c create/new-2 create/for-pods delete/d delete/e delete/f delete/g m2"},
-		{command.DeleteClaim{Claim: "d"}, "fence/a fence/b create/new-1 fence/c create/new-2 create/for-pods delete/f delete/g m1 m2"},
-		{command.DeleteClaim{Claim: "f"}, "fence/a fence/b create/new-1 fence/c create/new-2 create/for-pods delete/d delete/e delete/g m1 m2"},
+		{command.DeleteClaim{Claim: "d"},
+			"fence/a fence/b create/new-1 fence/c create/new-2 create/for-pods delete/f delete/g m1 m2"},
+		{command.DeleteClaim{Claim: "f"},
+			"fence/a fence/b create/new-1 fence/c create/new-2 create/for-pods delete/d delete/e delete/g m1 m2"},
 		{command.Adopt{Claim: "nobody's business"}, before},
 	} {
 		rest := p.Without(map[string]bool{c.out.Key(): true})

@@ -88,13 +88,17 @@ func TestFolderDropsDrafts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{".draft-1", ".draft-2", ".mine", "tenon-snapshot-1.json.gz", "tenon-snapshot-2.json.gz", "tenon-snapshot-3.json.gz", "tenon-snapshot-4.json.gz"} {
+	for _, name := range []string{
+		".draft-1", ".draft-2", ".mine",
+		"tenon-snapshot-1.json.gz", "tenon-snapshot-2.json.gz", "tenon-snapshot-3.json.gz", "tenon-snapshot-4.json.gz",
+	} {
 		put(name)
 	}
 	if err := f.Tidy(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(list(t, dir), " "), ".mine tenon-snapshot-2.json.gz tenon-snapshot-3.json.gz tenon-snapshot-4.json.gz"; got != want {
+	want := ".mine tenon-snapshot-2.json.gz tenon-snapshot-3.json.gz tenon-snapshot-4.json.gz"
+	if got := strings.Join(list(t, dir), " "); got != want {
 		t.Errorf("there are %s, want %s", got, want)
 	}
 	put(".draft-3")
@@ -102,7 +106,8 @@ func TestFolderDropsDrafts(t *testing.T) {
 	for i := range 500 {
 		large.Stack += fmt.Sprint(i*i*i, " ")
 	}
-	if path, err := f.Save(large); err == nil || path != "" || !strings.Contains(err.Error(), "larger than a single one may be") {
+	path, err := f.Save(large)
+	if err == nil || path != "" || !strings.Contains(err.Error(), "larger than a single one may be") {
 		t.Errorf("got %q, %v", path, err)
 	}
 	if got := list(t, dir); len(got) != 4 {

@@ -36,7 +36,8 @@ func TestRangeTake(t *testing.T) {
 		room := cores(c.room)[0]
 		got := resource.Range{Low: room, High: room}.Take(cores(c.needs...))
 		if got.Low[resource.CPU] != c.low || got.High[resource.CPU] != c.high {
-			t.Errorf("%s: at least %d and at most %d are left; expected %d and %d", name, got.Low[resource.CPU], got.High[resource.CPU], c.low, c.high)
+			t.Errorf("%s: at least %d and at most %d are left; expected %d and %d",
+				name, got.Low[resource.CPU], got.High[resource.CPU], c.low, c.high)
 		}
 	}
 }
@@ -51,7 +52,8 @@ func TestRangeTakesManyBySum(t *testing.T) {
 	}
 	room := resource.Vector{resource.CPU: 100, resource.Memory: 1000}
 	r := resource.Range{Low: room, High: room}
-	if one, all := r.Take(needs), r.TakeSome(sum); one != all || all.Low[resource.CPU] != 0 || all.Low[resource.Memory] != 1000-int64(len(needs)) {
+	one, all := r.Take(needs), r.TakeSome(sum)
+	if one != all || all.Low[resource.CPU] != 0 || all.Low[resource.Memory] != 1000-int64(len(needs)) {
 		t.Errorf("one by one %v is left, by their sum %v", one, all)
 	}
 }
@@ -65,7 +67,8 @@ func TestRangeHoldsForEveryOrder(t *testing.T) {
 			return v
 		})
 		var left resource.Vector
-		left[resource.CPU], left[resource.Memory] = rapid.Int64Range(0, 20).Draw(t, "cpus"), rapid.Int64Range(0, 20).Draw(t, "memories")
+		left[resource.CPU] = rapid.Int64Range(0, 20).Draw(t, "cpus")
+		left[resource.Memory] = rapid.Int64Range(0, 20).Draw(t, "memories")
 		want := resource.Range{Low: left, High: left}
 		for range 2 {
 			needs := rapid.SliceOfN(vector, 0, 9).Draw(t, "needs")

@@ -42,7 +42,13 @@ func (sh *shop) findElsewhere() {
 
 // settleFor buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds together with all
 // DaemonSets. The kinds of these pods are returned; what is for sale is left to each pool's own rule.
-func (p *Placement) settleFor(book *ledger, sh *shop, kinds []*kind, settler *settler, crates []*crate) ([]*crate, []*kind) {
+func (p *Placement) settleFor(
+	book *ledger,
+	sh *shop,
+	kinds []*kind,
+	settler *settler,
+	crates []*crate,
+) ([]*crate, []*kind) {
 	if sh.elsewhere == nil {
 		return crates, nil
 	}

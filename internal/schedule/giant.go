@@ -37,19 +37,25 @@ func (sh *shop) withoutGiants(hosts []cluster.Host, pending []*cluster.Pod) (res
 // giant reports whether pods of the class fit nowhere. What depends on volumes, on daemons or on seats that are kept is
 // left to be found out later.
 func (sh *shop) giant(hosts []cluster.Host, c *cluster.PodClass) bool {
-	if len(c.Unsupported) > 0 || slices.ContainsFunc(sh.s.Daemons, func(d *cluster.Daemon) bool { return befriends(sh.s, c, d) }) {
+	befriended := func(d *cluster.Daemon) bool { return befriends(sh.s, c, d) }
+	if len(c.Unsupported) > 0 || slices.ContainsFunc(sh.s.Daemons, befriended) {
 		return false
 	}
-	return !sh.site([]*cluster.PodClass{c}, nil).holds(&c.Requests) && !sh.holdsWithoutDaemons(c) && !slices.ContainsFunc(hosts, func(h cluster.Host) bool {
-		return c.Requests.Fits(h.Free) && h.Takes(c) || slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == c.Key })
+	if sh.site([]*cluster.PodClass{c}, nil).holds(&c.Requests) || sh.holdsWithoutDaemons(c) {
+		return false
+	}
+	hasSeat := func(seat cluster.Seat) bool { return seat.Class == c.Key }
+	return !slices.ContainsFunc(hosts, func(h cluster.Host) bool {
+		return c.Requests.Fits(h.Free) && h.Takes(c) || slices.ContainsFunc(h.Seats, hasSeat)
 	})
 }
 
 // holdsWithoutDaemons reports whether DaemonSets may be all that keeps pods of the class from an instance type: some of
 // them may be left out.
 func (sh *shop) holdsWithoutDaemons(c *cluster.PodClass) bool {
+	holds := func(t cluster.Type) bool { return c.Requests.Fits(t.Allocatable) }
 	return slices.ContainsFunc(sh.markets, func(m *market) bool {
-		return len(m.daemons) > 0 && slices.ContainsFunc(m.pool.Catalog.Types, func(t cluster.Type) bool { return c.Requests.Fits(t.Allocatable) })
+		return len(m.daemons) > 0 && slices.ContainsFunc(m.pool.Catalog.Types, holds)
 	})
 }
 

@@ -215,10 +215,10 @@ func (m *market) match(terms []require.Set) []want {
 	var out []want
 	for _, term := range terms {
 		w, _, ok := m.matchTerm(term)
-		if !ok || !w.bits.Any() || slices.ContainsFunc(out, func(o want) bool { return slices.Equal(o.open, w.open) && slices.Equal(o.bits, w.bits) }) {
-			continue
+		same := func(o want) bool { return slices.Equal(o.open, w.open) && slices.Equal(o.bits, w.bits) }
+		if ok && w.bits.Any() && !slices.ContainsFunc(out, same) {
+			out = append(out, w)
 		}
-		out = append(out, w)
 	}
 	return out
 }

@@ -57,15 +57,17 @@ func (s *Sim) drawDaemonSets() {
 
 func (s *Sim) makeDaemonSet(class string, cpu int64) *appsv1.DaemonSet {
 	s.foes.count++
-	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("daemon-%d", s.foes.count)}}
+	ds := &appsv1.DaemonSet{}
+	ds.Namespace, ds.Name = namespace, fmt.Sprintf("daemon-%d", s.foes.count)
 	ds.UID, ds.Generation, ds.CreationTimestamp = types.UID("ds-"+ds.Name), 1, metav1.NewTime(s.clock.seconds())
 	t := &ds.Spec.Template
 	t.Labels = map[string]string{"daemon": ds.Name}
 	t.Spec.PriorityClassName = class
-	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+	requests := corev1.ResourceList{
 		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(cpu, apiresource.DecimalSI),
 		corev1.ResourceMemory: *apiresource.NewQuantity(64<<20, apiresource.BinarySI),
-	}}}}
+	}
+	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
 	s.trace.note("someone: makes DaemonSet %s of %dm CPU and priority class %q", ds.Name, cpu, class)
 	s.daemons = append(s.daemons, ds)
 	for _, r := range s.replicas {
@@ -110,7 +112,9 @@ func (r *replica) hearOfDaemons() {
 // hearOfPriorities tells the replica what priority classes there are.
 func (r *replica) hearOfPriorities() {
 	for _, name := range []string{"idle", "system"} {
-		r.book.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityClasses()[name]})
+		r.book.SetPriorityClass(&schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityClasses()[name],
+		})
 	}
 }
 
@@ -141,7 +145,9 @@ func (s *Sim) tendDaemons() {
 	}
 	for _, ds := range s.daemons {
 		for _, n := range list[*corev1.Node](s.store, nodes) {
-			if pod := daemonPod(ds, n.Name); n.DeletionTimestamp == nil && !there[string(ds.UID)+"/"+n.Name] && tolerates(pod, n.Spec.Taints) {
+			pod := daemonPod(ds, n.Name)
+			missing := n.DeletionTimestamp == nil && !there[string(ds.UID)+"/"+n.Name]
+			if missing && tolerates(pod, n.Spec.Taints) {
 				s.made++
 				pod.Name = fmt.Sprintf("%s-%d", ds.Name, s.made)
 				s.store.create(pod)
@@ -158,12 +164,21 @@ func daemonPod(ds *appsv1.DaemonSet, node string) *corev1.Pod {
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable} {
 		t.Spec.Tolerations = append(t.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 	}
-	t.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
-			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+	byName := corev1.NodeSelectorRequirement{
+		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+	}
+	terms := []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{byName}}}
+	t.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+	owner := metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: "DaemonSet", Name: ds.Name, UID: ds.UID, Controller: &controls,
+	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ds.Namespace, Labels: t.Labels, Annotations: map[string]string{},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: ds.Name, UID: ds.UID, Controller: &controls}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ds.Namespace, Labels: t.Labels, Annotations: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
 		Spec: t.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 }
@@ -179,7 +194,8 @@ func pinnedTo(p *corev1.Pod) string {
 	if !ofDaemonSet(p) {
 		return ""
 	}
-	return p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+	required := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	return required.NodeSelectorTerms[0].MatchFields[0].Values[0]
 }
 
 // tenantsOn are the pods on a node but those of DaemonSets, which come with it.
@@ -202,7 +218,9 @@ func (s *Sim) preempt(p *corev1.Pod, view []*seen) bool {
 		return false
 	}
 	v := view[i]
-	lower := slices.DeleteFunc(s.podsOn(v.node.Name), func(o *corev1.Pod) bool { return isDone(o) || priorityOf(o) >= priorityOf(p) })
+	lower := slices.DeleteFunc(s.podsOn(v.node.Name), func(o *corev1.Pod) bool {
+		return isDone(o) || priorityOf(o) >= priorityOf(p)
+	})
 	slices.SortStableFunc(lower, func(a, b *corev1.Pod) int {
 		if d := int(priorityOf(a)) - int(priorityOf(b)); d != 0 {
 			return d
@@ -233,7 +251,8 @@ func (s *Sim) preempt(p *corev1.Pod, view []*seen) bool {
 
 // countDaemons counts the nodes that are made without some DaemonSets.
 func (s *Sim) countDaemons(p *plan.Plan) {
-	if !slices.ContainsFunc(p.Commands, func(c command.Command) bool { _, makes := c.(command.CreateClaim); return makes }) {
+	createsNode := func(c command.Command) bool { _, creates := c.(command.CreateClaim); return creates }
+	if !slices.ContainsFunc(p.Commands, createsNode) {
 		return
 	}
 	if len(p.Placement.Omitted) > 0 {

@@ -206,7 +206,9 @@ func (j *judge) mayStay(claim *v1.NodeClaim) []plea {
 		is("the machine has died", s.cloud.find(claim.Status.ProviderID) == nil),
 		is("a budget may have begun to hold", comesAndGoes(pool, command.Underutilized)),
 		is("prices have changed just now", s.clock.now.Sub(s.cloud.priced) <= 6*time.Minute),
-		{"a pod has come that must not be disrupted", func() bool { return slices.ContainsFunc(s.tenantsOn(claim.Status.NodeName), s.stays) }},
+		{"a pod has come that must not be disrupted", func() bool {
+			return slices.ContainsFunc(s.tenantsOn(claim.Status.NodeName), s.stays)
+		}},
 	}
 }
 
@@ -218,7 +220,7 @@ func (j *judge) leftover(move string, begun time.Time) {
 	}
 	for _, c := range j.replacing(move) {
 		pool, ok := find[*v1.NodePool](s.store, pools, c.Labels[v1.NodePoolLabelKey])
-		if j.asks(givenUpForFree); slices.ContainsFunc(s.tenantsOn(c.Status.NodeName), func(p *corev1.Pod) bool { return !isDone(p) }) {
+		if j.asks(givenUpForFree); slices.ContainsFunc(s.tenantsOn(c.Status.NodeName), isAlive) {
 			continue
 		}
 		j.charge(givenUpForFree, []plea{
@@ -238,7 +240,7 @@ func (s *Sim) awaited(node string) bool {
 		return false
 	}
 	return slices.ContainsFunc(list[*corev1.Node](s.store, nodes), func(n *corev1.Node) bool {
-		return n.DeletionTimestamp != nil && slices.ContainsFunc(s.tenantsOn(n.Name), func(p *corev1.Pod) bool { return !isDone(p) })
+		return n.DeletionTimestamp != nil && slices.ContainsFunc(s.tenantsOn(n.Name), isAlive)
 	})
 }
 

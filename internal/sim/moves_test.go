@@ -11,6 +11,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
+func keptFor(move string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Annotations[cluster.KeptForAnnotation] = move }
+}
+
 // TestRoomElsewhere: a closed node is room for the pods of the move that it is kept for, and for others only if that goes now.
 func TestRoomElsewhere(t *testing.T) {
 	for _, c := range []struct {
@@ -22,8 +26,8 @@ func TestRoomElsewhere(t *testing.T) {
 		{"closed", "mine", func(n *corev1.Node) { n.Annotations = nil }, false},
 		{"kept for the move", "mine", func(*corev1.Node) {}, true},
 		{"kept for another move", "other", func(*corev1.Node) {}, false},
-		{"kept for another move, which goes now", "other", func(n *corev1.Node) { n.Annotations[cluster.KeptForAnnotation] = "departing" }, true},
-		{"kept for another move, which is over", "other", func(n *corev1.Node) { n.Annotations[cluster.KeptForAnnotation] = "over" }, true},
+		{"kept for another move, which goes now", "other", keptFor("departing"), true},
+		{"kept for another move, which is over", "other", keptFor("over"), true},
 		{"kept, and the node goes in none", "", func(*corev1.Node) {}, false},
 		{"kept, and not up", "mine", func(n *corev1.Node) { n.Labels = map[string]string{v1.NodeRegisteredLabelKey: "true"} }, false},
 		{"kept, and too small", "mine", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("1m") }, false},
@@ -45,7 +49,9 @@ func TestRoomElsewhere(t *testing.T) {
 				corev1.ResourcePods: apiresource.MustParse("20")}
 			c.change(node)
 			s.store.create(node)
-			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "going", Annotations: map[string]string{cluster.MoveAnnotation: "mine"}}})
+			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+				Name: "going", Annotations: map[string]string{cluster.MoveAnnotation: "mine"},
+			}})
 			r := s.start()
 			r.departs = map[string]bool{"departing": true}
 			if got := r.roomElsewhere("old", c.move); got != c.want {

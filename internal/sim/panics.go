@@ -49,7 +49,10 @@ func (s *Sim) planner() loop.Planner {
 				panic(planted + "the search")
 			}
 			for _, p := range at.Pods {
-				if p.Class.Key == s.mistakes.searchClass && p.Node != "" && at.ClaimOf(p.Node) != nil && !p.Done && !at.Quarantined(p) {
+				if p.Class.Key != s.mistakes.searchClass || p.Node == "" || p.Done {
+					continue
+				}
+				if at.ClaimOf(p.Node) != nil && !at.Quarantined(p) {
 					panic(planted + "the search, " + ofClass)
 				}
 			}
@@ -151,12 +154,17 @@ func (o observer) Broke(b plan.Breakdown) {
 	for _, j := range []struct {
 		step, want string
 		left       map[string]cluster.Failure
-	}{{plan.StepMake, s.mistakes.class, b.Left.Classes}, {plan.StepCheck, s.mistakes.checkClass, b.Left.Classes}, {plan.StepSearch, s.mistakes.searchClass, b.Left.SearchClasses}} {
+	}{
+		{plan.StepMake, s.mistakes.class, b.Left.Classes},
+		{plan.StepCheck, s.mistakes.checkClass, b.Left.Classes},
+		{plan.StepSearch, s.mistakes.searchClass, b.Left.SearchClasses},
+	} {
 		if j.want == "" || b.Step != j.step || !strings.HasSuffix(b.Panic, ofClass) { // it may be what was planted before
 			continue
 		}
 		if _, found := j.left[j.want]; !found || len(j.left) != 1 {
-			s.fail("the class that the planner fails on is found", "%s: after %d tries it left out %v instead of %s", b.Step, b.Tries, j.left, j.want)
+			s.fail("the class that the planner fails on is found", "%s: after %d tries it left out %v instead of %s",
+				b.Step, b.Tries, j.left, j.want)
 		}
 	}
 }

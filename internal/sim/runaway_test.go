@@ -83,7 +83,8 @@ func TestHoursThatAreAskedForArePlayed(t *testing.T) {
 func tellHours(t *testing.T, all []hour, count uint64) {
 	t.Helper()
 	shown := len(slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return !h.witness }))
-	if t.Logf("in %d hours a node stood for the pods when the agent took back what it did", shown); shown == 0 && count >= ordinaryHours {
+	t.Logf("in %d hours a node stood for the pods when the agent took back what it did", shown)
+	if shown == 0 && count >= ordinaryHours {
 		t.Errorf("in %d hours no node stood to show that the cause had gone", count)
 	}
 	for _, kind := range nodeAgents() {
@@ -97,7 +98,8 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 		most := slices.MaxFunc(of, func(a, b hour) int { return a.launched - b.launched })
 		spare := slices.MinFunc(of, func(a, b hour) int { return a.spare - b.spare })
 		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
-		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
+		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); "+
+			"closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
 			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed, late.recovered.Round(time.Second), late.seed)
 	}
 }

@@ -37,7 +37,8 @@ func (s *Sim) prepareHour() *agent {
 	s.store.create(bystander)
 	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
 		v.wanted[set.UID], v.share[set.UID] = int(*set.Spec.Replicas), s.shareOf(&set.Spec.Template.Spec)
-		if cpu := set.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]; kind == "shrink" && cpu.Cmp(shrunkCPU()) <= 0 {
+		cpu := set.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]
+		if kind == "shrink" && cpu.Cmp(shrunkCPU()) <= 0 {
 			v.share[set.UID] = 1 // what the agent leaves takes one of them, so that each needs a node
 		}
 	}
@@ -98,13 +99,18 @@ func (s *Sim) hourSet(name, kind string) *appsv1.ReplicaSet {
 	t := &set.Spec.Template
 	t.Labels, t.Annotations = labels, map[string]string{}
 	t.Spec.TerminationGracePeriodSeconds = &grace
-	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(pick(c, []int{c.number(5, 30), c.number(30, 40)}))*100, apiresource.DecimalSI),
+	tenths := pick(c, []int{c.number(5, 30), c.number(30, 40)})
+	requests := corev1.ResourceList{
+		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(tenths)*100, apiresource.DecimalSI),
 		corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 8))<<28, apiresource.BinarySI),
-	}}}}
-	if c.chance(0.3) { // one node takes all of them
-		t.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("50m"), corev1.ResourceMemory: apiresource.MustParse("32Mi")}
 	}
+	if c.chance(0.3) { // one node takes all of them
+		requests = corev1.ResourceList{
+			corev1.ResourceCPU:    apiresource.MustParse("50m"),
+			corev1.ResourceMemory: apiresource.MustParse("32Mi"),
+		}
+	}
+	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
 	if kind == "relabel" {
 		t.Spec.NodeSelector = map[string]string{specialLabel: "special"}
 	}
@@ -147,7 +153,10 @@ func (s *Sim) witness(a *agent) bool {
 	}
 	for _, n := range list[*corev1.Node](s.store, nodes) {
 		claim := s.claimOf(n.Name)
-		if !a.struck[n.UID] || n.DeletionTimestamp != nil || claim == nil || claim.DeletionTimestamp != nil || len(s.podsOn(n.Name)) > 0 {
+		if !a.struck[n.UID] || n.DeletionTimestamp != nil || len(s.podsOn(n.Name)) > 0 {
+			continue
+		}
+		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
 		for owner := range s.judge.vain.madeFor[claim.UID] {
@@ -171,7 +180,8 @@ func (s *Sim) someRun(set string) bool {
 func (s *Sim) recover(a *agent) time.Duration {
 	for owner, n := range s.judge.vain.launched {
 		if most := s.judge.vain.mayLaunch(owner); n > most {
-			s.fail("launches in vain are bounded", "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
+			s.fail("launches in vain are bounded",
+				"%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
 				n, owner, s.judge.vain.wanted[owner], s.judge.vain.needs(owner), most)
 		}
 	}
@@ -194,7 +204,8 @@ func (s *Sim) recover(a *agent) time.Duration {
 			return took
 		case shown && took > atOnce:
 			if shown = false; !s.someRun("victim") {
-				s.fail("pods run within seconds where a node stands for them", "%s waits %s after the agent has taken back what it did", waiting, took)
+				s.fail("pods run within seconds where a node stands for them",
+					"%s waits %s after the agent has taken back what it did", waiting, took)
 			}
 		case took > soonEnough:
 			s.fail("pods run soon after the cause has gone", "%s waits %s after the agent has stopped", waiting, took)

@@ -214,3 +214,5 @@ func (s *store) endPod(pod *corev1.Pod, grace *int64) {
 func isDone(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
+
+func isAlive(pod *corev1.Pod) bool { return !isDone(pod) }

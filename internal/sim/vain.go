@@ -53,8 +53,16 @@ type pairing struct{ claim, owner types.UID }
 
 func newVanity(s *Sim) *vanity {
 	return &vanity{
-		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
-		wanted: make(map[types.UID]int), alive: make(map[types.UID]int), share: make(map[types.UID]int), launched: make(map[types.UID]int), most: make(map[types.UID]int), dearest: make(map[types.UID]float64),
+		sim:      s,
+		madeFor:  make(map[types.UID]map[types.UID]bool),
+		since:    make(map[pairing]time.Time),
+		ran:      make(map[pairing]bool),
+		wanted:   make(map[types.UID]int),
+		alive:    make(map[types.UID]int),
+		share:    make(map[types.UID]int),
+		launched: make(map[types.UID]int),
+		most:     make(map[types.UID]int),
+		dearest:  make(map[types.UID]float64),
 	}
 }
 
@@ -139,7 +147,8 @@ func (v *vanity) look() {
 	for _, owner := range slices.SortedFunc(maps.Keys(count), func(a, b types.UID) int { return strings.Compare(string(a), string(b)) }) {
 		v.most[owner], v.dearest[owner] = max(v.most[owner], count[owner]), max(v.dearest[owner], price[owner])
 		if n := count[owner]; n > v.allowed(owner) {
-			s.fail("nodes in vain are bounded", "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever ran on them; at most %d may",
+			s.fail("nodes in vain are bounded", "%d nodes were made for %s, which wants %d pods on %d nodes, "+
+				"and none of its pods ever ran on them; at most %d may",
 				n, owner, v.wanted[owner], v.needs(owner), v.allowed(owner))
 		}
 	}

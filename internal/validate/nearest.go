@@ -96,14 +96,18 @@ func doubtfulLimits(limits corev1.ResourceList) []Problem {
 		string(corev1.ResourceEphemeralStorage), "nodes"}
 	var out []Problem
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if slices.Contains(own, string(name)) || strings.ContainsRune(string(name), '/') || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		extended := strings.ContainsRune(string(name), '/')
+		hugePages := strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+		if extended || hugePages || slices.Contains(own, string(name)) {
 			continue
 		}
 		fix := "the names are " + strings.Join(own, ", ") + ", and extended resources with their domain"
 		if meant := Nearest(string(name), own); meant != "" {
 			fix = "if you mean " + meant + ", write that"
 		}
-		out = append(out, Problem{Field: "spec.limits", Value: string(name), Why: "is a resource that no node has, and limits nothing", Fix: fix})
+		out = append(out, Problem{
+			Field: "spec.limits", Value: string(name), Why: "is a resource that no node has, and limits nothing", Fix: fix,
+		})
 	}
 	return out
 }

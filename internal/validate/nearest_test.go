@@ -64,12 +64,15 @@ func TestMistypedLabelOfARestrictedDomain(t *testing.T) {
 func TestDoubtfulLimits(t *testing.T) {
 	one := apiresource.MustParse("1")
 	pool := &v1.NodePool{}
-	pool.Spec.Limits = corev1.ResourceList{"cpus": one, "cpu": one, "nodes": one, "nvidia.com/gpu": one, "hugepages-2Mi": one, "gpu": one}
+	pool.Spec.Limits = corev1.ResourceList{
+		"cpus": one, "cpu": one, "nodes": one, "nvidia.com/gpu": one, "hugepages-2Mi": one, "gpu": one,
+	}
 	var got []string
 	for _, p := range Doubts(pool, Labels{}) {
 		got = append(got, string(p.Value)+": "+p.Fix)
 	}
-	want := "[cpus: if you mean cpu, write that gpu: the names are cpu, memory, pods, ephemeral-storage, nodes, and extended resources with their domain]"
+	want := "[cpus: if you mean cpu, write that gpu: the names are cpu, memory, pods, ephemeral-storage, nodes, " +
+		"and extended resources with their domain]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}

@@ -15,6 +15,10 @@ func event(kind, source, detail string) string {
 		"region": "us-west-2", "resources": "arn:aws:ec2:us-west-2:123456789012:instance/i-1", "detail": ` + detail + `}`
 }
 
+func reservationEndsIn(after time.Duration) cloudprovider.Interruption {
+	return cloudprovider.Interruption{Kind: cloudprovider.ReservationInterruption, Deadline: noon().Add(after)}
+}
+
 func TestRead(t *testing.T) {
 	said := noon().Add(-30 * time.Second)
 	health := func(rest string) string {
@@ -33,10 +37,10 @@ func TestRead(t *testing.T) {
 			cloudprovider.Interruption{Kind: cloudprovider.RebalanceRecommendation}, []string{"i-1"}, "SpotRebalanceRecommendation"},
 		{"reservation whose end has passed", event("EC2 Capacity Reservation Instance Interruption Warning", "aws.ec2",
 			`{"instance-id": "i-1", "instance-termination-time": "1970-01-01T00:00:00Z"}`), "capacity_reservation_interruption",
-			cloudprovider.Interruption{Kind: cloudprovider.ReservationInterruption, Deadline: noon().Add(30 * time.Second)}, []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
+			reservationEndsIn(30 * time.Second), []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
 		{"reservation", event("EC2 Capacity Reservation Instance Interruption Warning", "aws.ec2",
 			`{"instance-id": "i-1", "instance-action": "terminate", "instance-termination-time": "2026-03-01T12:01:45Z"}`), "capacity_reservation_interruption",
-			cloudprovider.Interruption{Kind: cloudprovider.ReservationInterruption, Deadline: noon().Add(105 * time.Second)}, []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
+			reservationEndsIn(105 * time.Second), []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
 		{"stopping", event("EC2 Instance State-change Notification", "aws.ec2", `{"instance-id": "i-1", "state": "stopping"}`), "state_change",
 			cloudprovider.Interruption{Kind: cloudprovider.InstanceStopping, Deadline: said}, []string{"i-1"}, "InstanceStopping"},
 		{"terminated", event("EC2 Instance State-change Notification", "aws.ec2", `{"instance-id": "i-1", "state": "terminated"}`), "state_change",

@@ -79,7 +79,8 @@ func TestWhatIsNotBelieved(t *testing.T) {
 			return forged{"EC2 Instance Rebalance Recommendation", theAccount, w.config.Region, `{"instance-id": "` + id + `"}`, w.clock.Now()}
 		}, "reserved"},
 		{"a reservation's end, and the instance is on demand", "not_reserved", func(w *world, id string) forged {
-			return forged{reservationWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `", "instance-termination-time": "1970-01-01T00:00:00Z"}`, w.clock.Now()}
+			detail := `{"instance-id": "` + id + `", "instance-termination-time": "1970-01-01T00:00:00Z"}`
+			return forged{reservationWarning, theAccount, w.config.Region, detail, w.clock.Now()}
 		}, "on-demand"},
 		{"an end of an instance that runs", "unconfirmed", func(w *world, id string) forged {
 			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id + `", "state": "terminated"}`, w.clock.Now()}

@@ -30,7 +30,9 @@ type tags struct {
 	identity string
 }
 
-func (t *tags) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (t *tags) DescribeInstances(
+	_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options),
+) (*ec2.DescribeInstancesOutput, error) {
 	i := ec2types.Instance{InstanceId: &in.InstanceIds[0]}
 	if t.identity != "" {
 		i.Tags = []ec2types.Tag{{Key: new("tenon.sh/cluster"), Value: &t.identity}}
