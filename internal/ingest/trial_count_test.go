@@ -19,8 +19,7 @@ func TestANodeInVainCountsWhilePodsComeToItAgain(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2", "3"} {
 		l.waits("p"+x, "rs")
-		l.made("n"+x, "p"+x, 1)
-		l.node("n"+x, tainted("agent"))
+		l.failedTry("n"+x, "p"+x, 1)
 	}
 	l.expect("all are tainted", "1 tries, 0 coming, standing [n1 n2 n3], Taint")
 	for _, x := range []string{"1", "2"} {
@@ -45,9 +44,7 @@ func TestNodesTakeThePlaceOfThoseInVainThatGo(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2", "3"} {
 		l.waits("p"+x, "rs")
-		l.made("n"+x, "p"+x, 1)
-		l.node("n" + x)
-		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+		l.goodTry("n"+x, "p"+x, 1)
 	}
 	for _, x := range []string{"1", "2"} {
 		l.waits("p"+x, "rs")
@@ -71,9 +68,7 @@ func TestNodesTakeThePlaceOfThoseInVainThatGo(t *testing.T) {
 func TestTimeOnANodeThatGoesDoesNotCount(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1")
-	l.runs("p1", "rs", "n1", corev1.PodRunning)
+	l.goodTry("n1", "p1", 1)
 	l.expect("it runs", "none")
 	l.c.tick(cluster.RanFor - time.Second)
 	l.b.Snapshot()
@@ -90,15 +85,12 @@ func TestTimeOnANodeThatGoesDoesNotCount(t *testing.T) {
 // A pod that can't start must not hold up the others of its owner for ever.
 func TestAPodThatDoesNotStartHoldsUpNothingForLong(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.waits("p2", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.firstTryFailed("p1", "p2")
 	l.made("n2", "p1", 2)
 	l.node("n2")
 	l.runs("p1", "rs", "n2", corev1.PodPending)
-	if b := l.expect("its image is missing", "1 tries, 1 coming, standing [n1], Taint"); b.MayTry(l.c.now().Add(time.Minute)) {
+	b := l.expect("its image is missing", "1 tries, 1 coming, standing [n1], Taint")
+	if b.MayTry(l.c.now().Add(time.Minute)) {
 		t.Errorf("the second is looked at first: %+v", b)
 	}
 	l.c.tick(trialFor)
@@ -111,8 +103,7 @@ func TestAPodThatDoesNotStartHoldsUpNothingForLong(t *testing.T) {
 func TestATryThatOthersTakeIsMadeAgainSoon(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
-	l.made("n7", "p1", 7)
-	l.node("n7", tainted("agent"))
+	l.failedTry("n7", "p1", 7)
 	l.expect("seven tries", "7 tries, 0 coming, standing [n7], Taint")
 	l.made("n8", "p1", 8)
 	l.node("n8")
@@ -148,12 +139,11 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 		t.Run(x.what, func(t *testing.T) {
 			l := newLab(t)
 			ds := func(generation int64) *appsv1.DaemonSet {
-				return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "ds", Namespace: "kube-system", Name: x.changes, Generation: generation}}
+				meta := metav1.ObjectMeta{UID: "ds", Namespace: "kube-system", Name: x.changes, Generation: generation}
+				return &appsv1.DaemonSet{ObjectMeta: meta}
 			}
 			l.b.SetDaemon(ds(1))
-			l.waits("p1", "rs", func(p *corev1.Pod) {
-				p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("1")}}}
-			})
+			l.waits("p1", "rs", asksFor("1"))
 			l.made("n7", "p1", 7, func(c *v1.NodeClaim) {
 				c.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: quantity("64")[corev1.ResourceCPU]}
 			})
@@ -186,19 +176,13 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 // A node that we let go takes nobody's try with it, however long its pods stay.
 func TestANodeThatWeLetGoHoldsUpNothing(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.waits("p2", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
-	l.made("n2", "p1", 2)
-	l.node("n2")
-	l.runs("p1", "rs", "n2", corev1.PodRunning)
+	l.firstTryFailed("p1", "p2")
+	l.goodTry("n2", "p1", 2)
 	l.expect("a pod has just come", "1 tries, 1 coming, standing [n1], Taint")
 	l.made("n2", "p1", 2, func(c *v1.NodeClaim) {
 		now := metav1.NewTime(l.c.now())
 		c.DeletionTimestamp = &now
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Underutilized"})
+		c.Status.Conditions = append(c.Status.Conditions, disruptedAs("Underutilized"))
 	})
 	b := l.expect("its node is consolidated", "1 tries, 0 coming, standing [n1], Taint")
 	if b.Settling != 1 || b.Well {
@@ -239,15 +223,14 @@ func TestAnInterruptedNodeOnWhichPodsRanIsNoFailure(t *testing.T) {
 	names := []string{"1", "2", "3"}
 	for _, x := range names {
 		l.waits("p"+x, "rs")
-		l.made("n"+x, "p"+x, 1)
-		l.node("n" + x)
-		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+		l.goodTry("n"+x, "p"+x, 1)
 	}
 	l.expect("they run", "none")
 	l.c.tick(cluster.SeemsWell)
 	for _, x := range names {
 		l.made("n"+x, "p"+x, 1, func(c *v1.NodeClaim) {
-			c.Annotations[cloudprovider.InterruptionAnnotation] = cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption}.String()
+			warned := cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption}
+			c.Annotations[cloudprovider.InterruptionAnnotation] = warned.String()
 		})
 	}
 	l.expect("all are interrupted, and pods have run there for a while", "none")

@@ -16,14 +16,8 @@ import (
 // long enough before more than one node is made.
 func TestNodesThatSeemWellAndFailAreBelievedOnce(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.waits("p2", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
-	l.made("n2", "p1", 2)
-	l.node("n2")
-	l.runs("p1", "rs", "n2", corev1.PodRunning)
+	l.firstTryFailed("p1", "p2")
+	l.goodTry("n2", "p1", 2)
 	l.expect("the second", "1 tries, 1 coming, standing [n1], Taint")
 	l.c.tick(cluster.SeemsWell)
 	if b := l.expect("it seems well", "1 tries, 0 coming, standing [n1], Taint"); !b.Free() {
@@ -36,9 +30,7 @@ func TestNodesThatSeemWellAndFailAreBelievedOnce(t *testing.T) {
 	l.b.DeleteClaim("n1")
 
 	l.c.tick(time.Minute)
-	l.made("n3", "p1", 3)
-	l.node("n3")
-	l.runs("p1", "rs", "n3", corev1.PodRunning)
+	l.goodTry("n3", "p1", 3)
 	l.expect("the third", "2 tries, 1 coming, standing [n2], Taint")
 	l.c.tick(cluster.RanFor - time.Second)
 	b := l.expect("it has run for a while", "2 tries, 1 coming, standing [n2], Taint")
@@ -55,9 +47,7 @@ func TestNothingSeemsWellWhenANodeFails(t *testing.T) {
 	l := newLab(t)
 	for _, x := range []string{"1", "2"} {
 		l.waits("p"+x, "rs")
-		l.made("n"+x, "p"+x, 1)
-		l.node("n" + x)
-		l.runs("p"+x, "rs", "n"+x, corev1.PodRunning)
+		l.goodTry("n"+x, "p"+x, 1)
 	}
 	l.expect("both run", "none")
 	l.c.tick(30 * time.Second)
@@ -77,15 +67,10 @@ func TestNothingSeemsWellWhenANodeFails(t *testing.T) {
 // take.
 func TestANodeThatNobodyWaitsForHoldsNothingUp(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	l.firstTryFailed("p1")
 	l.made("n2", "p1", 2)
 	l.b.DeletePod(judgedPod("p1"))
-	l.waits("p2", "rs", func(p *corev1.Pod) {
-		p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("100")}}}
-	})
+	l.waits("p2", "rs", asksFor("100"))
 	l.node("n2")
 	l.b.DeleteClaim("n1")
 	l.c.tick(stillMissed)
@@ -117,8 +102,7 @@ func TestTheCountGoesOnFromRunToRun(t *testing.T) {
 		if b, _ := s.HeldBy(p); run > 0 && (b == nil || !b.MayTry(s.Now) || b.Tries != run) {
 			t.Fatalf("run %d: one node may be tried, want a hold after %d tries: %+v", run, run, b)
 		}
-		l.made(name, "p1", run+1)
-		l.node(name, tainted("agent"))
+		l.failedTry(name, "p1", run+1)
 		l.expect("a run", fmt.Sprintf("%d tries, 0 coming, standing [%s], Taint", run+1, name))
 		l.c.tick(time.Minute)
 		l.b.DeletePod(judgedPod("p1"))
@@ -138,7 +122,8 @@ func TestOnlySoManyOwnersAreRemembered(t *testing.T) {
 	l := newLab(t)
 	now := l.c.now()
 	for i := range mostResting + 2 {
-		l.b.accounts[fmt.Sprint(i)] = &account{tries: 1, missed: now.Add(-restAfter - time.Duration(mostResting+2-i)*time.Millisecond)}
+		age := restAfter + time.Duration(mostResting+2-i)*time.Millisecond
+		l.b.accounts[fmt.Sprint(i)] = &account{tries: 1, missed: now.Add(-age)}
 	}
 	l.b.Snapshot()
 	if len(l.b.accounts) != mostResting || l.b.accounts["0"] != nil || l.b.accounts["1"] != nil {

@@ -102,6 +102,41 @@ func tainted(by string) func(*corev1.Node) {
 	}
 }
 
+// failedTry is a node that is made for the pod's owner and comes up with a taint that the pod does not tolerate.
+func (l *lab) failedTry(node, uid string, try int) {
+	l.made(node, uid, try)
+	l.node(node, tainted("agent"))
+}
+
+// firstTryFailed has pods wait, of which the first gets a node that is of no use to it.
+func (l *lab) firstTryFailed(uids ...string) *cluster.Setback {
+	l.Helper()
+	for _, uid := range uids {
+		l.waits(uid, "rs")
+	}
+	l.failedTry("n1", uids[0], 1)
+	return l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+}
+
+// goodTry is a node that is made for the pod's owner and on which the pod runs.
+func (l *lab) goodTry(node, uid string, try int) {
+	l.made(node, uid, try)
+	l.node(node)
+	l.runs(uid, "rs", node, corev1.PodRunning)
+}
+
+// disruptedAs is the condition of a claim that we let go.
+func disruptedAs(reason string) metav1.Condition {
+	return metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: reason}
+}
+
+func asksFor(cpu string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		resources := corev1.ResourceRequirements{Requests: quantity(cpu)}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Resources: resources}}
+	}
+}
+
 // expect compares the setback of the Deployment with a line: its tries, what is coming and standing, the cause.
 func (l *lab) expect(what, want string) *cluster.Setback {
 	l.Helper()
@@ -143,7 +178,7 @@ func TestWhatKeepsPodsAwayIsNamed(t *testing.T) {
 			d := with(judgedPod("daemon"), func(p *corev1.Pod) {
 				p.OwnerReferences = []metav1.OwnerReference{{UID: "ds", Kind: "DaemonSet", Name: "agent", Controller: &controls}}
 				p.Spec.NodeName, p.Status.Conditions, p.Status.Phase = "n", nil, corev1.PodRunning
-				p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("64")}}}
+				asksFor("64")(p)
 			})
 			l.b.SetPod(d)
 		}, "1 tries, 0 coming, standing [n], RoomTaken", func(c cluster.Cause) string { return c.Resource + " " + c.Need + " " + c.Left }},
@@ -154,9 +189,7 @@ func TestWhatKeepsPodsAwayIsNamed(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			l := newLab(t)
-			l.waits("p", "rs", func(p *corev1.Pod) {
-				p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("1")}}}
-			})
+			l.waits("p", "rs", asksFor("1"))
 			l.made("n", "p", 1, func(c *v1.NodeClaim) {
 				c.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: quantity("64")[corev1.ResourceCPU]}
 			})
@@ -195,10 +228,7 @@ func TestNodesOnTheirWayAreNotInVain(t *testing.T) {
 
 func TestTriesAreCountedUntilPodsRun(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	b := l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
+	b := l.firstTryFailed("p1")
 	if !b.MayTry(l.c.now()) || b.Free() || b.Witness != "n1" {
 		t.Errorf("after an accident the next try is made at once, and one at a time: %+v", b)
 	}
@@ -245,8 +275,7 @@ func TestATryCountsFromItsBeginning(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
 	for i, name := range []string{"n1", "n2"} {
-		l.made(name, "p1", i+1)
-		l.node(name, tainted("agent"))
+		l.failedTry(name, "p1", i+1)
 		l.expect(name, fmt.Sprintf("%d tries, 0 coming, standing %v, Taint", i+1, []string{"n1", "n2"}[:i+1]))
 	}
 	l.b.DeleteClaim("n1")
@@ -263,8 +292,7 @@ func TestATryCountsFromItsBeginning(t *testing.T) {
 func TestARestartGoesOnCounting(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")
-	l.made("n7", "p1", 7)
-	l.node("n7", tainted("agent"))
+	l.failedTry("n7", "p1", 7)
 	b := l.expect("from the claim alone", "7 tries, 0 coming, standing [n7], Taint")
 	if want := l.c.now().Add(5 * time.Minute); !b.Next.Equal(want) {
 		t.Errorf("the next try is at %s, want %s", b.Next, want)
@@ -284,8 +312,7 @@ func TestOnlyPodsThatTheCauseTouchesAreHeld(t *testing.T) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "agent", Operator: corev1.TolerationOpExists}}
 	})
 	l.waits("p3", "other")
-	l.made("n1", "p1", 3)
-	l.node("n1", tainted("agent"))
+	l.failedTry("n1", "p1", 3)
 	s := l.b.Snapshot()
 	var held []string
 	for _, p := range s.Pods {
@@ -310,7 +337,7 @@ func TestWhatIsNotInVain(t *testing.T) {
 		now := metav1.NewTime(l.c.now())
 		c.UID, c.DeletionTimestamp = "uid-n1", &now
 		c.Annotations[cluster.MadeForAnnotation] = "web=1"
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Empty"})
+		c.Status.Conditions = append(c.Status.Conditions, disruptedAs("Empty"))
 	}))
 	l.expect("it goes because it is empty", "none")
 	l.waits("p2", "rs")

@@ -32,7 +32,7 @@ func wrote(manager, fields string) metav1.ManagedFieldsEntry {
 func TestWhoKeepsPodsAwayIsNamed(t *testing.T) {
 	gold := func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{"tier": "gold"}
-		p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: quantity("1")}}}
+		asksFor("1")(p)
 	}
 	goldNode := func(n *corev1.Node) { n.Labels = map[string]string{"tier": "gold"} }
 	kubelet := wrote("kubelet", `{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/arch":{}}},"f:status":{"f:allocatable":{".":{},"f:memory":{}}}}`)
@@ -80,13 +80,8 @@ func TestWhoKeepsPodsAwayIsNamed(t *testing.T) {
 // A pod that says why it has to end is asked, before it is gone.
 func TestWhyPodsHadToLeaveIsNamed(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	l.expect("the first", "1 tries, 0 coming, standing [n1], Taint")
-	l.made("n2", "p1", 2)
-	l.node("n2")
-	l.runs("p1", "rs", "n2", corev1.PodRunning)
+	l.firstTryFailed("p1")
+	l.goodTry("n2", "p1", 2)
 	l.expect("a pod runs", "1 tries, 1 coming, standing [n1], Taint")
 	ending := func(p *corev1.Pod) {
 		started := metav1.NewTime(l.c.now())
