@@ -41,7 +41,8 @@ func (b *Book) SetLimitRange(l *corev1.LimitRange) {
 		b.admission.limitRanges[l.Namespace] = make(map[string]*corev1.LimitRange)
 	}
 	b.admission.limitRanges[l.Namespace][l.Name] = l
-	b.tellTooLong("LimitRange", l, "DaemonSets are planned as if it were not there; give fewer resources by default")
+	b.tellTooLong("LimitRange", l,
+		"its defaults are not counted for the pods of DaemonSets; give defaults for fewer resources")
 	b.expectDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == l.Namespace })
 }
 

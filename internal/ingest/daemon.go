@@ -67,7 +67,7 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 			b.forgetNote("DaemonSet", d.UID)
 			return false
 		}
-		note.Message += "; new nodes are planned as if the DaemonSet were not there"
+		note.Message += "; no room is kept for the DaemonSet on new nodes"
 		b.notes["DaemonSet"+d.UID] = note
 		return true
 	})

@@ -77,7 +77,7 @@ func (b *Book) watchDefaults(w *watcher) {
 }
 
 // notSpread is what is made of a selector that is too long.
-const notSpread = "default spread constraints are made without it; select pods by a label that they share"
+const notSpread = "it does not count for default spread constraints; select pods by a label that they share"
 
 // SetService takes in a Service: which pods it selects.
 func (b *Book) SetService(s *corev1.Service) {

@@ -25,7 +25,7 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 		b.claimOf[pv] = key
 	} else {
 		b.tellTooLong(volumeClaimKind, claim,
-			"pods that use it are planned for as if no volume that is there suited it; select volumes by a label that they share")
+			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that they share")
 	}
 	b.remount(sortedKeys(b.users[key]))
 }

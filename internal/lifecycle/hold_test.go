@@ -138,7 +138,9 @@ func TestOrphansEndedWithinTheHourCount(t *testing.T) {
 		}
 	}
 	h := Hold{Many: true, Held: 1, Known: 9, Most: 3, Ended: 3}
-	if want := "No NodeClaim accounts for 1 of 9 instances; at most 3 are ended unasked within an hour, and 3 have been. "; !strings.HasPrefix(h.Message(), want) {
+	want := "No NodeClaim accounts for 1 of 9 instances; " +
+		"at most 3 are ended within an hour without confirmation, and 3 have been. "
+	if !strings.HasPrefix(h.Message(), want) {
 		t.Errorf("%s\nwant it to begin with\n%s", h.Message(), want)
 	}
 }
@@ -198,7 +200,8 @@ func TestNoneIsEndedUnaskedIfNothingRemembersAHold(t *testing.T) {
 	s := lostClaims(1, false)
 	s.HoldUnknown = true
 	step, hold := Orphans(s.Seal())
-	if len(step.Commands) > 0 || hold.Held != 1 || !strings.Contains(hold.Message(), "there is no NodePool") {
+	why := "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
+	if len(step.Commands) > 0 || hold.Held != 1 || !strings.Contains(hold.Message(), why) {
 		t.Errorf("%v, %d held, %q", step.Commands, hold.Held, hold.Message())
 	}
 	s = lostClaims(1, false)

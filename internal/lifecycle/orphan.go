@@ -64,16 +64,16 @@ func (h Hold) Message() string {
 	if h.Held == 0 {
 		return ""
 	}
-	why := fmt.Sprintf("at most %d are ended unasked", h.Most)
+	why := fmt.Sprintf("at most %d are ended without confirmation", h.Most)
 	switch {
 	case h.Reason() == UnprovenOrphans:
-		why = "none of them carries this cluster's identity"
+		why = "none of them has this cluster's identity tag"
 	case h.Unknown:
-		why = "there is no NodePool, or none but new ones, and many were held before"
+		why = "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
 	case h.Most == 0:
-		why = "they are what is left of many"
+		why = "more were held before, and nobody has confirmed them yet"
 	case h.Ended > 0:
-		why = fmt.Sprintf("at most %d are ended unasked within an hour, and %d have been", h.Most, h.Ended)
+		why = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been", h.Most, h.Ended)
 	}
 	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
 		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",

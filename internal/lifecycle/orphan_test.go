@@ -143,10 +143,12 @@ func TestOrphansBeforeTheFirstList(t *testing.T) {
 // What is told of a hold says why it is one.
 func TestAHoldSaysWhy(t *testing.T) {
 	for want, h := range map[string]Hold{
-		"; they are what is left of many. ":                               {Many: true, Held: 1, Known: 9},
-		"; none of them carries this cluster's identity. ":                {Held: 1, Known: 9, Most: 3, Unproven: 1},
-		"; at most 3 are ended unasked within an hour, and 1 have been. ": {Many: true, Held: 4, Known: 9, Most: 3, Ended: 1},
-		"; at most 3 are ended unasked. ":                                 {Many: true, Held: 4, Known: 9, Most: 3},
+		"; more were held before, and nobody has confirmed them yet. ": {Many: true, Held: 1, Known: 9},
+		"; none of them has this cluster's identity tag. ":             {Held: 1, Known: 9, Most: 3, Unproven: 1},
+		"; at most 3 are ended without confirmation. ":                 {Many: true, Held: 4, Known: 9, Most: 3},
+		"; at most 3 are ended within an hour without confirmation, and 1 have been. ": {
+			Many: true, Held: 4, Known: 9, Most: 3, Ended: 1,
+		},
 	} {
 		if !strings.Contains(h.Message(), want) {
 			t.Errorf("%+v is told as %q, want %q in it", h, h.Message(), want)
@@ -158,7 +160,8 @@ func TestAHoldSaysWhy(t *testing.T) {
 func TestWhatIsLeftOfMany(t *testing.T) {
 	s := lostClaims(1, false)
 	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: ManyOrphans}}
-	if _, hold := Orphans(s.Seal()); !strings.Contains(hold.Message(), "they are what is left of many") {
+	_, hold := Orphans(s.Seal())
+	if !strings.Contains(hold.Message(), "more were held before, and nobody has confirmed them yet") {
 		t.Errorf("%+v: %s", hold, hold.Message())
 	}
 	s = lostClaims(1, false)

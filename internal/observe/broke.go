@@ -22,9 +22,13 @@ type breakdowns struct {
 
 func newBreakdowns(mk maker) breakdowns {
 	out := breakdowns{
-		panics: mk.counter("tenon_planner_panics_total", "Failures that were contained, by the step that failed. Each is a mistake in Tenon.", "step"),
-		faults: mk.counter("tenon_planner_faults_total", "Invariants of placements that were found violated. Each is a mistake in Tenon.", "invariant"),
-		left:   mk.gauge("tenon_planner_quarantined", "What plans leave out because the planner has failed on it, by kind: pod classes, claims, parts; what only searches leave out.", "kind"),
+		panics: mk.counter("tenon_planner_panics_total",
+			"Failures that were contained, by the step that failed. Each is a mistake in Tenon.", "step"),
+		faults: mk.counter("tenon_planner_faults_total",
+			"Invariants of placements that were found violated. Each is a mistake in Tenon.", "invariant"),
+		left: mk.gauge("tenon_planner_quarantined",
+			"What plans leave out because the planner has failed on it, by kind: pod classes, claims, parts; "+
+				"what only searches leave out.", "kind"),
 	}
 	// Prometheus sees no increase from a series that begins with 1.
 	for _, step := range plan.Steps() {
@@ -42,8 +46,10 @@ func (o *Observer) Broke(b plan.Breakdown) {
 		o.log.V(1).Info("a step failed again and was contained", "step", b.Step, "reason", b.Panic)
 		return
 	}
-	o.log.Error(err, "a step failed and was contained; this is a mistake in Tenon, please report it", "step", b.Step, "done", contained(b),
-		"pod-classes", slices.Sorted(maps.Keys(b.Left.Classes)), "pods", b.Pods, "commands", b.Commands, "tries", b.Tries, "stack", b.Stack)
+	o.log.Error(err, "a step failed and was contained; this is a mistake in Tenon, please report it",
+		"step", b.Step, "done", contained(b),
+		"pod-classes", slices.Sorted(maps.Keys(b.Left.Classes)), "pods", b.Pods,
+		"commands", b.Commands, "tries", b.Tries, "stack", b.Stack)
 }
 
 // contained says what was done about a failure.
@@ -56,12 +62,13 @@ func contained(b plan.Breakdown) string {
 	case len(q.Claims) > 0:
 		return fmt.Sprintf("nothing is done to %d claims or nodes, everything else goes on", len(q.Claims))
 	case len(q.SearchClasses)+len(q.SearchClaims) > 0:
-		return fmt.Sprintf("searches for cheaper nodes leave out %d classes of pods and %d claims or nodes, everything else goes on",
-			len(q.SearchClasses), len(q.SearchClaims))
+		return fmt.Sprintf("searches for cheaper nodes leave out %d classes of pods and %d claims or nodes, "+
+			"everything else goes on", len(q.SearchClasses), len(q.SearchClaims))
 	case len(b.Commands) > 0:
 		return fmt.Sprintf("%d commands are left out of this plan, all others begin", len(b.Commands))
 	case b.Unchecked:
-		return "the plan can't be checked, so no node is taken away by it unless nothing has changed meanwhile; everything else goes on"
+		return "the plan can't be checked, so it removes a node only if nothing has changed since it was made; " +
+			"everything else goes on"
 	case len(q.Parts) > 0:
 		return fmt.Sprintf("left out of planning: %v; everything else goes on", slices.Sorted(maps.Keys(q.Parts)))
 	}

@@ -12,9 +12,13 @@ type vainFamilies struct{ nodes, price, workloads *family }
 
 func newVainFamilies() vainFamilies {
 	return vainFamilies{
-		nodes:     newFamily("tenon_nodes_in_vain", "Nodes that were made for pods, are of no use to them and carry no other workload, by what keeps the pods away.", "nodepool", "cause"),
-		price:     newFamily("tenon_nodes_in_vain_price_per_hour", "Price of the nodes in vain, in dollars per hour.", "nodepool"),
-		workloads: newFamily("tenon_workloads_held", "Workloads for whose pods nodes are only tried one at a time, less and less often, by what keeps the pods away.", "cause"),
+		nodes: newFamily("tenon_nodes_in_vain",
+			"Unused nodes: created for pods that cannot run on them, and without any other workload, by the cause.",
+			"nodepool", "cause"),
+		price: newFamily("tenon_nodes_in_vain_price_per_hour", "Price of the unused nodes, in dollars per hour.", "nodepool"),
+		workloads: newFamily("tenon_workloads_held",
+			"Workloads whose pods cannot run on the nodes created for them, so that they get one new node at a time, "+
+				"less and less often; by the cause.", "cause"),
 	}
 }
 

@@ -26,7 +26,7 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 		t.Fatalf("events %q, want one", r.lines)
 	}
 	for _, want := range []string{"Warning Pod/p FailedScheduling", "taint agent=yes:NoExecute", `written by "node-agent"`, "node n1", "3 tries have failed since 11:55:00 UTC",
-		"the next is at 12:01:00 UTC", "startupTaints"} {
+		"the next try is at 12:01:00 UTC", "startupTaints"} {
 		if !strings.Contains(r.lines[0], want) {
 			t.Errorf("the event does not say %q: %s", want, r.lines[0])
 		}
@@ -69,7 +69,8 @@ func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 			told = append(told, line)
 		}
 	}
-	want := `kube-scheduler does not put it on node n1: "0/2 nodes are available: 2 node(s) had no free ring."; 1 try has failed since 12:00:00 UTC, and the node is kept for it`
+	want := `kube-scheduler does not place the pod on node n1: "0/2 nodes are available: 2 node(s) had no free ring."; ` +
+		"1 try has failed since 12:00:00 UTC, and the node is kept for the pod"
 	if len(told) != 1 || !strings.Contains(told[0], "Pod/p1") || !strings.Contains(told[0], want) {
 		t.Errorf("told is %q, want one with %q", told, want)
 	}
@@ -84,7 +85,7 @@ func TestEveryCauseIsPutIntoWords(t *testing.T) {
 		cluster.CausePort, cluster.CauseScheduler} {
 		f := &cluster.VainNode{Claim: "c", Node: "n1", Cause: cluster.Cause{Kind: kind, Label: "zone", Resource: "cpu", Need: "2", Left: "1", Promised: "4"}}
 		text := schedule.Away(f)
-		if said[text] || !strings.Contains(text, "n1") || strings.Contains(text, "does not take it") {
+		if said[text] || !strings.Contains(text, "n1") || strings.Contains(text, "does not accept the pod") {
 			t.Errorf("%s is told as %q", kind, text)
 		}
 		said[text] = true

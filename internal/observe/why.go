@@ -56,7 +56,8 @@ func keptByPeople(r reasoned) string {
 	case disrupt.PodsExpected:
 		return "Pods have been promised room on the node"
 	case disrupt.ShowsCause:
-		return "The node was made for pods that can't use it, and stays as long as they wait: it shows when what keeps them away has gone"
+		return "The node was created for pods that cannot run on it. It is kept while they wait, " +
+			"because they can run there as soon as the cause is removed"
 	case disrupt.PlannerFails:
 		return "The planner has failed on the node, on its pods, or on pods that it was made for, which is a mistake in Tenon; see the event PlannerFailed of the NodePool"
 	case disrupt.PodsStranded:

@@ -160,7 +160,8 @@ func nodesUsable(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
 	if more := len(said) - mostHeld; more > 0 {
 		text += fmt.Sprintf("; and %d more workloads", more)
 	}
-	return condition(cluster.NodesUsable, false, "MadeInVain", "nodes that were made for pods are of no use to them, and more are tried less and less often: "+text)
+	return condition(cluster.NodesUsable, false, "MadeInVain",
+		"pods cannot run on the nodes created for them, so new nodes are tried less and less often: "+text)
 }
 
 // held says what the cloud has said last. When the next try comes is not told: it would be written anew with each.

@@ -28,31 +28,37 @@ func (p *Plan) tellDaemons(s *cluster.Snapshot) {
 		byPool[o.Pool] = append(byPool[o.Pool], o.Daemon.Namespace+"/"+o.Daemon.Name)
 		if !o.Elsewhere && !told[o.Daemon.UID] && len(told) < mostDaemonNotes {
 			told[o.Daemon.UID] = true
-			p.Notes = append(p.Notes, cluster.Note{Kind: "DaemonSet", Namespace: o.Daemon.Namespace, Name: o.Daemon.Name, UID: o.Daemon.UID,
-				Warning: true, Reason: FitsNowhere, Message: fitsNowhere(o)})
+			p.Notes = append(p.Notes, cluster.Note{
+				Kind: "DaemonSet", Namespace: o.Daemon.Namespace, Name: o.Daemon.Name, UID: o.Daemon.UID,
+				Warning: true, Reason: FitsNowhere, Message: fitsNowhere(o),
+			})
 		}
 	}
 	for _, pool := range s.Pools {
 		if names := byPool[pool.Name]; len(names) > 0 {
-			p.Notes = append(p.Notes, warn(pool.Note(DaemonSetsOmitted, fmt.Sprintf(
-				"No instance type of the pool has room for a pod of %s; new nodes are planned as if they were not there", someOf(names)))))
+			text := fmt.Sprintf("No instance type of the pool has room for a pod of %s; "+
+				"no room is kept for them on new nodes", someOf(names))
+			p.Notes = append(p.Notes, warn(pool.Note(DaemonSetsOmitted, text)))
 		}
 	}
 	for i := range p.Placement.Squeezed {
 		q := &p.Placement.Squeezed[i]
 		if pool := s.Pool(q.Pool); pool != nil {
-			p.Notes = append(p.Notes, warn(pool.Note(DaemonSetsSqueezed, fmt.Sprintf("DaemonSets together leave no room for pods like %s/%s on any instance type that suits them; "+
-				"nodes are made on which not all DaemonSets find room. Ask for less in DaemonSets, or delete some", q.Pod.Namespace, q.Pod.Name))))
+			text := fmt.Sprintf("All DaemonSets together leave no room for pods like %s/%s "+
+				"on any instance type that suits them; new nodes for these pods do not have room for all DaemonSets. "+
+				"Lower the requests of the DaemonSets, or delete some", q.Pod.Namespace, q.Pod.Name)
+			p.Notes = append(p.Notes, warn(pool.Note(DaemonSetsSqueezed, text)))
 		}
 	}
 }
 
 func fitsNowhere(o *schedule.Omission) string {
-	text := fmt.Sprintf("No instance type of NodePool %s has room for its pods", o.Pool)
+	text := fmt.Sprintf("No instance type of NodePool %s has room for the pods of this DaemonSet", o.Pool)
 	if o.Resource != "" {
-		text += fmt.Sprintf(": they ask for %s %s, and %s is left beside the DaemonSets that come before it", o.Resource, o.Asked, o.Most)
+		text += fmt.Sprintf(": each asks for %s %s, and DaemonSets of higher priority leave at most %s",
+			o.Resource, o.Asked, o.Most)
 	}
-	return text + "; new nodes are planned as if the DaemonSet were not there. Ask for less, or let its pods run on other nodes only"
+	return text + "; no room is kept for them on new nodes. Lower their requests, or let them run on other nodes only"
 }
 
 // someOf names the first of a list and counts the rest.

@@ -27,11 +27,8 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 		if !out {
 			continue
 		}
-		for _, pool := range s.Pools {
-			text := fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
-				halted(part), f.Message, f.Until.UTC().Format(time.RFC3339))
-			p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
-		}
+		p.tellPools(s, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
+			halted(part), f.Message, f.Until.UTC().Format(time.RFC3339)))
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
@@ -48,9 +45,14 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	if !q.Holds() {
 		return
 	}
+	p.tellPools(s, fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
+		"They are left out for a while. Nodes that carry them or were made for them are not disrupted; "+
+		"everything else goes on", len(q.Classes), len(q.Claims)))
+}
+
+// tellPools says on every pool that something has failed.
+func (p *Plan) tellPools(s *cluster.Snapshot, text string) {
 	for _, pool := range s.Pools {
-		text := fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
-			"While they are left out, nodes that carry them or were made for them are not disrupted; everything else goes on", len(q.Classes), len(q.Claims))
 		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
 	}
 }
@@ -61,12 +63,9 @@ func (p *Plan) tellUnsearched(s *cluster.Snapshot) {
 	if len(q.SearchClasses)+len(q.SearchClaims) == 0 {
 		return
 	}
-	for _, pool := range s.Pools {
-		text := fmt.Sprintf("The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
-			"Searches leave them and their nodes out; all other nodes are searched, and plans leave nothing out",
-			len(q.SearchClasses), len(q.SearchClaims))
-		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
-	}
+	p.tellPools(s, fmt.Sprintf("The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, "+
+		"which is a mistake in Tenon. Their nodes are not replaced by cheaper ones; "+
+		"all other nodes can be, and pods get nodes as usual", len(q.SearchClasses), len(q.SearchClaims)))
 }
 
 // refuse gives each pod whose class is left out its refusal; where no pod can be placed at all, all of them.

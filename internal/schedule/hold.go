@@ -14,16 +14,18 @@ func (h Hold) String() string {
 	if b.Tries != 1 {
 		tries = fmt.Sprintf("%d tries have", b.Tries)
 	}
-	text := fmt.Sprintf("nodes that are made for it are of no use to it: %s; %s failed since %s UTC", Away(f), tries, b.Since.UTC().Format("15:04:05"))
+	text := fmt.Sprintf("pods of this workload cannot run on the nodes created for them: %s; %s failed since %s UTC",
+		Away(f), tries, b.Since.UTC().Format("15:04:05"))
 	switch {
 	case h.Sent:
-		text += ", and the node is kept for it"
+		text += ", and the node is kept for the pod"
 	case h.Trying || b.Coming > 0:
-		text += ", another node is being tried"
+		text += ", and another node is being tried"
 	case b.InVain() > cluster.MayStand:
-		text += fmt.Sprintf(", the next follows when no more than %d of the %d such nodes is left", cluster.MayStand, b.InVain())
+		text += fmt.Sprintf(", and the next try begins when at most %d of the %d unused nodes is left",
+			cluster.MayStand, b.InVain())
 	default:
-		text += ", the next is at " + b.Next.UTC().Format("15:04:05") + " UTC"
+		text += ", and the next try is at " + b.Next.UTC().Format("15:04:05") + " UTC"
 	}
 	return text + "; " + remedy(&f.Cause)
 }
@@ -36,37 +38,39 @@ func Away(f *cluster.VainNode) string {
 	}
 	switch c.Kind {
 	case cluster.CauseTaint:
-		return fmt.Sprintf("taint %s%s keeps it off %s", c.Taint, writtenBy(c.By), node)
+		return fmt.Sprintf("taint %s%s keeps pods off %s", c.Taint, writtenBy(c.By), node)
 	case cluster.CauseCordon:
 		return fmt.Sprintf("%s is cordoned%s", node, writtenBy(c.By))
 	case cluster.CauseLabel:
-		return fmt.Sprintf("label %s of %s is %s%s and was to be %s", c.Label, node, orAbsent(c.Is), writtenBy(c.By), orAbsent(c.Was))
+		return fmt.Sprintf("label %s of %s is %s%s instead of %s",
+			c.Label, node, orAbsent(c.Is), writtenBy(c.By), orAbsent(c.Was))
 	case cluster.CauseShrunk:
-		return fmt.Sprintf("%s has %s of %s for pods%s instead of %s, and the pod needs %s", node, c.Left, c.Resource, writtenBy(c.By), c.Promised, c.Need)
+		return fmt.Sprintf("allocatable %s of %s is %s%s instead of %s, and the pod needs %s",
+			c.Resource, node, c.Left, writtenBy(c.By), c.Promised, c.Need)
 	case cluster.CausePort:
-		return fmt.Sprintf("port %s of %s is taken by %s", c.Resource, node, c.Takers)
+		return fmt.Sprintf("host port %s of %s is used by %s", c.Resource, node, c.Takers)
 	case cluster.CauseScheduler:
-		return fmt.Sprintf("kube-scheduler does not put it on %s: %q", node, c.Words)
+		return fmt.Sprintf("kube-scheduler does not place the pod on %s: %q", node, c.Words)
 	case cluster.CauseRoom:
 		text := fmt.Sprintf("%s has %s of %s left, and the pod needs %s", node, c.Left, c.Resource, c.Need)
 		if c.Takers != "" {
-			text += " (there are " + c.Takers + ")"
+			text += " (the largest pods there: " + c.Takers + ")"
 		}
 		return text
 	case cluster.CauseEvicted:
-		text := "pods had to leave " + node + " before they had run there for " + cluster.RanFor.String()
+		text := "pods were removed from " + node + " before they had run there for " + cluster.RanFor.String()
 		if c.Words != "" {
 			text += fmt.Sprintf(": %q", c.Words) + writtenBy(c.By)
 		}
 		return text
 	case cluster.CauseDeleted:
-		text := node + " went before the pod had run there"
+		text := node + " was removed before pods had run there for " + cluster.RanFor.String()
 		if c.By != "" {
 			text += " (" + c.By + ")"
 		}
 		return text
 	}
-	return node + " does not take it"
+	return node + " does not accept the pod"
 }
 
 // writtenBy names who wrote something, if that is known.
@@ -89,23 +93,24 @@ func remedy(c *cluster.Cause) string {
 	switch c.Kind {
 	case cluster.CauseTaint:
 		if strings.HasPrefix(c.Taint.Key, "node.kubernetes.io/") {
-			return "see the conditions of the node for why it has the taint"
+			return "the conditions of the node say why it has the taint"
 		}
-		return "let the pod tolerate it, stop who writes it, or list it in the NodePool's startupTaints if it is taken off again"
+		return "add a toleration to the pod, stop what writes the taint, " +
+			"or list the taint in the NodePool's startupTaints if it is removed later"
 	case cluster.CauseCordon:
-		return "uncordon the node, and stop who cordons new nodes"
+		return "uncordon the node, and stop what cordons new nodes"
 	case cluster.CauseLabel:
-		return "set the label back, and stop who changes it, or change what the pod asks for"
+		return "set the label back and stop what changes it, or change what the pod selects"
 	case cluster.CauseShrunk:
-		return "see the kubelet's reservations, or ask for less"
+		return "check the kubelet's reservations, or lower the pod's requests"
 	case cluster.CauseRoom:
-		return "see which pods take the room (DaemonSets of higher priority may preempt others), or ask for less"
+		return "check the pods on the node (DaemonSets of higher priority may preempt others), or lower the pod's requests"
 	case cluster.CausePort:
-		return "free the port on new nodes, or give the pod another"
+		return "free the port on new nodes, or give the pod another port"
 	case cluster.CauseScheduler:
-		return "see the pod's events of kube-scheduler for what it misses on the node"
+		return "the pod's events from kube-scheduler say what is missing on the node"
 	case cluster.CauseEvicted:
-		return "find out who evicts, preempts or deletes the pods: see their events"
+		return "check the pods' events for what evicts, preempts or deletes them"
 	}
-	return "find out who ends new nodes"
+	return "find out what removes new nodes: an agent, a script or another autoscaler"
 }

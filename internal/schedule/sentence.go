@@ -16,14 +16,8 @@ const mostText = 900
 // String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that can't be used at
 // all are counted.
 func (u *Unplaced) String() string {
-	if u.Failed != nil && u.Failed.Group > 0 {
-		return fmt.Sprintf("Tenon's planner failed on some pods, which is a mistake in Tenon: %s. Whether it fails on pods like this one is being found out; "+
-			"until then, and at most until %s, it looks for no place for them", u.Failed.Message, u.Failed.Until.UTC().Format(time.RFC3339))
-	}
 	if u.Failed != nil {
-		return fmt.Sprintf("Tenon's planner failed on pods like this one, which is a mistake in Tenon: %s. Until %s it looks for no place for them; all other pods are served. "+
-			"Changing what the pod asks for may help. The controller's log names a snapshot file that shows the mistake: please report it",
-			u.Failed.Message, u.Failed.Until.UTC().Format(time.RFC3339))
+		return failedOn(u.Failed)
 	}
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
@@ -65,6 +59,19 @@ func (u *Unplaced) String() string {
 		text += "; " + counted(broken, "other NodePool", "other NodePools") + " can't be used now, as the conditions there say"
 	}
 	return text
+}
+
+// failedOn says that the planner failed on pods like this one, or that it may have been on such pods.
+func failedOn(f *cluster.Failure) string {
+	until := f.Until.UTC().Format(time.RFC3339)
+	if f.Group > 0 {
+		return fmt.Sprintf("Tenon's planner failed on some pods, which is a mistake in Tenon: %s. "+
+			"It is not known yet whether pods like this one cause it. "+
+			"Until that is known, and at most until %s, they get no node", f.Message, until)
+	}
+	return fmt.Sprintf("Tenon's planner failed on pods like this one, which is a mistake in Tenon: %s. "+
+		"Until %s they get no node; all other pods do. Changing what the pod asks for may help. "+
+		"Please report the mistake, with the snapshot file that the controller's log names", f.Message, until)
 }
 
 // unusableAll is about pools of which none can be used.

@@ -18,9 +18,12 @@ func TestSentences(t *testing.T) {
 		unplaced Unplaced
 		want     string
 	}{
-		"the planner may fail on it": {Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}},
-			"Tenon's planner failed on some pods, which is a mistake in Tenon: boom. Whether it fails on pods like this one is being found out; " +
-				"until then, and at most until 2030-01-01T12:00:00Z, it looks for no place for them"},
+		"the planner may fail on it": {
+			Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}},
+			"Tenon's planner failed on some pods, which is a mistake in Tenon: boom. " +
+				"It is not known yet whether pods like this one cause it. " +
+				"Until that is known, and at most until 2030-01-01T12:00:00Z, they get no node",
+		},
 		"no pools": {Unplaced{}, "no NodePool is there to make a node for the pod; create one"},
 		"one pool that can't be used": {Unplaced{Pools: []PoolMiss{{Pool: "a", NotUsable: "it is being deleted"}}},
 			`NodePool "a": it is being deleted`},

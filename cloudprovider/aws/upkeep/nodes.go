@@ -27,7 +27,9 @@ import (
 
 // EC2API is what is asked of EC2.
 type EC2API interface {
-	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	DescribeInstances(
+		ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options),
+	) (*ec2.DescribeInstancesOutput, error)
 	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 }
 
@@ -113,17 +115,22 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 // does not allow the tag, the instance stays without.
 func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (foreign bool, err error) {
 	id, ok := instanceOf(node)
-	if !ok || n.Identity == "" || claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true" || !claim.DeletionTimestamp.IsZero() {
+	tagged := claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true"
+	if !ok || n.Identity == "" || tagged || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
 	other, err := n.identityOf(ctx, id)
 	switch {
 	case err == nil && other != "" && other != n.Identity:
-		log.FromContext(ctx).Error(nil, "the instance of a node carries another cluster's identity, which stays; delete the NodeClaim if the node is not this cluster's",
+		log.FromContext(ctx).Error(nil, "the instance of a node has the identity tag of another cluster, "+
+			"which is not changed; delete the NodeClaim if the node does not belong to this cluster",
 			"Node", node.Name, "NodeClaim", claim.Name, "instance", id, "identity", other)
 		return true, nil
 	case err == nil && other == "":
-		_, err = n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}}})
+		_, err = n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{
+			Resources: []string{id},
+			Tags:      []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}},
+		})
 	}
 	if fault.IsNotFound(err) || fault.IsUnauthorized(err) {
 		return false, nil
