@@ -49,6 +49,9 @@ type MadeFor struct {
 type Setback struct {
 	// Owner is the UID of the workload, Kind and Name are for people; Name is namespace/name.
 	Owner, Kind, Name string
+	// Gone says that neither a pod of the workload is there nor, as far as that is known, the workload. It holds up nobody, so that people
+	// are not told. The count goes on in case that it comes back.
+	Gone bool
 	// Tries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
 	Tries int
 	Since time.Time
@@ -163,6 +166,9 @@ func (b *Setback) Touches(class *PodClass) *VainNode {
 // Free reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last run, or they run
 // again, and nothing but the witness stands in vain.
 func (b *Setback) Free() bool { return (b.Tries == 0 || b.Well) && b.InVain() <= MayStand }
+
+// HoldsUp reports whether the workload waits because of it, which is what people are told.
+func (b *Setback) HoldsUp() bool { return !b.Gone && !b.Free() }
 
 // InVain is how many nodes that are in vain are there, those included to which pods have come again.
 func (b *Setback) InVain() int { return len(b.Standing) + b.Visited }

@@ -57,6 +57,9 @@ type fate struct {
 
 // account is what is remembered of an owner whose nodes were made in vain.
 type account struct {
+	// kind and name of the owner, for people; empty if they were never known.
+	kind, name string
+
 	tries int
 	since time.Time
 	// made is when the newest claim that failed, or is tried, was made, missed when pods of the owner waited last; eased is when something
@@ -199,6 +202,7 @@ func (b *Book) setbacksNow(s *cluster.Snapshot) map[string]*cluster.Setback {
 			out[owner] = sum
 		}
 	}
+	look.markGone(out)
 	look.forgetOldest()
 	return out
 }
@@ -216,20 +220,4 @@ func (b *Book) trialsInOrder() []*trial {
 		return strings.Compare(x.claim.UID, y.claim.UID)
 	})
 	return out
-}
-
-// nameOf names an owner for people. The lock is held.
-func (b *Book) nameOf(root string) (kind, name string) {
-	if o, known := b.owners.now[root]; known {
-		return o.Kind, o.Namespace + "/" + o.Name
-	}
-	if p, known := b.pods.get(root); known {
-		return "Pod", p.ID()
-	}
-	for _, o := range b.owners.now { // few owners ever have a setback, and all with the same root say the same
-		if o.Root == root {
-			return o.RootKind, o.Namespace + "/" + o.RootName
-		}
-	}
-	return "", root
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,8 +37,57 @@ func (l *look) close(owner string, a *account) *cluster.Setback {
 	if !l.s.Now.Before(a.missed.Add(stillMissed)) {
 		sum.Witness = ""
 	}
-	sum.Kind, sum.Name = b.nameOf(owner)
+	if a.name == "" { // it is kept: a workload that is deleted is not known any more
+		a.kind, a.name = l.nameOf(owner)
+	}
+	sum.Kind, sum.Name = a.kind, cmp.Or(a.name, owner)
 	return sum
+}
+
+// nameOf names an owner for people; empty if nothing is known of it.
+func (l *look) nameOf(root string) (kind, name string) {
+	b := l.b
+	if o, known := b.owners.now[root]; known {
+		return o.Kind, o.Namespace + "/" + o.Name
+	}
+	if p, known := b.pods.get(root); known {
+		return "Pod", p.ID()
+	}
+	for _, o := range b.owners.now { // few owners ever have a setback, and all with the same root say the same
+		if o.Root == root {
+			return o.RootKind, o.Namespace + "/" + o.RootName
+		}
+	}
+	for _, p := range l.s.Pods { // a kind that is not watched
+		if p.Owner == root {
+			return "controller of Pod", p.ID()
+		}
+	}
+	return "", ""
+}
+
+// markGone notes which workloads are there no more: no pod of theirs that has not finished, and neither the workload nor
+// one that it controls among the kinds that are watched.
+func (l *look) markGone(setbacks map[string]*cluster.Setback) {
+	gone := make(map[string]bool)
+	for owner := range setbacks {
+		gone[owner] = !l.pending[owner]
+	}
+	for uid, o := range l.s.Owners {
+		delete(gone, uid)
+		delete(gone, o.Root)
+	}
+	for _, p := range l.s.Pods {
+		if len(gone) == 0 {
+			return
+		}
+		if !p.Done {
+			delete(gone, l.s.Root(p))
+		}
+	}
+	for owner, is := range gone {
+		setbacks[owner].Gone = is
+	}
 }
 
 // setWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or with it,

@@ -130,3 +130,47 @@ func TestOnlySoManyOwnersAreRemembered(t *testing.T) {
 		t.Errorf("%d are remembered, want %d, the newest", len(l.b.accounts), mostResting)
 	}
 }
+
+// A workload that is deleted holds nobody up, and its name is known as long as it is remembered. If it comes back, all is as it was.
+func TestADeletedWorkloadIsNotToldAndKeepsItsName(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n1", "p1", 1)
+	l.node("n1", tainted("agent"))
+	const failed = "1 tries, 0 coming, standing [n1], Taint"
+	check := func(what string, gone, holdsUp bool) {
+		t.Helper()
+		b := l.expect(what, failed)
+		if b == nil {
+			t.Fatal("it is forgotten")
+		}
+		if b.Kind != "Deployment" || b.Name != "default/web" || b.Gone != gone || b.HoldsUp() != holdsUp {
+			t.Errorf("%s: %s %s, gone %t, holds up %t; want Deployment default/web, gone %t, holds up %t", what, b.Kind, b.Name, b.Gone, b.HoldsUp(), gone, holdsUp)
+		}
+	}
+	check("it waits", false, true)
+	l.b.DeletePod(judgedPod("p1"))
+	check("its ReplicaSet is there", false, true)
+	l.b.DeleteOwner("rs")
+	check("it is deleted", true, false)
+	l.b.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Name: "web-1", Namespace: "default", Root: "web", RootKind: "Deployment", RootName: "web", Known: true, Desired: 1})
+	l.waits("p2", "rs")
+	check("it is back", false, true)
+}
+
+// The kinds that nobody watches have no name of their own here: one of their pods says who they are, also when it is gone.
+func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
+	l := newLab(t)
+	l.waits("p1", "gang")
+	l.made("n1", "p1", 1, func(c *v1.NodeClaim) {
+		c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "gang", Try: 1}})
+	})
+	l.node("n1", tainted("agent"))
+	for _, gone := range []bool{false, true} {
+		b := l.b.Snapshot().Setbacks["gang"]
+		if b == nil || b.Kind != "controller of Pod" || b.Name != "default/p1" || b.Gone != gone {
+			t.Errorf("want the controller of Pod default/p1, gone %t: %+v", gone, b)
+		}
+		l.b.DeletePod(judgedPod("p1"))
+	}
+}

@@ -35,7 +35,7 @@ func (c *scrape) vain(f *vainFamilies) {
 		}
 	}
 	for _, b := range c.Setbacks {
-		if !b.Free() {
+		if b.HoldsUp() {
 			held[causeOf(b, "")]++
 		}
 	}

@@ -39,6 +39,11 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", prefix, got, want)
 		}
 	}
+	setback.Gone = true
+	o.Planned(s, p, time.Millisecond)
+	if got := series(t, registry, "tenon_workloads_"); got != "" {
+		t.Errorf("a workload that is deleted still waits: %s", got)
+	}
 	s.Setbacks = nil
 	o.Planned(s, p, time.Millisecond)
 	if got := series(t, registry, "tenon_nodes_in_vain"); got != "" {

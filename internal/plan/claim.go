@@ -149,7 +149,7 @@ func nodesUsable(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
 	for _, owner := range slices.Sorted(maps.Keys(s.Setbacks)) {
 		b := s.Setbacks[owner]
 		i := slices.IndexFunc(b.Failures, func(f cluster.VainNode) bool { return f.Pool == p.Name })
-		if i >= 0 && !b.Free() {
+		if i >= 0 && b.HoldsUp() {
 			said = append(said, strings.TrimSpace(b.Kind+" "+b.Name)+": "+schedule.Away(&b.Failures[i]))
 		}
 	}
