@@ -77,7 +77,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(p, policy.StaticCapacity), nodesUsable(s, p),
+	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(s, p, policy.StaticCapacity), nodesUsable(s, p),
 		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p)}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
@@ -113,7 +113,7 @@ func registering(p *cluster.Pool) cluster.Condition {
 }
 
 // canLaunch says whether the pool could make a node now; a pool that is Ready may still ask for what nobody sells.
-func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
+func canLaunch(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.Condition {
 	no := func(reason, message string) cluster.Condition {
 		return condition(cluster.CanLaunch, false, reason, message)
 	}
@@ -124,6 +124,11 @@ func canLaunch(p *cluster.Pool, static bool) cluster.Condition {
 		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or make another NodePool without the field to let pods decide")
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
 		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
+	}
+	if why := schedule.LimitsForbid(p, s.Names); why != "" {
+		return no("LimitsAllowNoNode", why)
+	}
+	switch {
 	case p.Held:
 		return no("LaunchesRefused", held(p))
 	case p.Catalog == nil && p.CatalogError != "":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 func TestNothingForNamesTheRequirement(t *testing.T) {
@@ -37,5 +38,55 @@ func TestNothingForNamesTheRequirement(t *testing.T) {
 	label := &cluster.Pool{Catalog: catalog, Template: cluster.Template{Labels: cluster.LabelsOf(map[string]string{"zone": "z"})}}
 	if got := NothingFor(label); !strings.Contains(got, "zone In [z]") {
 		t.Errorf("a template label that no type has: %q", got)
+	}
+}
+
+func TestLimitsForbidNamesTheLimit(t *testing.T) {
+	var types []cluster.Type
+	var offerings []cluster.Offering
+	for i, size := range []string{"small", "big"} {
+		cpu := int64(2000 * (i + 1))
+		types = append(types, cluster.Type{Name: size, Capacity: resource.Vector{resource.CPU: cpu, resource.Memory: (8 << 30) / int64(i+1), resource.Pods: 110}})
+		offerings = append(offerings, cluster.Offering{Type: i, Available: true, Labels: cluster.LabelsOf(map[string]string{"size": size})})
+	}
+	catalog := cluster.NewCatalog(types, offerings)
+	limit := func(dim int, amount int64) func(*cluster.Pool) {
+		return func(p *cluster.Pool) { p.Limits.Set[dim], p.Limits.Amount[dim] = true, amount }
+	}
+	const fix = "; raise the limit or remove it to let the pool make nodes"
+	for _, c := range []struct {
+		name string
+		set  []func(*cluster.Pool)
+		want string
+	}{
+		{"no limit", nil, ""},
+		{"room for one", []func(*cluster.Pool){limit(resource.CPU, 2000)}, ""},
+		{"none of what no type has", []func(*cluster.Pool){limit(resource.Size-1, 0)}, ""},
+		{"no CPU", []func(*cluster.Pool){limit(resource.CPU, 0)}, "spec.limits.cpu is 0, and every node has some" + fix},
+		{"no memory", []func(*cluster.Pool){limit(resource.Memory, 0)}, "spec.limits.memory is 0, and every node has some" + fix},
+		{"no pods", []func(*cluster.Pool){limit(resource.Pods, 0)}, "spec.limits.pods is 0, and every node has some" + fix},
+		{"no nodes", []func(*cluster.Pool){func(p *cluster.Pool) { p.Limits.HasNodes = true }}, "spec.limits.nodes is 0" + fix},
+		{"before the catalog is there", []func(*cluster.Pool){limit(resource.CPU, 0), func(p *cluster.Pool) { p.Catalog = nil }},
+			"spec.limits.cpu is 0, and every node has some" + fix},
+		{"less than the smallest", []func(*cluster.Pool){limit(resource.CPU, 1500)},
+			"spec.limits.cpu is 1.5, and each instance type that the requirements leave has 2 or more" + fix},
+		{"less than the smallest that the requirements leave", []func(*cluster.Pool){limit(resource.CPU, 2000), func(p *cluster.Pool) {
+			p.Template.Requirements = require.Set{}.With("size", require.Only("big"))
+		}}, "spec.limits.cpu is 2, and each instance type that the requirements leave has 4 or more" + fix},
+		{"each type exceeds another limit", []func(*cluster.Pool){limit(resource.CPU, 2000), limit(resource.Memory, 4<<30)},
+			"spec.limits together leave no instance type: each has more of something than its limit; raise or remove one of them"},
+		{"requirements that leave nothing are told elsewhere", []func(*cluster.Pool){limit(resource.CPU, 2000), func(p *cluster.Pool) {
+			p.Template.Requirements = require.Set{}.With("size", require.Only("huge"))
+		}}, ""},
+		{"a resource that has no number", []func(*cluster.Pool){func(p *cluster.Pool) { p.Limits.Broken = "example.com/x" }},
+			"spec.limits.example.com/x can't be counted, because too many kinds of resources are in use; remove it to let the pool make nodes"},
+	} {
+		p := &cluster.Pool{Catalog: catalog}
+		for _, set := range c.set {
+			set(p)
+		}
+		if got := LimitsForbid(p, &resource.Names{}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }
