@@ -354,8 +354,8 @@ func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
 	return out
 }
 
-// MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a cordon, shortly
-// after the node has come up. It is zero if nothing is to be hoped for.
+// MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a
+// cordon, shortly after the node has come up. It is zero if nothing is to be hoped for.
 func (b *Setback) MayClear(c *Claim) time.Time {
 	if len(b.Failures) == 0 || !b.Failures[0].Cause.closed() {
 		return time.Time{}

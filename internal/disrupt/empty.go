@@ -104,7 +104,9 @@ func (e *emptying) run() {
 		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
-		idle := IsEmpty(s, c, n) && !e.needed[n.Name] && (!wait.Never || stray(c) || e.unused.of[c.Name] != nil) && !e.moves[c.Replaces] && !e.unused.stay[c.Name]
+		mayGo := !wait.Never || stray(c) || e.unused.of[c.Name] != nil
+		kept := e.needed[n.Name] || e.moves[c.Replaces] || e.unused.stay[c.Name]
+		idle := mayGo && !kept && IsEmpty(s, c, n)
 		switch {
 		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
 			e.open(c, n, idle)
@@ -114,7 +116,8 @@ func (e *emptying) run() {
 		case halfOpen(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			out.Commands = append(out.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || tainted(n): // a fence that somebody else put up is theirs to take down
-		case e.unused.of[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) && !(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
+		case e.unused.of[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) &&
+			!(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
 		case s.Now.Before(c.SavingRestUntil):
 			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRestUntil)

@@ -37,14 +37,15 @@ func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 // vainNodes are nodes that stand in vain.
 type vainNodes struct {
 	of map[string]*cluster.Setback // by the claim
-	// stay are those that are kept: one for each owner, which shows what is wrong, and new ones whose taint may go by itself; until is when the
-	// first of the latter is no longer kept.
+	// stay are those that are kept: one for each owner, which shows what is wrong, and new ones whose taint may go by
+	// itself; until is when the first of the latter is no longer kept.
 	stay  map[string]bool
 	until time.Time
 }
 
-// inVain lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is due and the limits of its pool
-// leave no room for another such node beside it: nothing could ever show then that the cause has gone.
+// inVain lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is due and
+// the limits of its pool leave no room for another such node beside it: nothing could ever show then that the cause has
+// gone.
 func inVain(s *cluster.Snapshot) vainNodes {
 	var v vainNodes
 	v.of, v.stay = s.InVain()

@@ -127,9 +127,10 @@ const (
 	clockLag = time.Second
 )
 
-// deletedAt is when an object was deleted that we have known before. If we have seen that come about, it was not long ago, and not in
-// times to come, whatever the API server says: if its clock was set just now, a node would be past its grace period at once. A time that is
-// ahead of us by less than clockLag is right: with ours in its place, the grace period would be over too early. The lock is held.
+// deletedAt is when an object was deleted that we have known before. If we have seen that come about, it was not long
+// ago, and not in times to come, whatever the API server says: if its clock was set just now, a node would be past its
+// grace period at once. A time that is ahead of us by less than clockLag is right: with ours in its place, the grace
+// period would be over too early. The lock is held.
 func (b *Book) deletedAt(before, said time.Time) time.Time {
 	now := b.now()
 	switch {

@@ -96,8 +96,8 @@ func (c *ServerClock) Heard(date time.Time, sent, received time.Duration) {
 			c.span = said
 		}
 	}
-	// Of the times that it may be the earliest counts, rather late than early: nothing must end before its time. Answers that come right after a
-	// full second bring it close to the true one.
+	// Of the times that it may be the earliest counts, rather late than early: nothing must end before its time.
+	// Answers that come right after a full second bring it close to the true one.
 	if both, agrees := c.span.meet(said); agrees {
 		c.start, c.span, c.votes = both.first, both, 0
 		return

@@ -47,8 +47,10 @@ func (c *twoClocks) wrong() time.Duration { return c.Now().Sub(c.truth) }
 
 // Whatever our own clock says, once the API server has answered its time is known to about a second.
 func TestServerClockIsTheServers(t *testing.T) {
-	for _, skew := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour, 400 * 24 * time.Hour, 20 * time.Second, -2 * time.Second,
-		200 * time.Millisecond, -600 * time.Millisecond} {
+	for _, skew := range []time.Duration{
+		0, 3 * time.Hour, -3 * time.Hour, 400 * 24 * time.Hour, 20 * time.Second, -2 * time.Second,
+		200 * time.Millisecond, -600 * time.Millisecond,
+	} {
 		c := newTwoClocks(skew)
 		if c.wrong() != skew {
 			t.Errorf("before the first answer it is wrong by %s, want %s", c.wrong(), skew)

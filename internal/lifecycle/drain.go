@@ -9,8 +9,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// stuckAfter is how long past its grace period a terminating pod may hold up a drain: a minute. The second is for the time of the deletion,
-// which Kubernetes cuts off to seconds, so that the grace period may end by so much later than it says. Rather late than early.
+// stuckAfter is how long past its grace period a terminating pod may hold up a drain: a minute. The second is for the
+// time of the deletion, which Kubernetes cuts off to seconds, so that the grace period may end by so much later than it
+// says. Rather late than early.
 const stuckAfter = time.Minute + time.Second
 
 // parting is how the pods of a node leave before it does.

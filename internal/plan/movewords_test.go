@@ -41,8 +41,9 @@ func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 	return true
 }
 
-// moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed NODE,
-// undrifts NODE, age NODE FOR, up NODE FOR (since it was initialized), protect NODE (its pods), unprotect NODE; and what plannerFails knows.
+// moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed
+// NODE, undrifts NODE, age NODE FOR, up NODE FOR (since it was initialized), protect NODE (its pods), unprotect NODE;
+// and what plannerFails knows.
 func (n *narrator) moveHappens(words []string) bool {
 	w := n.w
 	switch words[0] {

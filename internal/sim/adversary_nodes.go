@@ -33,7 +33,8 @@ type agent struct {
 	// tidy agents take back what they did when they stop; the others leave it.
 	tidy    bool
 	stopped bool
-	// passes is after how long the agent takes back what it did to a node, and leaves it alone; zero means not before it stops.
+	// passes is after how long the agent takes back what it did to a node, and leaves it alone; zero means not before
+	// it stops.
 	passes time.Duration
 	left   map[types.UID]bool
 	due    map[types.UID]time.Time
@@ -52,7 +53,8 @@ func (s *Sim) startAgent(kind string) *agent {
 		sim: s, kind: kind, from: pick(c, []string{"joined", "ready", "initialized"}), tidy: c.chance(0.5),
 		delay: pick(c, []time.Duration{0, c.between(0, 8*time.Second), c.between(8*time.Second, 70*time.Second)}),
 		beat:  c.between(200*time.Millisecond, 2*time.Second),
-		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool), left: make(map[types.UID]bool), victims: make(map[types.UID]bool),
+		due:   make(map[types.UID]time.Time), struck: make(map[types.UID]bool),
+		left: make(map[types.UID]bool), victims: make(map[types.UID]bool),
 	}
 	s.agents = append(s.agents, a)
 	s.trace.note("agent: %s, of nodes that have %s, after %s", a.kind, a.from, a.delay)

@@ -12,8 +12,9 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestATaintThatPasses has an agent that taints each node until it is ready itself, 15 s later, and that nobody has declared as a startup
-// taint: so do agents of networks. Ten pods that need a node each get the nodes that were made for them, and no others.
+// TestATaintThatPasses has an agent that taints each node until it is ready itself, 15 s later, and that nobody has
+// declared as a startup taint: so do agents of networks. Ten pods that need a node each get the nodes that were made
+// for them, and no others.
 func TestATaintThatPasses(t *testing.T) {
 	for _, kind := range []string{"taint NoSchedule", "taint NoExecute", "cordon"} {
 		for seed := range uint64(5) {
@@ -29,8 +30,10 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	pool := s.hourPool("general", kind)
 	pool.Spec.Disruption.ConsolidateAfter, pool.Spec.Disruption.Budgets = lasting(0), []v1.Budget{{Nodes: "100%"}}
 	small := s.cloud.types[0]
-	pool.Spec.Template.Spec.Requirements = append(pool.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{small.Name}})
+	spec := &pool.Spec.Template.Spec
+	spec.Requirements = append(spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
+		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{small.Name},
+	})
 	s.store.create(pool)
 	set := s.hourSet("victim", kind)
 	count := int32(replicas)
@@ -54,7 +57,8 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	}
 	t.Logf("%d pods run after %s on %d machines", running(s, "victim"), s.clock.now.Sub(begin), launched)
 	if s.failure != nil || running(s, "victim") < replicas || launched > replicas {
-		t.Errorf("%d of %d pods run after %s, %d machines were launched for them: %v", running(s, "victim"), replicas, s.clock.now.Sub(begin), launched, s.failure)
+		t.Errorf("%d of %d pods run after %s, %d machines were launched for them: %v",
+			running(s, "victim"), replicas, s.clock.now.Sub(begin), launched, s.failure)
 	}
 	for len(s.replicas) > 0 {
 		s.replicas[0].kill()
