@@ -99,15 +99,15 @@ func warn(n cluster.Note) cluster.Note {
 func halted(part cluster.Part) string {
 	switch part {
 	case cluster.Interrupting:
-		return "Replacing nodes that the cloud takes away failed"
+		return "Replacing interrupted nodes failed"
 	case cluster.Placing:
 		return "Finding places for pods failed"
 	case cluster.Guiding:
-		return "Telling pods which node is theirs failed"
+		return "Telling pods their new nodes failed"
 	case cluster.Telling:
-		return "Working out what NodeClaims and NodePools tell failed"
+		return "Working out the status of NodeClaims and NodePools failed"
 	case cluster.Disrupting:
-		return "Deciding which nodes go failed"
+		return "Deciding which nodes to remove failed"
 	}
 	return "The search for cheaper nodes failed"
 }
