@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tenon-sh/tenon/internal/validate"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // The feature gates that do something here.
@@ -55,7 +55,7 @@ func unknownGates(setting, text string, gates map[string]bool) []string {
 			continue
 		}
 		told := fmt.Sprintf("%s %s, which is not a gate of this version", setting, part)
-		if meant := validate.Nearest(name, known); meant != "" {
+		if meant := require.Nearest(name, known); meant != "" {
 			told += "; did you mean " + meant + "?"
 		}
 		out = append(out, told)

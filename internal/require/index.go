@@ -1,6 +1,7 @@
 package require
 
 import (
+	"maps"
 	"slices"
 	"sort"
 )
@@ -78,6 +79,9 @@ func (x *Index) Len() int { return x.rows }
 
 // Knows reports whether any row carries the key.
 func (x *Index) Knows(key string) bool { return x.keys[key] != nil }
+
+// Keys lists the keys that some row has, in order.
+func (x *Index) Keys() []string { return slices.Sorted(maps.Keys(x.keys)) }
 
 // Match returns the rows whose label for the key satisfies the values. The result must not be changed.
 func (x *Index) Match(key string, values Values) Bits {

@@ -69,9 +69,10 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		if _, entry, ok := m.matchTerm(class.Terms[0]); !ok {
 			out.Label = entry.Key
 			if !entry.Values.IsEmpty() {
-				out.Wanted = entry.Values.String()
+				out.Wanted = wanted(entry.Values)
 			}
 			m.blame(&out, class, entry.Key)
+			out.Meant = m.meant(entry.Key)
 			return out
 		}
 	}
@@ -89,6 +90,7 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	}
 	if out.ByRequirement > 0 {
 		out.Key = m.strictest(class.Terms[0])
+		out.Wanted = m.inVain(class.Terms[0], out.Key)
 		m.blame(&out, class, out.Key)
 	}
 	if out.ByResources > 0 {
@@ -118,14 +120,46 @@ func (m *market) blame(out *PoolMiss, class *cluster.PodClass, key string) {
 		_, has := term.Get(key)
 		return has
 	}
-	if out.ByVolume = class.OwnTerms != nil && !slices.ContainsFunc(class.OwnTerms, asks); !out.ByVolume {
-		return
-	}
+	out.ByVolume = class.OwnTerms != nil && !slices.ContainsFunc(class.OwnTerms, asks)
+	out.Has = m.choices(key)
+}
+
+// choices are the values that the pool has of a label; none if it has none, or allows any.
+func (m *market) choices(key string) []string {
 	if value, fixed := m.fixed.Get(key); fixed {
-		out.Has = []string{value}
-	} else if index := m.pool.Catalog.Index(); index.Knows(key) {
-		out.Has, _ = index.Among(key, m.offered)
+		return []string{value}
 	}
+	if index := m.pool.Catalog.Index(); index.Knows(key) {
+		values, _ := index.Among(key, m.offered)
+		return values
+	}
+	if have, open := m.open.Get(key); open {
+		if values, finite := have.Listed(); finite {
+			return values
+		}
+	}
+	return nil
+}
+
+// inVain is what the term asks of a label, if that alone leaves no instance type; else empty.
+func (m *market) inVain(term require.Set, key string) string {
+	values, asks := term.Get(key)
+	if !asks || values.IsEmpty() || m.pool.Catalog.Index().Match(key, values).And(m.offered).Any() {
+		return ""
+	}
+	return wanted(values)
+}
+
+// meant is the label of the pool's nodes that is probably meant by one that they don't have; empty if none is like it.
+func (m *market) meant(key string) string {
+	keys := m.pool.Catalog.Index().Keys()
+	for _, label := range m.fixed {
+		keys = append(keys, label.Key)
+	}
+	for _, e := range m.open {
+		keys = append(keys, e.Key)
+	}
+	return require.Nearest(key, keys)
 }
 
 // mostRefusals is how many reasons of the cloud a sentence repeats.

@@ -29,12 +29,13 @@ type PoolMiss struct {
 	NotUsable string
 	// Taint that the pod does not tolerate.
 	Taint *cluster.Taint
-	// Label is the key that the pool itself rules out, with what the pod asks of it.
-	Label, Wanted string
+	// Label is the key that the pool itself rules out; Meant is one like it that the pool has, if it does not know this one. Wanted is what
+	// the pod asks of Label, or of Key if that alone leaves no type.
+	Label, Meant, Wanted string
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
 	// Key is the label key that ruled out the most types. ByVolume says that only the pod's volumes ask something of it, or of Label;
-	// Has are the values that the pool's types have of it then. Resource, Need and Best tell the nearest miss of size.
+	// Has are the values that the pool has of it. Resource, Need and Best tell the nearest miss of size.
 	Key        string
 	ByVolume   bool
 	Has        []string

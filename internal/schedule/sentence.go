@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds 1,024 bytes.
@@ -144,6 +145,10 @@ func (u *Unplaced) sentence(m *PoolMiss) string {
 		return at + elsewhere(place, m.Has)
 	case m.Label != "" && m.Wanted == "":
 		return at + fmt.Sprintf("what the pod asks of label %s contradicts itself: no value is left", m.Label)
+	case m.Label != "" && len(m.Has) > 0:
+		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, m.Wanted, list(m.Has))
+	case m.Label != "" && m.Meant != "":
+		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?", m.Label, m.Meant)
 	case m.Label != "":
 		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows", m.Label, m.Wanted)
 	case m.Types == 0:
@@ -187,6 +192,21 @@ func list(values []string) string {
 	return strings.Join(values, ", ")
 }
 
+// mostWanted bounds how long what a pod asks of a label gets in a sentence.
+const mostWanted = 200
+
+// wanted says what is asked of a label; of many values it names some.
+func wanted(v require.Values) string {
+	text := v.String()
+	if values, finite := v.Listed(); finite && len(values) > listedValues {
+		text = "In [" + list(values) + "]"
+	}
+	if len(text) > mostWanted {
+		text = text[:mostWanted] + "…"
+	}
+	return text
+}
+
 // fall is what ruled out some of a pool's types. none is said of all of them after "none of the 3 instance types"; if it is empty, one
 // is said after "each of the 3 instance types". one is said of a single type, some of several.
 type fall struct {
@@ -203,8 +223,12 @@ func (m *PoolMiss) falls() []fall {
 		size = fmt.Sprintf(" (DaemonSets alone take more %s than the largest of them has)", m.Resource)
 	}
 	port, limit := " a daemon on a host port that the pod needs", "would exceed the pool's limit of "+m.Limit
+	asked := "the pod's " + m.Key
+	if m.Wanted != "" {
+		asked += fmt.Sprintf(" %s (this pool has %s)", m.Wanted, cmp.Or(list(m.Has), "none"))
+	}
 	out := []fall{
-		{m.ByRequirement, "matches the pod's " + m.Key, "does not match the pod's " + m.Key, "don't match the pod's " + m.Key},
+		{m.ByRequirement, "matches " + asked, "does not match " + asked, "don't match " + asked},
 		{m.ByResources, "is large enough" + size, "is too small" + small, "are too small" + size},
 		{m.ByOffering, "has capacity right now" + m.inBrackets(), "has no capacity right now" + m.inBrackets(), "have no capacity right now" + m.inBrackets()},
 		{m.ByPort, "", "has" + port, "have" + port},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // mostAnnotations is how many bytes the keys and values of an object's annotations may have.
@@ -151,7 +152,7 @@ func labelKey(field, key string, labels Labels) []Problem {
 	}
 	domain, _ := labels.restrictedDomain(key)
 	fix := "use a label of another domain, or one of " + strings.Join(labels.wellKnownIn(domain), ", ")
-	if meant := Nearest(key, labels.wellKnown()); meant != "" {
+	if meant := require.Nearest(key, labels.wellKnown()); meant != "" {
 		fix = "write " + meant + ", if that is meant; or " + fix
 	}
 	return append(problems, Problem{

@@ -11,18 +11,6 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-func TestNearest(t *testing.T) {
-	names := []string{"NodeRepair", "NodeOverlay", "StaticCapacity", "ReservedCapacity", "zone"}
-	for word, want := range map[string]string{
-		"NodeRepiar": "NodeRepair", "nodeRepair": "NodeRepair", "NodeRepairs": "NodeRepair", "StaticCapcity": "StaticCapacity", "Capacity": "",
-		"NodeRepair": "", "": "", "zon": "", "zune": "zone", "OfTheFuture": "", "RevervedCapacities": "",
-	} {
-		if got := Nearest(word, names); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestMistypedLabelsAreDoubted(t *testing.T) {
 	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
 	for key, want := range map[string]string{

@@ -9,57 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/require"
 )
-
-// mostSlips is how many letters a mistyped name may differ in; of a short name, one in four.
-const mostSlips = 2
-
-// Nearest is the name that was probably meant: the one of the names that differs from the word in the fewest letters; empty if
-// all are too far away or the word is one of them.
-func Nearest(word string, names []string) string {
-	best, slips := "", min(mostSlips, len(word)/4)+1
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		if name == word {
-			return ""
-		}
-		if d := distance(word, name, slips); d < slips {
-			best, slips = name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be put in, taken out or changed, or how many neighbours swapped, to make b of a; most, if
-// they are at least as many.
-func distance(a, b string, most int) int {
-	if len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
-	}
-	// rows[i%3][j] is the distance between the first i letters of a and the first j of b.
-	var rows [3][]int
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-	}
-	for i := range len(a) + 1 {
-		row, before, twoBefore := rows[i%3], rows[(i+2)%3], rows[(i+1)%3]
-		for j := range len(b) + 1 {
-			switch {
-			case i == 0:
-				row[j] = j
-			case j == 0:
-				row[j] = i
-			case a[i-1] == b[j-1]:
-				row[j] = before[j-1]
-			default:
-				row[j] = 1 + min(before[j-1], before[j], row[j-1])
-				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-					row[j] = min(row[j], 1+twoBefore[j-2])
-				}
-			}
-		}
-	}
-	return min(rows[len(a)%3][len(b)], most)
-}
 
 // wellKnown lists all labels that instance types or offerings decide.
 func (l Labels) wellKnown() []string {
@@ -77,7 +28,7 @@ func Doubts(pool *v1.NodePool, labels Labels) []Problem {
 		if key = NormalizeKey(key); labels.IsWellKnown(key) || labels.IsRestricted(key) {
 			return
 		}
-		if meant := Nearest(key, labels.wellKnown()); meant != "" {
+		if meant := require.Nearest(key, labels.wellKnown()); meant != "" {
 			out = append(out, Problem{Field: field, Value: key, Why: "is a label of your own and chooses no instance type", Fix: "if you mean " + meant + ", write that"})
 		}
 	}
@@ -102,7 +53,7 @@ func doubtfulLimits(limits corev1.ResourceList) []Problem {
 			continue
 		}
 		fix := "the names are " + strings.Join(own, ", ") + ", and extended resources with their domain"
-		if meant := Nearest(string(name), own); meant != "" {
+		if meant := require.Nearest(string(name), own); meant != "" {
 			fix = "if you mean " + meant + ", write that"
 		}
 		out = append(out, Problem{
