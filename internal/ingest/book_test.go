@@ -275,15 +275,18 @@ func TestPoolConversion(t *testing.T) {
 	if got.Usable() || got.NodeClass.Reason != "NodeClassNotFound" || got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
 		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.Usable(), got.NodeClass)
 	}
-	p.Spec.Template.Spec.NodeClassRef.Kind = "EC2NodeClass"
+	p.Spec.Template.Spec.NodeClassRef.Kind = "KwokNodeClass"
 	b.SetPool(p)
-	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" {
-		t.Errorf("a NodeClass of another provider: %+v", got.NodeClass)
+	const fix = "create another NodePool whose spec.template.spec.nodeClassRef has kind and group of KWOKNodeClass.karpenter.kwok.sh"
+	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" ||
+		got.NodeClass.Message != "this provider does not know KwokNodeClass.karpenter.kwok.sh; "+fix {
+		t.Errorf("a NodeClass that nobody knows: %+v", got.NodeClass)
 	}
+	p.Spec.Template.Spec.NodeClassRef.Kind = "EC2NodeClass"
 	ref := p.Spec.Template.Spec.NodeClassRef
 	b.TellElsewhere(map[cluster.ClassRef]string{{Group: ref.Group, Kind: ref.Kind}: "do this instead"})
 	b.SetPool(p)
-	if got := b.Snapshot().Pool("default"); got.NodeClass.Message != "this provider does not know EC2NodeClass.karpenter.kwok.sh: do this instead, or correct spec.template.spec.nodeClassRef" {
+	if got := b.Snapshot().Pool("default"); got.NodeClass.Message != "this provider does not know EC2NodeClass.karpenter.kwok.sh: do this instead, or "+fix {
 		t.Errorf("a NodeClass of another provider that is known: %+v", got.NodeClass)
 	}
 }

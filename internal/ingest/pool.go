@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -214,11 +216,7 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 // classState says whether a pool's NodeClass can be used. The lock is held.
 func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] {
-		message := fmt.Sprintf("this provider does not know %s.%s; correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group)
-		if hint := b.elsewhere[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]; hint != "" {
-			message = fmt.Sprintf("this provider does not know %s.%s: %s, or correct spec.template.spec.nodeClassRef", ref.Kind, ref.Group, hint)
-		}
-		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: message}
+		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: b.unknownClass(ref)}
 	}
 	state, found := b.class[ref]
 	if !found {
@@ -228,6 +226,23 @@ func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 		}
 	}
 	return state
+}
+
+// unknownClass says what can be done about a kind of NodeClass that the provider does not know: the API server lets nobody change kind and
+// group of a pool. The lock is held.
+func (b *Book) unknownClass(ref cluster.ClassRef) string {
+	found := fmt.Sprintf("this provider does not know %s.%s", ref.Kind, ref.Group)
+	if hint := b.elsewhere[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]; hint != "" {
+		found += ": " + hint + ", or"
+	} else {
+		found += ";"
+	}
+	var known []string
+	for kind := range b.kinds {
+		known = append(known, kind.Kind+"."+kind.Group)
+	}
+	slices.Sort(known)
+	return fmt.Sprintf("%s create another NodePool whose spec.template.spec.nodeClassRef has kind and group of %s", found, strings.Join(known, " or "))
 }
 
 // TellElsewhere says of kinds of NodeClass which another provider knows how this controller would come to use that one. It is
