@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,9 +73,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	}
 	defer flush()
 	ctrl.SetLogger(log)
-	for _, setting := range withoutEffect {
-		log.Info("this setting has no effect", "setting", setting)
-	}
+	tellSettings(log, withoutEffect, o.unknownGates())
 	tuneCollector(o)
 	config, err := restConfig(o)
 	if err != nil {
@@ -108,13 +107,24 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)
-	return runManager(ctx, mgr)
+	return runManager(ctx, mgr, o)
+}
+
+// tellSettings warns of settings that do nothing. A gate that does not exist is an error: whoever wrote it relies on something else.
+func tellSettings(log logr.Logger, withoutEffect, unknownGates []string) {
+	const message = "this setting has no effect"
+	for _, setting := range withoutEffect {
+		log.Info(message, "setting", setting)
+	}
+	for _, gate := range unknownGates {
+		log.Error(errors.New(gate), message)
+	}
 }
 
 // runManager runs until it is told to stop, or this replica has to.
-func runManager(ctx context.Context, mgr manager.Manager) error {
+func runManager(ctx context.Context, mgr manager.Manager, o *options) error {
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the controller: %w", err)
+		return fmt.Errorf("running the controller: %w", namePort(err, o))
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("running the controller: %w", cause)
@@ -167,12 +177,33 @@ func newManager(config *rest.Config, sky cloud, o *options, reign *term, lost fu
 		LeaderElectionReleaseOnCancel:       true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+		return nil, namePort(fmt.Errorf("connecting to the cluster: %w", err), o)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
 	return mgr, nil
+}
+
+// namePort names the setting behind a port that can't be listened on, and what to do. Other errors stay as they are.
+func namePort(err error, o *options) error {
+	var failed *net.OpError
+	if !errors.As(err, &failed) || failed.Op != "listen" {
+		return err
+	}
+	at, ok := failed.Addr.(*net.TCPAddr)
+	if !ok {
+		return err
+	}
+	for _, setting := range []struct {
+		flag string
+		port int
+	}{{"--metrics-port", o.metricsPort}, {"--health-probe-port", o.healthProbePort}} {
+		if at.Port != 0 && at.Port == setting.port {
+			return fmt.Errorf("%s %d: %w; give another port, or 0 for none", setting.flag, setting.port, failed)
+		}
+	}
+	return err
 }
 
 // address is host:port, or "0", controller-runtime's word for no server.

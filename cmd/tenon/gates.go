@@ -45,20 +45,20 @@ func parseGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant.
+// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant, or all that there are.
 func unknownGates(setting, text string, gates map[string]bool) []string {
-	known := slices.Collect(maps.Keys(gates))
+	known := slices.Sorted(maps.Keys(gates))
 	var out []string
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
 		name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
 		if slices.Contains(known, name) {
 			continue
 		}
-		told := fmt.Sprintf("%s %s, which is not a gate of this version", setting, part)
+		fix := "the gates are " + strings.Join(known, ", ")
 		if meant := require.Nearest(name, known); meant != "" {
-			told += "; did you mean " + meant + "?"
+			fix = "did you mean " + meant + "?"
 		}
-		out = append(out, told)
+		out = append(out, fmt.Sprintf("%s: %q is not a gate of this version; %s", setting, name, fix))
 	}
 	return out
 }

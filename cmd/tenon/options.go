@@ -225,6 +225,15 @@ func (o *options) validateLifecycle() error {
 	return err
 }
 
+// unknownGates lists the gates that do not exist.
+func (o *options) unknownGates() []string {
+	out := unknownGates("--feature-gates", o.featureGates, o.gates)
+	if o.cloudProvider == cloudAWS {
+		out = append(out, unknownGates("--aws-feature-gates", o.aws.featureGates, o.aws.gates)...)
+	}
+	return out
+}
+
 // withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
@@ -235,7 +244,6 @@ func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	}
 	out = append(out, o.aws.withoutEffect(f, o.cloudProvider)...)
 	out = append(out, idleGates(o.gates, o.cloudProvider)...)
-	out = append(out, unknownGates("--feature-gates", o.featureGates, o.gates)...)
 	if !o.ignoreDRA {
 		out = append(out, "--ignore-dra-requests=false")
 	}

@@ -137,11 +137,10 @@ func parseAWSGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// withoutEffect lists the settings that were changed although another cloud is used, which reads none of them, and gates that
-// do not exist.
+// withoutEffect lists the settings that were changed although another cloud is used, which reads none of them.
 func (a *awsOptions) withoutEffect(f *pflag.FlagSet, cloud string) []string {
 	if cloud == cloudAWS {
-		return unknownGates("--aws-feature-gates", a.featureGates, a.gates)
+		return nil
 	}
 	mine := pflag.NewFlagSet("aws", pflag.ContinueOnError)
 	(&awsOptions{}).register(mine)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -107,14 +110,51 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false, " +
-		"--feature-gates OfTheFuture=true, which is not a gate of this version, " +
-		"--feature-gates StaticCapcity=true, which is not a gate of this version; did you mean StaticCapacity?"
+	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
 	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	if !o.gates[gateNodeRepair] || o.gates[gateStaticCapacity] {
 		t.Errorf("gates %v", o.gates)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	log, flush, err := newLogger(&options{logLevel: "error", logOutputPaths: path, logErrorPaths: "stderr"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tellSettings(log, o.withoutEffect(f), o.unknownGates())
+	flush()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `) ||
+		!strings.Contains(lines[1], `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`) {
+		t.Errorf("gates that do not exist are errors in the log:\n%s", data)
+	}
+}
+
+func TestPortInUseNamesItsSetting(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	_, inUse := net.Listen("tcp", taken.Addr().String())
+	if inUse == nil {
+		t.Fatal("a port was given twice")
+	}
+	failed := fmt.Errorf("starting: %w", inUse)
+	for want, o := range map[string]*options{
+		fmt.Sprintf("--metrics-port %d: %v; give another port, or 0 for none", port, inUse):      {metricsPort: port, healthProbePort: 1},
+		fmt.Sprintf("--health-probe-port %d: %v; give another port, or 0 for none", port, inUse): {metricsPort: 1, healthProbePort: port},
+		failed.Error(): {},
+	} {
+		if got := namePort(failed, o); got.Error() != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
 	}
 }
 
