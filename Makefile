@@ -76,7 +76,7 @@ properties: ## try on 5,000 generated clusters that consolidation comes to rest 
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck, in every module
-	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }
+	@files="$$(gofmt -l .)" || exit 1; test -z "$$files" || { printf '%s\nrun gofmt -w on the files above\n' "$$files" >&2; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
 	$(call each_module,lint,go vet $$pkgs && $(STATICCHECK) $$pkgs)

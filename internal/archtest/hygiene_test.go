@@ -96,3 +96,16 @@ func TestActionsArePinned(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksKeepTheirLog: who opens /dev/stderr by its name truncates the file to which it is redirected, and what was in it is lost.
+func TestTasksKeepTheirLog(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.Contains(line, "/dev/stderr") || strings.Contains(line, "/dev/stdout") {
+			t.Errorf("Makefile:%d opens its own output: use >&2, or print what was captured: %s", i+1, line)
+		}
+	}
+}
