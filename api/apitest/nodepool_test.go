@@ -131,6 +131,8 @@ func TestNodePoolBudgets(t *testing.T) {
 		{name: "a schedule of one field", create: budget(`{nodes: "1", schedule: "*", duration: 1h}`), refused: schedule},
 		{name: "a schedule of six fields", create: budget(`{nodes: "1", schedule: "0 0 9 * * 1", duration: 1h}`), refused: schedule},
 		{name: "an unknown named schedule", create: budget(`{nodes: "1", schedule: "@sometimes", duration: 1h}`), refused: schedule},
+		{name: "a schedule that is no moment", create: budget(`{nodes: "1", schedule: "@reboot", duration: 1h}`), refused: "must be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually"},
+		{name: "an interval", create: budget(`{nodes: "1", schedule: "@every 1h", duration: 1h}`), refused: "for other moments use five cron fields, such as 0 9 * * mon-fri"},
 		{name: "a named schedule and more", create: budget(`{nodes: "1", schedule: "@daily at 5 in the morning", duration: 1h}`), refused: schedule},
 		{name: "every reason", create: budget(`{nodes: "1", reasons: [Underutilized, Empty, Drifted, Unhealthy]}`)},
 		{name: "an unknown reason", create: budget(`{nodes: "1", reasons: [Expired]}`), refused: `reasons[0]: Unsupported value: "Expired"`},

@@ -134,6 +134,7 @@ func classAndLifetimeCases(field string, spec func(string) string) []apiCase {
 		{name: "expires before it began", create: spec(`expireAfter: -1h`), refused: field + ".expireAfter"},
 		{name: "expires after a fraction", create: spec(`expireAfter: 1.5h`), refused: field + ".expireAfter"},
 		{name: "expires in days", create: spec(`expireAfter: 30d`), refused: "expireAfter must be a duration in h, m and s"},
+		{name: "expires in days, in words", create: spec(`expireAfter: 30 days`), refused: "such as 720h for 30 days, or Never"},
 		{name: "expires after more than can be counted", create: spec(`expireAfter: 9999999999h`), refused: "of less than 292 years"},
 		{name: "no grace", create: spec(`terminationGracePeriod: 0s`), stored: spec(`terminationGracePeriod: 0s`)},
 		{name: "a day of grace", create: spec(`terminationGracePeriod: 23h59m60s`), stored: spec(`terminationGracePeriod: 23h59m60s`)},

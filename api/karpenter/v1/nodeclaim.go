@@ -87,7 +87,7 @@ type NodeClaimSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([0-9]+(s|m|h))+|Never)$`
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == 'Never' || duration(self) >= duration('0s')",message="expireAfter must be a duration in h, m and s of less than 292 years, such as 1h30m, or Never"
+	// +kubebuilder:validation:XValidation:rule="self == 'Never' || duration(self) >= duration('0s')",message="expireAfter must be a duration in h, m and s of less than 292 years, such as 720h for 30 days, or Never"
 	// +kubebuilder:default="720h"
 	// +optional
 	ExpireAfter NillableDuration `json:"expireAfter,omitzero"`
