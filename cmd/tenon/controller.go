@@ -110,7 +110,8 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	return runManager(ctx, mgr, o)
 }
 
-// tellSettings warns of settings that do nothing. A gate that does not exist is an error: whoever wrote it relies on something else.
+// tellSettings warns of settings that do nothing. A gate that does not exist is an error: whoever wrote it relies on
+// something else.
 func tellSettings(log logr.Logger, withoutEffect, unknownGates []string) {
 	const message = "this setting has no effect"
 	for _, setting := range withoutEffect {

@@ -45,7 +45,8 @@ func parseGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant, or all that there are.
+// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant, or all that
+// there are.
 func unknownGates(setting, text string, gates map[string]bool) []string {
 	known := slices.Sorted(maps.Keys(gates))
 	var out []string

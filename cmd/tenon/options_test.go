@@ -129,8 +129,9 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `) ||
-		!strings.Contains(lines[1], `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`) {
+	first := `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `
+	second := `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`
+	if len(lines) != 2 || !strings.Contains(lines[0], first) || !strings.Contains(lines[1], second) {
 		t.Errorf("gates that do not exist are errors in the log:\n%s", data)
 	}
 }
@@ -147,10 +148,11 @@ func TestPortInUseNamesItsSetting(t *testing.T) {
 		t.Fatal("a port was given twice")
 	}
 	failed := fmt.Errorf("starting: %w", inUse)
+	other := fmt.Sprintf(" %d: %v; give another port, or 0 for none", port, inUse)
 	for want, o := range map[string]*options{
-		fmt.Sprintf("--metrics-port %d: %v; give another port, or 0 for none", port, inUse):      {metricsPort: port, healthProbePort: 1},
-		fmt.Sprintf("--health-probe-port %d: %v; give another port, or 0 for none", port, inUse): {metricsPort: 1, healthProbePort: port},
-		failed.Error(): {},
+		"--metrics-port" + other:      {metricsPort: port, healthProbePort: 1},
+		"--health-probe-port" + other: {metricsPort: 1, healthProbePort: port},
+		failed.Error():                {},
 	} {
 		if got := namePort(failed, o); got.Error() != want {
 			t.Errorf("got %v, want %s", got, want)

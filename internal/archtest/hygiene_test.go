@@ -97,7 +97,8 @@ func TestActionsArePinned(t *testing.T) {
 	}
 }
 
-// TestTasksKeepTheirLog: who opens /dev/stderr by its name truncates the file to which it is redirected, and what was in it is lost.
+// TestTasksKeepTheirLog: who opens /dev/stderr by its name truncates the file to which it is redirected, and what was
+// in it is lost.
 func TestTasksKeepTheirLog(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
 	if err != nil {

@@ -49,8 +49,8 @@ type MadeFor struct {
 type Setback struct {
 	// Owner is the UID of the workload, Kind and Name are for people; Name is namespace/name.
 	Owner, Kind, Name string
-	// Gone says that neither a pod of the workload is there nor, as far as that is known, the workload. It holds up nobody, so that people
-	// are not told. The count goes on in case that it comes back.
+	// Gone says that neither a pod of the workload is there nor, as far as that is known, the workload. It holds up
+	// nobody, so that people are not told. The count goes on in case that it comes back.
 	Gone bool
 	// Tries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
 	Tries int

@@ -17,7 +17,8 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	for pod, words := range map[string][]string{
 		"too-large":     {`NodePool "open"`, "is large enough", "cpu: the pod needs 500", "the largest of them leaves"},
 		"no-such-label": {`NodePool "closed"`, "label team In [red]; this pool has blue", "neither sets nor allows"},
-		"no-such-zone":  {`NodePool "open"`, "matches the pod's topology.kubernetes.io/zone In [", "(this pool has us-west-2a, us-west-2b)"},
+		"no-such-zone": {`NodePool "open"`, "matches the pod's topology.kubernetes.io/zone In [",
+			"(this pool has us-west-2a, us-west-2b)"},
 		"not-tolerated": {`NodePool "closed"`, "does not tolerate taint dedicated=blue:NoSchedule"},
 		"beyond-limit":  {`NodePool "open"`, "limit of cpu 40"},
 		"port-taken":    {`NodePool "open"`, "host port"},

@@ -277,7 +277,8 @@ func TestPoolConversion(t *testing.T) {
 	}
 	p.Spec.Template.Spec.NodeClassRef.Kind = "KwokNodeClass"
 	b.SetPool(p)
-	const fix = "create another NodePool whose spec.template.spec.nodeClassRef has kind and group of KWOKNodeClass.karpenter.kwok.sh"
+	const fix = "create another NodePool whose spec.template.spec.nodeClassRef has kind and group of " +
+		"KWOKNodeClass.karpenter.kwok.sh"
 	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" ||
 		got.NodeClass.Message != "this provider does not know KwokNodeClass.karpenter.kwok.sh; "+fix {
 		t.Errorf("a NodeClass that nobody knows: %+v", got.NodeClass)
@@ -286,7 +287,8 @@ func TestPoolConversion(t *testing.T) {
 	ref := p.Spec.Template.Spec.NodeClassRef
 	b.TellElsewhere(map[cluster.ClassRef]string{{Group: ref.Group, Kind: ref.Kind}: "do this instead"})
 	b.SetPool(p)
-	if got := b.Snapshot().Pool("default"); got.NodeClass.Message != "this provider does not know EC2NodeClass.karpenter.kwok.sh: do this instead, or "+fix {
+	want := "this provider does not know EC2NodeClass.karpenter.kwok.sh: do this instead, or " + fix
+	if got := b.Snapshot().Pool("default"); got.NodeClass.Message != want {
 		t.Errorf("a NodeClass of another provider that is known: %+v", got.NodeClass)
 	}
 }

@@ -228,8 +228,8 @@ func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 	return state
 }
 
-// unknownClass says what can be done about a kind of NodeClass that the provider does not know: the API server lets nobody change kind and
-// group of a pool. The lock is held.
+// unknownClass says what can be done about a kind of NodeClass that the provider does not know: the API server lets
+// nobody change kind and group of a pool. The lock is held.
 func (b *Book) unknownClass(ref cluster.ClassRef) string {
 	found := fmt.Sprintf("this provider does not know %s.%s", ref.Kind, ref.Group)
 	if hint := b.elsewhere[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]; hint != "" {
@@ -242,7 +242,8 @@ func (b *Book) unknownClass(ref cluster.ClassRef) string {
 		known = append(known, kind.Kind+"."+kind.Group)
 	}
 	slices.Sort(known)
-	return fmt.Sprintf("%s create another NodePool whose spec.template.spec.nodeClassRef has kind and group of %s", found, strings.Join(known, " or "))
+	return fmt.Sprintf("%s create another NodePool whose spec.template.spec.nodeClassRef has kind and group of %s",
+		found, strings.Join(known, " or "))
 }
 
 // TellElsewhere says of kinds of NodeClass which another provider knows how this controller would come to use that one. It is

@@ -66,8 +66,8 @@ func (l *look) nameOf(root string) (kind, name string) {
 	return "", ""
 }
 
-// markGone notes which workloads are there no more: no pod of theirs that has not finished, and neither the workload nor
-// one that it controls among the kinds that are watched.
+// markGone notes which workloads are there no more: no pod of theirs that has not finished, and neither the workload
+// nor one that it controls among the kinds that are watched.
 func (l *look) markGone(setbacks map[string]*cluster.Setback) {
 	gone := make(map[string]bool)
 	for owner := range setbacks {

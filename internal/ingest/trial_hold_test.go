@@ -131,21 +131,20 @@ func TestOnlySoManyOwnersAreRemembered(t *testing.T) {
 	}
 }
 
-// A workload that is deleted holds nobody up, and its name is known as long as it is remembered. If it comes back, all is as it was.
+// A workload that is deleted holds nobody up, and its name is known as long as it is remembered. If it comes back, all
+// is as it was.
 func TestADeletedWorkloadIsNotToldAndKeepsItsName(t *testing.T) {
 	l := newLab(t)
-	l.waits("p1", "rs")
-	l.made("n1", "p1", 1)
-	l.node("n1", tainted("agent"))
-	const failed = "1 tries, 0 coming, standing [n1], Taint"
+	l.firstTryFailed("p1")
 	check := func(what string, gone, holdsUp bool) {
 		t.Helper()
-		b := l.expect(what, failed)
+		b := l.expect(what, "1 tries, 0 coming, standing [n1], Taint")
 		if b == nil {
 			t.Fatal("it is forgotten")
 		}
 		if b.Kind != "Deployment" || b.Name != "default/web" || b.Gone != gone || b.HoldsUp() != holdsUp {
-			t.Errorf("%s: %s %s, gone %t, holds up %t; want Deployment default/web, gone %t, holds up %t", what, b.Kind, b.Name, b.Gone, b.HoldsUp(), gone, holdsUp)
+			t.Errorf("%s: %s %s, gone %t, holds up %t; want Deployment default/web, gone %t, holds up %t",
+				what, b.Kind, b.Name, b.Gone, b.HoldsUp(), gone, holdsUp)
 		}
 	}
 	check("it waits", false, true)
@@ -153,12 +152,13 @@ func TestADeletedWorkloadIsNotToldAndKeepsItsName(t *testing.T) {
 	check("its ReplicaSet is there", false, true)
 	l.b.DeleteOwner("rs")
 	check("it is deleted", true, false)
-	l.b.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Name: "web-1", Namespace: "default", Root: "web", RootKind: "Deployment", RootName: "web", Known: true, Desired: 1})
+	l.b.SetOwner(webReplicaSet("rs", "web-1"))
 	l.waits("p2", "rs")
 	check("it is back", false, true)
 }
 
-// The kinds that nobody watches have no name of their own here: one of their pods says who they are, also when it is gone.
+// The kinds that nobody watches have no name of their own here: one of their pods says who they are, also when it is
+// gone.
 func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "gang")

@@ -24,8 +24,16 @@ type lab struct {
 func newLab(t *testing.T) *lab {
 	b, c := newBook()
 	l := &lab{T: t, b: b, c: c}
-	b.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Name: "web-1", Namespace: "default", Root: "web", RootKind: "Deployment", RootName: "web", Known: true, Desired: 1})
+	b.SetOwner(webReplicaSet("rs", "web-1"))
 	return l
+}
+
+// webReplicaSet is one of the Deployment "web".
+func webReplicaSet(uid, name string) cluster.Owner {
+	return cluster.Owner{
+		UID: uid, Kind: "ReplicaSet", Name: name, Namespace: "default", Known: true, Desired: 1,
+		Root: "web", RootKind: "Deployment", RootName: "web",
+	}
 }
 
 // waits is a pod of a ReplicaSet for which kube-scheduler finds no place.
@@ -252,7 +260,7 @@ func TestTriesAreCountedUntilPodsRun(t *testing.T) {
 	}
 
 	// The pod is evicted and made anew, by the ReplicaSet of another rollout: the count goes on.
-	l.b.SetOwner(cluster.Owner{UID: "rs2", Kind: "ReplicaSet", Name: "web-2", Namespace: "default", Root: "web", RootKind: "Deployment", RootName: "web", Known: true, Desired: 1})
+	l.b.SetOwner(webReplicaSet("rs2", "web-2"))
 	l.b.DeletePod(judgedPod("p1"))
 	l.waits("p2", "rs2")
 	l.made("n3", "p2", 3)

@@ -77,8 +77,10 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 			break
 		}
 	}
-	status.Conditions = []cluster.Condition{valid, class, ready, registering(p), canLaunch(s, p, policy.StaticCapacity), nodesUsable(s, p),
-		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p)}
+	status.Conditions = []cluster.Condition{
+		valid, class, ready, registering(p), canLaunch(s, p, policy.StaticCapacity), nodesUsable(s, p),
+		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p),
+	}
 	for i := range status.Conditions {
 		status.Conditions[i].Generation = p.Generation
 	}

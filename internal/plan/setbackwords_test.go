@@ -9,8 +9,8 @@ import (
 )
 
 // setback: setback web tries=2 taint=agent=yes:NoExecute|cause=label next=30s [standing=default#1,default#2] [coming=1]
-// [well] [gone] [visited=2] [settling=1] [most=4] says that nodes made for the owner of the pods web are in vain. The newest
-// that stands is the witness. setback web none takes it back.
+// [well] [gone] [visited=2] [settling=1] [most=4] says that nodes made for the owner of the pods web are in vain. The
+// newest that stands is the witness. setback web none takes it back.
 func (n *narrator) setback(name string, words []string) {
 	b := &cluster.Setback{Owner: "rs-" + name, Kind: "ReplicaSet", Name: "default/" + name, Since: n.w.now}
 	f := cluster.VainNode{At: n.w.now, Pool: "default", Claim: "default-gone"}

@@ -8,8 +8,8 @@ import (
 // mostSlips is how many letters a mistyped name may differ in; of a short name, one in four.
 const mostSlips = 2
 
-// Nearest is the name that was probably meant: the one of the names that differs from the word in the fewest letters; empty if
-// all are too far away or the word is one of them. Capitals count like small letters.
+// Nearest is the name that was probably meant: the one of the names that differs from the word in the fewest letters;
+// empty if all are too far away or the word is one of them. Capitals count like small letters.
 func Nearest(word string, names []string) string {
 	best, slips := "", min(mostSlips, len(word)/4)+1
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -23,8 +23,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, taken out or changed, or how many neighbours swapped, to make b of a; most, if
-// they are at least as many.
+// distance is how many letters must be put in, taken out or changed, or how many neighbours swapped, to make b of a;
+// most, if they are at least as many.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

@@ -45,19 +45,22 @@ func NothingFor(p *cluster.Pool) string {
 	return fmt.Sprintf("the requirements together leave no instance type; %s %s leaves the fewest by itself", worst.Key, worst.Values)
 }
 
-// LimitsForbid says which limit keeps the pool from making any node, also if it has none yet; it is empty if the limits leave an instance type.
-// A limit of 0 is how people switch a pool off.
+// LimitsForbid says which limit keeps the pool from making any node, also if it has none yet; it is empty if the limits
+// leave an instance type. A limit of 0 is how people switch a pool off.
 func LimitsForbid(p *cluster.Pool, names *resource.Names) string {
 	const fix = "; raise the limit or remove it to let the pool make nodes"
 	switch {
 	case p.Limits.Broken != "":
-		return fmt.Sprintf("spec.limits.%s can't be counted, because too many kinds of resources are in use; remove it to let the pool make nodes", p.Limits.Broken)
+		return fmt.Sprintf("spec.limits.%s can't be counted, because too many kinds of resources are in use; "+
+			"remove it to let the pool make nodes", p.Limits.Broken)
 	case p.Limits.HasNodes && p.Limits.Nodes <= 0:
 		return fmt.Sprintf("spec.limits.nodes is %d%s", p.Limits.Nodes, fix)
 	}
 	for dim, set := range p.Limits.Set {
-		if needed := dim == resource.CPU || dim == resource.Memory || dim == resource.Pods; set && needed && p.Limits.Amount[dim] <= 0 {
-			return fmt.Sprintf("spec.limits.%s is %s, and every node has some%s", names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), fix)
+		needed := dim == resource.CPU || dim == resource.Memory || dim == resource.Pods
+		if set && needed && p.Limits.Amount[dim] <= 0 {
+			return fmt.Sprintf("spec.limits.%s is %s, and every node has some%s",
+				names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), fix)
 		}
 	}
 	if p.Catalog == nil || !p.Limits.Any() {
@@ -69,14 +72,16 @@ func LimitsForbid(p *cluster.Pool, names *resource.Names) string {
 	}
 	for dim, set := range p.Limits.Set {
 		if set && least[dim] > p.Limits.Amount[dim] {
-			return fmt.Sprintf("spec.limits.%s is %s, and each instance type that the requirements leave has %s or more%s", names.Name(dim),
-				resource.Format(dim, p.Limits.Amount[dim]), resource.Format(dim, least[dim]), fix)
+			return fmt.Sprintf("spec.limits.%s is %s, and each instance type that the requirements leave has %s or more%s",
+				names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), resource.Format(dim, least[dim]), fix)
 		}
 	}
-	return "spec.limits together leave no instance type: each has more of something than its limit; raise or remove one of them"
+	return "spec.limits together leave no instance type: each has more of something than its limit; " +
+		"raise or remove one of them"
 }
 
-// leastUnder is the least of each resource that the pool's instance types have. over is true if there are some, and each exceeds a limit.
+// leastUnder is the least of each resource that the pool's instance types have. over is true if there are some, and
+// each exceeds a limit.
 func leastUnder(p *cluster.Pool) (least resource.Vector, over bool) {
 	index, rows := p.Catalog.Index(), require.AllBits(p.Catalog.Index().Len())
 	for _, e := range wantsOf(p) {

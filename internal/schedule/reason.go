@@ -29,8 +29,8 @@ type PoolMiss struct {
 	NotUsable string
 	// Taint that the pod does not tolerate.
 	Taint *cluster.Taint
-	// Label is the key that the pool itself rules out; Meant is one like it that the pool has, if it does not know this one. Wanted is what
-	// the pod asks of Label, or of Key if that alone leaves no type.
+	// Label is the key that the pool itself rules out; Meant is one like it that the pool has, if it does not know this
+	// one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type.
 	Label, Meant, Wanted string
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int

@@ -148,7 +148,8 @@ func (u *Unplaced) sentence(m *PoolMiss) string {
 	case m.Label != "" && len(m.Has) > 0:
 		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, m.Wanted, list(m.Has))
 	case m.Label != "" && m.Meant != "":
-		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?", m.Label, m.Meant)
+		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?",
+			m.Label, m.Meant)
 	case m.Label != "":
 		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows", m.Label, m.Wanted)
 	case m.Types == 0:

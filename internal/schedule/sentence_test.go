@@ -54,12 +54,21 @@ func TestSentences(t *testing.T) {
 			`NodePool "a": volume pv1 is in eu-west-1a; this pool has us-west-2a, us-west-2c`},
 		"the pod itself asks for the zone": {Unplaced{Pod: inZone, Pools: []PoolMiss{{Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel}}},
 			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone`},
-		"a zone that the pool has not": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: "In [eu-west-1a]", Has: zones}}},
-			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In [eu-west-1a] (this pool has us-west-2a–d)`},
-		"a value that the pool has not": {Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "team", Wanted: "In [red]", Has: []string{"green", "blue"}}}},
+		"a zone that the pool has not": {
+			Unplaced{Pools: []PoolMiss{{
+				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: "In [eu-west-1a]", Has: zones,
+			}}},
+			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In [eu-west-1a] ` +
+				`(this pool has us-west-2a–d)`},
+		"a value that the pool has not": {
+			Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "team", Wanted: "In [red]", Has: []string{"green", "blue"}}}},
 			`NodePool "a": the pod asks for label team In [red]; this pool has blue, green`},
-		"a mistyped key": {Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "kubernetes.io/archs", Wanted: "In [arm64]", Meant: "kubernetes.io/arch"}}},
-			`NodePool "a": the pod asks for label kubernetes.io/archs, which the pool neither sets nor allows; did you mean kubernetes.io/arch?`},
+		"a mistyped key": {
+			Unplaced{Pools: []PoolMiss{{
+				Pool: "a", Label: "kubernetes.io/archs", Wanted: "In [arm64]", Meant: "kubernetes.io/arch",
+			}}},
+			`NodePool "a": the pod asks for label kubernetes.io/archs, which the pool neither sets nor allows; ` +
+				`did you mean kubernetes.io/arch?`},
 	} {
 		if got := c.unplaced.String(); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)

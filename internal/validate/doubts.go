@@ -29,7 +29,10 @@ func Doubts(pool *v1.NodePool, labels Labels) []Problem {
 			return
 		}
 		if meant := require.Nearest(key, labels.wellKnown()); meant != "" {
-			out = append(out, Problem{Field: field, Value: key, Why: "is a label of your own and chooses no instance type", Fix: "if you mean " + meant + ", write that"})
+			out = append(out, Problem{
+				Field: field, Value: key, Why: "is a label of your own and chooses no instance type",
+				Fix: "if you mean " + meant + ", write that",
+			})
 		}
 	}
 	for i, r := range pool.Spec.Template.Spec.Requirements {
