@@ -99,7 +99,8 @@ func schedule(field, text string) []Problem {
 	bad := func(why, fix string) []Problem {
 		return []Problem{{Field: field, Value: text, Why: why, Fix: fix}}
 	}
-	const example = `five cron fields, such as "0 9 * * mon-fri", or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually`
+	const example = `five cron fields, such as "0 9 * * mon-fri", or one of ` +
+		"@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually"
 	fields, _, err := ReadSchedule(text)
 	switch {
 	case err != nil:
