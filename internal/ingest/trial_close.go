@@ -69,6 +69,9 @@ func (l *look) nameOf(root string) (kind, name string) {
 // markGone notes which workloads are there no more: no pod of theirs that has not finished, and neither the workload
 // nor one that it controls among the kinds that are watched.
 func (l *look) markGone(setbacks map[string]*cluster.Setback) {
+	if len(setbacks) == 0 {
+		return
+	}
 	gone := make(map[string]bool)
 	for owner := range setbacks {
 		gone[owner] = !l.pending[owner]
