@@ -10,8 +10,9 @@
 //	}
 //
 // Tests that share a lab must not run in parallel, because the slate is the
-// whole cluster. The package is for tests only; it touches the lab it starts
-// and a temporary directory.
+// whole cluster; Labs gives each of several tests at a time a lab of its own.
+// The package is for tests only; it touches the labs it starts and a temporary
+// directory.
 package labtest
 
 import (
@@ -73,7 +74,7 @@ func fail(err error) int {
 	return 1
 }
 
-// Lab is a test's view of the package's lab.
+// Lab is a test's view of the lab that it has.
 type Lab struct {
 	t          testing.TB
 	kubeconfig string
@@ -90,6 +91,12 @@ func New(t testing.TB) *Lab {
 	if kubeconfig == "" {
 		t.Fatal("no lab runs: let TestMain of this package call labtest.Main")
 	}
+	return open(t, kubeconfig)
+}
+
+// open wipes the slate of the lab with this kubeconfig.
+func open(t testing.TB, kubeconfig string) *Lab {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatalf("read the lab's kubeconfig: %v", err)
@@ -114,7 +121,7 @@ func New(t testing.TB) *Lab {
 func mustBeLocal(config *rest.Config) error {
 	address, err := url.Parse(config.Host)
 	if err != nil || address.Hostname() != "127.0.0.1" {
-		return fmt.Errorf("%s points to %s, which is not a lab on this machine", kubeconfigVariable, config.Host)
+		return fmt.Errorf("the lab's kubeconfig points to %s, which is not a lab on this machine", config.Host)
 	}
 	return nil
 }

@@ -256,6 +256,33 @@ func count(list client.ObjectList) int {
 	return -1
 }
 
+func TestEachHasALabOfItsOwn(t *testing.T) {
+	labs := NewLabs(2)
+	t.Cleanup(func() {
+		if err := labs.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	outer := labs.New(t)
+	hosts := map[string]bool{outer.Config().Host: true}
+	create(t, outer.Client(scheme.Scheme), simulatedNode("kept", "1"))
+	for _, name := range []string{"starts another", "gets the free one"} {
+		t.Run(name, func(t *testing.T) {
+			inner := labs.New(t)
+			if inner.Config().Host == outer.Config().Host {
+				t.Fatal("two tests have the same lab at the same time")
+			}
+			hosts[inner.Config().Host] = true
+		})
+	}
+	if len(hosts) != 2 {
+		t.Errorf("%d labs were used, want one more than the first", len(hosts))
+	}
+	if err := outer.Client(scheme.Scheme).Get(t.Context(), client.ObjectKey{Name: "kept"}, &corev1.Node{}); err != nil {
+		t.Errorf("another test has wiped this one's lab: %v", err)
+	}
+}
+
 func TestOnlyLocalClustersAreWiped(t *testing.T) {
 	for host, ok := range map[string]bool{
 		"https://127.0.0.1:6443":     true,
