@@ -23,9 +23,10 @@ import (
 type witness struct {
 	w  *world
 	mu sync.Mutex
-	// claims that are there, pods that are there and whether they run.
-	claims map[types.UID]*v1.NodeClaim
-	pods   map[types.UID]bool
+	// claims that are there, pods that are there and whether they run, and the versions of both that the watches have shown last.
+	claims   map[types.UID]*v1.NodeClaim
+	pods     map[types.UID]bool
+	versions map[types.UID]string
 	// most is the largest number of nodes that were on their way out at the same time, least the smallest number of
 	// pods that ran, since the counting began.
 	most, least int
@@ -60,7 +61,7 @@ func (w *world) witness() *witness {
 	w.Helper()
 	c, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
-	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
+	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, versions: map[types.UID]string{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
 	e.follow(c, &v1.NodeClaimList{})
 	e.follow(c, &corev1.PodList{}, client.InNamespace(w.lab.Namespace()))
 	return e
@@ -91,6 +92,7 @@ func (e *witness) follow(c client.WithWatch, list client.ObjectList, options ...
 func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.note(c, gone)
 	if was := e.claims[c.UID]; c.DeletionTimestamp != nil && (was == nil || was.DeletionTimestamp == nil) {
 		e.ended(c)
 		if pool := c.Labels[v1.NodePoolLabelKey]; e.gone[pool].IsZero() {
@@ -152,6 +154,7 @@ func leaving(c *v1.NodeClaim) bool {
 func (e *witness) sawPod(p *corev1.Pod, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.note(p, gone)
 	was, known := e.pods[p.UID]
 	e.pods[p.UID] = p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
 	if was && (gone || p.DeletionTimestamp != nil) {
@@ -190,6 +193,7 @@ func (e *witness) running() int {
 // run and waits until the witness has seen them, too.
 func (e *witness) begin(running int) {
 	e.w.Helper()
+	e.catchUp()
 	e.w.eventually(func() string {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -206,6 +210,7 @@ func (e *witness) begin(running int) {
 // ended before what replaces it was ready.
 func (e *witness) held(most, least int) {
 	e.w.Helper()
+	e.catchUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.most > most {
@@ -221,6 +226,8 @@ func (e *witness) held(most, least int) {
 
 // departures are the pods that have left since the counting began.
 func (e *witness) departures() []departure {
+	e.w.Helper()
+	e.catchUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]departure(nil), e.left...)
@@ -228,10 +235,26 @@ func (e *witness) departures() []departure {
 
 // readyBy tells whether a claim's node was ready for pods by then. The API has full seconds.
 func (e *witness) readyBy(claim string, at time.Time) bool {
+	e.w.Helper()
+	e.catchUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ready, ok := e.ready[claim]
 	return ok && !ready.After(at)
+}
+
+// anotherReadyBy is readyBy for any claim but the given one, be it gone by now.
+func (e *witness) anotherReadyBy(not string, at time.Time) bool {
+	e.w.Helper()
+	e.catchUp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for claim, ready := range e.ready {
+		if claim != not && !ready.After(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // goneAt is when the first claim of a pool was deleted; zero if none was.
@@ -243,6 +266,8 @@ func (e *witness) goneAt(pool string) time.Time {
 
 // lacked is the longest time for which fewer pods ran than when the counting began.
 func (e *witness) lacked() time.Duration {
+	e.w.Helper()
+	e.catchUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.longest
@@ -264,6 +289,8 @@ func (e *witness) heard(words ...string) func() string {
 
 // gave tells whether nodes were chosen to go for a reason.
 func (e *witness) gave(reason string) bool {
+	e.w.Helper()
+	e.catchUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reasons[reason]
