@@ -25,6 +25,7 @@ func TestBudgetsAreTold(t *testing.T) {
 	}))
 	big, alone := w.deployment("big", 1, "12"), w.deployment("alone", 1, "14")
 	w.create(big, alone, w.deployment("small", 1, "1"))
+	w.pending(3)
 	w.run()
 	w.eventually(w.allRunning(3))
 	w.eventually(w.initialized(2))

@@ -22,6 +22,7 @@ func TestScaledDownClusterIsConsolidated(t *testing.T) {
 	// Until the pods are scaled down nothing may go, so that the test begins with a full cluster.
 	w.create(nodeClass("default"), nodePool("default", onDemand("4"), budgets("0")))
 	w.create(w.deployment("web", 12, "1500m")) // two fill a node of four cores
+	w.pending(12)
 	w.run()
 	w.eventually(w.allRunning(12))
 	w.eventually(w.initialized(6))
@@ -65,6 +66,7 @@ func TestReplacementIsReadyBeforeTheFirstEviction(t *testing.T) {
 	w.create(class, nodePool("default", onDemand("16")))
 	big := w.deployment("big", 1, "13")
 	w.create(big, w.deployment("small", 1, "1"))
+	w.pending(2)
 	w.run()
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(1))
@@ -102,6 +104,7 @@ func TestDoNotDisruptKeepsItsNode(t *testing.T) {
 	calm := w.deployment("calm", 1, "2")
 	calm.Spec.Template.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 	w.create(filler, calm)
+	w.pending(3)
 	w.run()
 	w.eventually(w.allRunning(3))
 	kept := w.nodeOf("calm")

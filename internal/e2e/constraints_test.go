@@ -22,7 +22,7 @@ func TestEveryConstraintInOneCluster(t *testing.T) {
 		w := newWorld(t)
 		pods := w.createEveryConstraint()
 		w.boot(`"10s"`)
-		w.eventually(func() string { return w.judged(pods) })
+		w.pending(pods)
 		c := w.run()
 		// While the nodes boot, every new look at the cluster must find that all pods have their seats.
 		w.eventually(func() string { return w.launched(c) })
@@ -114,6 +114,13 @@ func (w *world) workers() []corev1.Pod {
 		}
 	}
 	return out
+}
+
+// pending waits until kube-scheduler has found no place for n pods, which are all that there are without gates. A controller that starts
+// then sees all of them at its first look. Otherwise it may look between two of them, and plans other nodes for them than for all together.
+func (w *world) pending(n int) {
+	w.Helper()
+	w.eventually(func() string { return w.judged(n) })
 }
 
 // judged says whom kube-scheduler has yet to look at: n pods must have no place and the gated one its gate.

@@ -35,6 +35,7 @@ func launchWithCrashes(t *testing.T, pods int, lives []time.Duration) int {
 	t.Helper()
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default"), w.deployment("inflate", int32(pods), "1"))
+	w.pending(pods)
 	for _, life := range lives {
 		c := w.run()
 		// The clock starts when this controller has filled its caches: before that there is nothing to interrupt.

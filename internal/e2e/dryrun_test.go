@@ -21,6 +21,7 @@ func TestDryRunOnlyTells(t *testing.T) {
 	}))
 	big := w.deployment("big", 1, "13")
 	w.create(big, w.deployment("small", 1, "1"))
+	w.pending(2)
 	w.run()
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(1))

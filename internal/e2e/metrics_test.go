@@ -40,10 +40,11 @@ func scraped(port string, lines ...string) func() string {
 func TestMetricsTellTheStory(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default"))
-	port := freePort(t)
-	w.run("--metrics-port", port, "--disable-leader-election=false", "--leader-election-namespace", "kube-system")
 	d := w.deployment("inflate", 8, "1")
 	w.create(d)
+	w.pending(8)
+	port := freePort(t)
+	w.run("--metrics-port", port, "--disable-leader-election=false", "--leader-election-namespace", "kube-system")
 	w.eventually(w.allRunning(8))
 	w.eventually(scraped(port,
 		`karpenter_build_info{`, `karpenter_cluster_state_synced 1`, `karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="default",reason="provisioned"}`,
