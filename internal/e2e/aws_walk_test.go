@@ -23,7 +23,7 @@ func TestEC2WalkThrough(t *testing.T) {
 	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port)
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
-	w.eventually(w.initialized(len(w.claims())))
+	w.eventually(w.allInitialized)
 	w.eventually(w.tally)
 	w.step("the pods run")
 	w.walkedWell()

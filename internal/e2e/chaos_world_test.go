@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 	"time"
 
@@ -162,7 +163,8 @@ func (c *chaos) empty() string {
 	return ""
 }
 
-// drain deletes some of the claims, as a person would, so that their pods are evicted and come back elsewhere.
+// drain deletes some of the claims, as a person would, so that their pods are evicted and come back elsewhere. The first of them has
+// pods of the disruption budget, if any has: those pods are on a few nodes together, and the dice might miss them all.
 func (c *chaos) drain(count int) {
 	c.Helper()
 	c.settle(func() string {
@@ -170,7 +172,14 @@ func (c *chaos) drain(count int) {
 		if err := c.c.List(c.ctx, &list); err != nil {
 			return err.Error()
 		}
+		var pods corev1.PodList
+		if err := c.c.List(c.ctx, &pods, client.InNamespace(c.lab.Namespace()), client.MatchingLabels{"app": "guarded"}); err != nil {
+			return err.Error()
+		}
 		c.dice.Shuffle(len(list.Items), func(i, j int) { list.Items[i], list.Items[j] = list.Items[j], list.Items[i] })
+		if i := slices.IndexFunc(list.Items, func(claim v1.NodeClaim) bool { return hosts(&claim, pods.Items) }); i > 0 {
+			list.Items[0], list.Items[i] = list.Items[i], list.Items[0]
+		}
 		for i := range list.Items[:min(count, len(list.Items))] {
 			if err := client.IgnoreNotFound(c.c.Delete(c.ctx, &list.Items[i])); err != nil {
 				return err.Error()
@@ -178,6 +187,11 @@ func (c *chaos) drain(count int) {
 		}
 		return ""
 	})
+}
+
+// hosts tells whether the claim's node has one of the pods.
+func hosts(claim *v1.NodeClaim, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != "" && p.Spec.NodeName == claim.Status.NodeName })
 }
 
 // forgive makes the disruption budget forget evictions that were granted and then cut short, because whoever asked was

@@ -58,10 +58,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	})
 	w.eventually(func() string { return w.told("huge", "cpu: the pod needs 5000") })
 	// Another cause with the same reason is another event.
-	var bad v1.NodePool
-	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "no-such-arch"}, &bad))
-	bad.Spec.Template.Spec.Requirements[2].Values = []string{"riscv"}
-	w.must(w.c.Update(w.ctx, &bad))
+	w.change("no-such-arch", func(p *v1.NodePool) { p.Spec.Template.Spec.Requirements[2].Values = []string{"riscv"} })
 	for _, cause := range []string{"x86_64", "riscv"} {
 		w.eventually(func() string {
 			if !slices.ContainsFunc(w.messages("NoCompatibleInstanceTypes", "no-such-arch"), func(m string) bool { return strings.Contains(m, cause) }) {

@@ -51,12 +51,7 @@ func TestSickNodeIsReplaced(t *testing.T) {
 		return ""
 	})
 	w.eventually(c.logged("Unhealthy"))
-	// What ran there has ended with the machine. Kubernetes takes a minute to notice, and so its part is done here.
-	for _, p := range w.pods() {
-		if p.Spec.NodeName == nodes[0].Name {
-			w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, &p, client.GracePeriodSeconds(0))))
-		}
-	}
+	w.endPodsOf(nodes[0].Name)
 	w.eventually(w.initialized(4))
 	w.eventually(w.allRunning(4))
 	w.sicken(nodes[1].Name)
@@ -88,6 +83,20 @@ func (w *world) initialized(n int) func() string {
 		}
 		return ""
 	}
+}
+
+// allInitialized says which claim's node is not ready for pods.
+func (w *world) allInitialized() string {
+	claims := w.claims()
+	for _, c := range claims {
+		if c.DeletionTimestamp == nil && !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			return "the node of claim " + c.Name + " is not ready for pods"
+		}
+	}
+	if len(claims) == 0 {
+		return "there is no claim"
+	}
+	return ""
 }
 
 func (w *world) annotate(n *corev1.Node, key, value string) {

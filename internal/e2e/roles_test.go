@@ -178,7 +178,7 @@ func TestSecureMetrics(t *testing.T) {
 	port := freePort(t)
 	account := w.asServiceAccount(w.lab.Config(), filepath.Join("optional", "secure-metrics.yaml"))
 	stranger, reader := w.tokenOf("stranger"), w.tokenOf("reader")
-	w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reads-metrics"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "karpenter-metrics-reader"},
+	w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: w.lab.Namespace() + "-reads-metrics"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "karpenter-metrics-reader"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.lab.Namespace(), Name: "reader"}}})
 	// The simulated cloud keeps its instances in the cluster, which the roles for AWS do not allow: it does not come to that here.
 	c := w.run("--kubeconfig", account, "--metrics-port", port, "--secure-metrics", "--enable-profiling")

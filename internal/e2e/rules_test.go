@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,19 +24,34 @@ type census struct {
 	apps  map[string][]corev1.Pod
 }
 
+// census counts at a moment at which every pod runs, and on a node that is known: consolidation may move pods at any time, also between
+// the list of pods and that of nodes.
 func (w *world) census() *census {
-	c := &census{w: w, nodes: map[string]corev1.Node{}, apps: map[string][]corev1.Pod{}}
-	for _, n := range w.nodes() {
+	w.Helper()
+	c := &census{w: w}
+	w.eventually(c.count)
+	return c
+}
+
+// count says what was on its way while it counted.
+func (c *census) count() string {
+	c.nodes, c.apps = map[string]corev1.Node{}, map[string][]corev1.Pod{}
+	pods := c.w.workers()
+	for _, n := range c.w.nodes() {
 		c.nodes[n.Name] = n
 	}
-	for _, p := range w.workers() {
+	for _, p := range pods {
 		app := p.Labels["app"]
 		if tenant := p.Labels["tenant"]; tenant != "" {
 			app = "tenant-" + tenant
 		}
+		_, known := c.nodes[p.Spec.NodeName]
+		if gated := len(p.Spec.SchedulingGates) > 0; !gated && (!known || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil) {
+			return fmt.Sprintf("pod %s is on its way: on node %q (known: %v), %s, deleted at %v", p.Name, p.Spec.NodeName, known, p.Status.Phase, p.DeletionTimestamp)
+		}
 		c.apps[app] = append(c.apps[app], p)
 	}
-	return c
+	return ""
 }
 
 // by counts the pods of an application by a label of their nodes.

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -84,16 +87,22 @@ func (w *world) storedCondition(pool, kind, cause string) string {
 	return fmt.Sprintf("conditions %v of %s do not say %s", list, pool, cause)
 }
 
+// nextPort is where freePort looks next; another process of these tests begins elsewhere.
+var nextPort atomic.Int64
+
+// freePort is a port that nobody listens on, and that nobody is given before a controller does: it is below those from which Linux takes the
+// ports of connections and of listeners that ask for any, of which the labs open many, and no other test gets it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, count = 20000, 12000
+	nextPort.CompareAndSwap(0, int64(os.Getpid()))
+	for range count {
+		port := strconv.FormatInt(first+nextPort.Add(1)%count, 10)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatalf("no port from %d on is free", first)
+	return ""
 }
