@@ -18,6 +18,7 @@ import (
 // places all of them, and in the end none of the nodes is left empty. It is free to put a pod where room was meant for
 // another, which then gets a node of its own; so the number of nodes is certain only until the first of them opens.
 func TestEveryConstraintInOneCluster(t *testing.T) {
+	t.Parallel()
 	t.Run("all at once", func(t *testing.T) {
 		w := newWorld(t)
 		pods := w.createEveryConstraint()

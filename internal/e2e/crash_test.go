@@ -11,6 +11,7 @@ import (
 // TestCrashAtAnyMomentOfALaunch kills the controller at moments spread over a launch and starts it again: in the end
 // there are the nodes of an undisturbed run and no more, and every one of them is on the books.
 func TestCrashAtAnyMomentOfALaunch(t *testing.T) {
+	t.Parallel()
 	const pods = 60
 	undisturbed := 0
 	// A test of its own, so that its controller has ended before the next one starts: they run without a lease.

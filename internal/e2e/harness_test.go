@@ -29,20 +29,34 @@ import (
 	"github.com/tenon-sh/tenon/internal/lab/labtest"
 )
 
+// labs are as many as tests run at the same time, which -parallel says, and at most four. The tests wait for most of their time: a lab
+// with its controller takes about half a core.
+var labs = labtest.NewLabs(4)
+
+// programs is the folder for what the tests build.
+var programs string
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	labtest.Main(m)
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "tenon-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "making a folder for what the tests build:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	programs = dir
+	return labs.Run(m)
 }
 
 // patience bounds every wait; none of the tests is about how long something takes, and machines are busy now and then.
 const patience = 2 * time.Minute
 
 var buildOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tenon-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "tenon")
+	path := filepath.Join(programs, "tenon")
 	out, err := exec.Command("go", "build", "-o", path, "../../cmd/tenon").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building tenon: %w: %s", err, out)
@@ -60,15 +74,19 @@ type world struct {
 	env []string
 }
 
+// newWorld gives the test a lab of its own. Tests run in parallel; the parts of one test run one after the other.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	if !strings.Contains(t.Name(), "/") {
+		t.Parallel()
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme, awsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l := labtest.New(t)
+	l := labs.New(t)
 	l.InstallCRDs(crds.FS())
 	w := &world{T: t, lab: l, c: l.Client(scheme), ctx: t.Context()}
 	// The cloud outlives the cluster's objects: what an earlier test left there is ended too.

@@ -22,6 +22,7 @@ import (
 // own between the telling and the opening, and then a pod loses its place to another: of that the test allows a little. How
 // many nodes hold exactly what was planned for them is told.
 func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
+	t.Parallel()
 	for _, try := range []struct {
 		mode, boot string
 		strict     bool // pods are where they were planned
