@@ -18,7 +18,7 @@ func TestChaosFrozenPastItsLease(t *testing.T) {
 	first := c.run(leased()...)
 	c.settle(c.elected(""))
 	leader := c.holder()
-	second := c.run(leased()...)
+	c.keep() // the second
 
 	c.workloads(120)
 	c.settle(func() string {
@@ -54,7 +54,7 @@ func TestChaosFrozenPastItsLease(t *testing.T) {
 		c.Errorf("it planned nodes %d times and did %d things after it woke", n, did)
 	}
 	c.Logf("it did %d things after it woke", did)
-	c.settle(second.logged(creation))
+	c.settle(c.keptLogged(creation))
 	c.settle(c.calm(guardedPods + 240))
 	c.say("all pods run")
 	c.finish()

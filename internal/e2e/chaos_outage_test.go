@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -34,10 +35,12 @@ func TestChaosControlPlaneRestarts(t *testing.T) {
 	c.finish()
 }
 
-// keep runs a controller, and another one whenever it ends, until the test does.
+// keep runs a controller, and another one whenever it ends, until the test does, as a kubelet would: a replica that can't renew its lease
+// in time ends. That need not be the test's doing: an API server on a busy machine may not answer for ten seconds.
 func (c *chaos) keep() {
 	c.Helper()
 	now := c.run(leased()...)
+	c.note(now)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -50,8 +53,29 @@ func (c *chaos) keep() {
 			if c.ctx.Err() == nil {
 				now.quiet = true
 				now = c.run(leased()...)
+				c.note(now)
 			}
 		}
 	}()
 	c.Cleanup(func() { <-stopped })
+}
+
+func (c *chaos) note(kept *controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, kept)
+}
+
+// keptLogged asks whether the log of a controller that was kept running holds the words.
+func (c *chaos) keptLogged(words string) func() string {
+	return func() string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, kept := range c.kept {
+			if kept.logged(words)() == "" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("none of %d controllers has said %q", len(c.kept), words)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +43,8 @@ type chaos struct {
 	dice   *rand.Rand
 	sentry *sentry
 	began  time.Time
+	mu     sync.Mutex
+	kept   []*controller
 }
 
 // newChaos makes a world with a pool of small machines, so that there are many of them.
