@@ -30,7 +30,8 @@ func TestEC2NodesAreReplaced(t *testing.T) {
 	w.newImageRollsInsideTheBudget(e)
 }
 
-// spotInterruptionIsSurvived interrupts a spot instance. It is gone before AWS ends it, and its pod did not have to wait for a machine.
+// spotInterruptionIsSurvived interrupts a spot instance. It is gone before AWS ends it, and its pod did not have to
+// wait for a machine.
 func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
 	w.Helper()
 	before := w.alive()
@@ -67,8 +68,8 @@ func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
 	}
 }
 
-// survived tests that pods left that node only, that they left once a node that was not known before was ready, and that they run there: no
-// other was made for them.
+// survived tests that pods left that node only, that they left once a node that was not known before was ready, and
+// that they run there: no other was made for them.
 func (w *awsWorld) survived(e *witness, node string, known map[string]bool) {
 	w.Helper()
 	left := e.departures()

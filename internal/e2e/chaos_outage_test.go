@@ -35,8 +35,9 @@ func TestChaosControlPlaneRestarts(t *testing.T) {
 	c.finish()
 }
 
-// keep runs a controller, and another one whenever it ends, until the test does, as a kubelet would: a replica that can't renew its lease
-// in time ends. That need not be the test's doing: an API server on a busy machine may not answer for ten seconds.
+// keep runs a controller, and another one whenever it ends, until the test does, as a kubelet would: a replica that
+// can't renew its lease in time ends. That need not be the test's doing: an API server on a busy machine may not answer
+// for ten seconds.
 func (c *chaos) keep() {
 	c.Helper()
 	now := c.run(leased()...)

@@ -167,8 +167,9 @@ func (c *chaos) empty() string {
 	return ""
 }
 
-// drain deletes some of the claims, as a person would, so that their pods are evicted and come back elsewhere. The first of them has
-// pods of the disruption budget, if any has: those pods are on a few nodes together, and the dice might miss them all.
+// drain deletes some of the claims, as a person would, so that their pods are evicted and come back elsewhere. The
+// first of them has pods of the disruption budget, if any has: those pods are on a few nodes together, and the dice
+// might miss them all.
 func (c *chaos) drain(count int) {
 	c.Helper()
 	c.settle(func() string {
@@ -177,11 +178,13 @@ func (c *chaos) drain(count int) {
 			return err.Error()
 		}
 		var pods corev1.PodList
-		if err := c.c.List(c.ctx, &pods, client.InNamespace(c.lab.Namespace()), client.MatchingLabels{"app": "guarded"}); err != nil {
+		guarded := client.MatchingLabels{"app": "guarded"}
+		if err := c.c.List(c.ctx, &pods, client.InNamespace(c.lab.Namespace()), guarded); err != nil {
 			return err.Error()
 		}
 		c.dice.Shuffle(len(list.Items), func(i, j int) { list.Items[i], list.Items[j] = list.Items[j], list.Items[i] })
-		if i := slices.IndexFunc(list.Items, func(claim v1.NodeClaim) bool { return hosts(&claim, pods.Items) }); i > 0 {
+		hasOne := func(claim v1.NodeClaim) bool { return hosts(&claim, pods.Items) }
+		if i := slices.IndexFunc(list.Items, hasOne); i > 0 {
 			list.Items[0], list.Items[i] = list.Items[i], list.Items[0]
 		}
 		for i := range list.Items[:min(count, len(list.Items))] {
@@ -195,7 +198,9 @@ func (c *chaos) drain(count int) {
 
 // hosts tells whether the claim's node has one of the pods.
 func hosts(claim *v1.NodeClaim, pods []corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != "" && p.Spec.NodeName == claim.Status.NodeName })
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+		return p.Spec.NodeName != "" && p.Spec.NodeName == claim.Status.NodeName
+	})
 }
 
 // forgive makes the disruption budget forget evictions that were granted and then cut short, because whoever asked was
@@ -222,9 +227,9 @@ func (c *chaos) finish() {
 	c.say("nothing is left")
 }
 
-// emptied says which nodes have yet to go by themselves. To a workload whose nodes were drained before its pods had run there for a minute
-// they are nodes in vain (docs/concepts/bounds.md). One for each workload, which the pool tells of, stays for two more minutes after
-// its pods: the test does not wait for that, and has it go with its pool.
+// emptied says which nodes have yet to go by themselves. To a workload whose nodes were drained before its pods had run
+// there for a minute they are nodes in vain (docs/concepts/bounds.md). One for each workload, which the pool tells of,
+// stays for two more minutes after its pods: the test does not wait for that, and has it go with its pool.
 func (c *chaos) emptied() string {
 	b, err := c.books()
 	if err != nil {

@@ -117,8 +117,9 @@ func (w *world) workers() []corev1.Pod {
 	return out
 }
 
-// pending waits until kube-scheduler has found no place for n pods, which are all that there are without gates. A controller that starts
-// then sees all of them at its first look. Otherwise it may look between two of them, and plans other nodes for them than for all together.
+// pending waits until kube-scheduler has found no place for n pods, which are all that there are without gates. A
+// controller that starts then sees all of them at its first look. Otherwise it may look between two of them, and plans
+// other nodes for them than for all together.
 func (w *world) pending(n int) {
 	w.Helper()
 	w.eventually(func() string { return w.judged(n) })

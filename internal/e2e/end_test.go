@@ -71,7 +71,8 @@ func TestThingsTakenAwayByForce(t *testing.T) {
 	})
 }
 
-// endPodsOf does Kubernetes' part for nodes that were taken away: what ran there has ended, and it takes a minute to notice.
+// endPodsOf does Kubernetes' part for nodes that were taken away: what ran there has ended, and it takes a minute to
+// notice.
 func (w *world) endPodsOf(nodes ...string) {
 	w.Helper()
 	for _, p := range w.pods() {

@@ -29,8 +29,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/lab/labtest"
 )
 
-// labs are as many as tests run at the same time, which -parallel says, and at most four. The tests wait for most of their time: a lab
-// with its controller takes about half a core.
+// labs are as many as tests run at the same time, which -parallel says, and at most four. The tests wait for most of
+// their time: a lab with its controller takes about half a core.
 var labs = labtest.NewLabs(4)
 
 // programs is the folder for what the tests build.

@@ -24,8 +24,8 @@ type census struct {
 	apps  map[string][]corev1.Pod
 }
 
-// census counts at a moment at which every pod runs, and on a node that is known: consolidation may move pods at any time, also between
-// the list of pods and that of nodes.
+// census counts at a moment at which every pod runs, and on a node that is known: consolidation may move pods at any
+// time, also between the list of pods and that of nodes.
 func (w *world) census() *census {
 	w.Helper()
 	c := &census{w: w}
@@ -46,8 +46,10 @@ func (c *census) count() string {
 			app = "tenant-" + tenant
 		}
 		_, known := c.nodes[p.Spec.NodeName]
-		if gated := len(p.Spec.SchedulingGates) > 0; !gated && (!known || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil) {
-			return fmt.Sprintf("pod %s is on its way: on node %q (known: %v), %s, deleted at %v", p.Name, p.Spec.NodeName, known, p.Status.Phase, p.DeletionTimestamp)
+		runs := known && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+		if gated := len(p.Spec.SchedulingGates) > 0; !gated && !runs {
+			return fmt.Sprintf("pod %s is on its way: on node %q (known: %v), %s, deleted at %v",
+				p.Name, p.Spec.NodeName, known, p.Status.Phase, p.DeletionTimestamp)
 		}
 		c.apps[app] = append(c.apps[app], p)
 	}

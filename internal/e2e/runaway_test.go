@@ -173,8 +173,8 @@ func TestRunaway(t *testing.T) {
 	w.within(45*time.Second, w.allRunning(2+len(pools)))
 }
 
-// untainted takes the agent's taint off all nodes. It says which node somebody else has changed at the same time: the next look settles
-// that, and brings back no taint that was taken away meanwhile.
+// untainted takes the agent's taint off all nodes. It says which node somebody else has changed at the same time: the
+// next look settles that, and brings back no taint that was taken away meanwhile.
 func (w *world) untainted() string {
 	byAgent := func(t corev1.Taint) bool { return t.Key == agentTaint }
 	for _, n := range w.nodes() {

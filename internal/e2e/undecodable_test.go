@@ -90,8 +90,9 @@ func (w *world) storedCondition(pool, kind, cause string) string {
 // nextPort is where freePort looks next; another process of these tests begins elsewhere.
 var nextPort atomic.Int64
 
-// freePort is a port that nobody listens on, and that nobody is given before a controller does: it is below those from which Linux takes the
-// ports of connections and of listeners that ask for any, of which the labs open many, and no other test gets it.
+// freePort is a port that nobody listens on, and that nobody is given before a controller does: it is below those from
+// which Linux takes the ports of connections and of listeners that ask for any, of which the labs open many, and no
+// other test gets it.
 func freePort(t *testing.T) string {
 	t.Helper()
 	const first, count = 20000, 12000

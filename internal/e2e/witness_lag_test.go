@@ -16,8 +16,8 @@ func (e *witness) note(o client.Object, gone bool) {
 	}
 }
 
-// catchUp waits until the watches have shown all that the API server has. They may be behind what the test has read in a list, by which it
-// knows that it is time to ask the witness.
+// catchUp waits until the watches have shown all that the API server has. They may be behind what the test has read in
+// a list, by which it knows that it is time to ask the witness.
 func (e *witness) catchUp() {
 	e.w.Helper()
 	e.w.eventually(e.behind)
@@ -35,7 +35,7 @@ func (e *witness) behind() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !maps.Equal(now, e.versions) {
-		return fmt.Sprintf("the witness has seen the versions %v of pods and claims, and the API server has %v", e.versions, now)
+		return fmt.Sprintf("the witness has seen the versions %v of pods and claims, the API server has %v", e.versions, now)
 	}
 	return ""
 }

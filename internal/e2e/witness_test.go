@@ -23,7 +23,8 @@ import (
 type witness struct {
 	w  *world
 	mu sync.Mutex
-	// claims that are there, pods that are there and whether they run, and the versions of both that the watches have shown last.
+	// claims that are there, pods that are there and whether they run, and the versions of both that the watches have
+	// shown last.
 	claims   map[types.UID]*v1.NodeClaim
 	pods     map[types.UID]bool
 	versions map[types.UID]string
