@@ -60,13 +60,10 @@ type Claim struct {
 	DriftedFrom string
 	// Move is the disruption that the node goes in, once it is fenced; Replaces is the one that the claim was made for.
 	Move, Replaces string
-	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
-	RestUntil time.Time
-	Rests     int
-	// SavingRestUntil is when the node may be fenced to save money again after pods needed it while it was; SavingRests is how often
-	// they did. It may go for other reasons meanwhile.
-	SavingRestUntil time.Time
-	SavingRests     int
+	// Rest is for how long the node is left alone after a disruption of it was given up.
+	Rest Rest
+	// SavingRest is for how long it is not fenced to save money after pods needed it while it was. It may go for other reasons meanwhile.
+	SavingRest Rest
 	// Interruption is the end of the instance that the cloud has announced, if it has.
 	Interruption Interruption
 	// Expected marks a claim that we have asked for and the API server has not shown yet.

@@ -210,11 +210,11 @@ func (v *verdict) quiet() bool {
 			return v.noUntil(TooSoon, at)
 		}
 	}
-	if v.s.Now.Before(c.RestUntil) {
-		return v.noUntil(MoveFailedLately, c.RestUntil)
+	if v.s.Now.Before(c.Rest.Until) && !restsFromOther(c, v.reason) {
+		return v.noUntil(MoveFailedLately, c.Rest.Until)
 	}
-	if saves(v.reason) && v.s.Now.Before(c.SavingRestUntil) {
-		return v.noUntil(MoveFailedLately, c.SavingRestUntil)
+	if saves(v.reason) && v.s.Now.Before(c.SavingRest.Until) {
+		return v.noUntil(MoveFailedLately, c.SavingRest.Until)
 	}
 	return true
 }

@@ -137,9 +137,16 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.pool.ConsolidateAfter.Never, h.pool.Care.Waits = true, map[string]cluster.Wait{"Underutilized": {For: time.Minute}}
 		}, stay{}},
 		{"a wait for drift", d, func(h *house) { h.pool.Care.Waits = map[string]cluster.Wait{"Drifted": {For: 2 * time.Hour}} }, stay{Why: TooSoon, Until: at(time.Hour)}},
-		{"pods came behind the fence", command.Empty, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
-		{"pods came behind the fence, drift", d, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{}},
-		{"given up lately", u, func(h *house) { h.claim.RestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"pods came behind the fence", command.Empty, func(h *house) { h.claim.SavingRest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"pods came behind the fence, drift", d, func(h *house) { h.claim.SavingRest.Until = at(time.Minute) }, stay{}},
+		{"given up lately", u, func(h *house) { h.claim.Rest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"given up lately, drift", d, func(h *house) { h.claim.Rest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"nothing cheaper lately, drift", d, func(h *house) {
+			h.claim.Rest = cluster.Rest{Until: at(time.Minute), From: string(command.Underutilized)}
+		}, stay{}},
+		{"drift given up lately", u, func(h *house) {
+			h.claim.Rest = cluster.Rest{Until: at(time.Minute), From: string(command.Drifted)}
+		}, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
 		{"chosen by kube-scheduler", u, func(h *house) { h.waiting("x").Unschedulable = false; h.s.Pods[2].Nominated = "n" }, stay{Why: PodsExpected}},
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
 		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},
@@ -236,7 +243,7 @@ func TestWhatIsAskedAgain(t *testing.T) {
 	h := newHouse()
 	taint(h.s, 0)
 	mark(h.s, 0, command.Underutilized)
-	h.claim.Move, h.claim.RestUntil, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
+	h.claim.Move, h.claim.Rest.Until, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
 	h.pool.ConsolidateAfter.For, h.set.EvictionsPerHour, h.s.Evicted["deploy"] = time.Hour, 1, 9
 	if _, stay := NewJudge(h.s.Seal(), h.set).MayStillGo(h.claim, command.Underutilized); stay != nil {
 		t.Errorf("a fenced node: %+v, want it to go", *stay)

@@ -219,9 +219,17 @@ const (
 	longestRest = time.Hour
 )
 
-// restOf is until when a node rests now, and how often it has.
-func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
-	return rest(c.RestUntil, c.Rests, longestRest, now)
+// restOf is the rest of a node whose move is given up now.
+func restOf(c *cluster.Claim, now time.Time) cluster.Rest {
+	next := nextRest(c.Rest, longestRest, now)
+	next.From = string(ReasonOf(c.Move))
+	return next
+}
+
+// restsFromOther reports whether a rest of the node does not keep it from going for the reason: a move that was to save money was given
+// up, and the node has to go whatever that costs.
+func restsFromOther(c *cluster.Claim, reason command.Reason) bool {
+	return !saves(reason) && c.Rest.From != "" && saves(command.Reason(c.Rest.From))
 }
 
 // longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If it carries nothing it
@@ -229,20 +237,21 @@ func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
 const longestSavingRest = 10 * time.Minute
 
 // savingRestOf is the same for a node that was fenced to save money and is needed.
-func savingRestOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
-	return rest(c.SavingRestUntil, c.SavingRests, longestSavingRest, now)
+func savingRestOf(c *cluster.Claim, now time.Time) cluster.Rest {
+	return nextRest(c.SavingRest, longestSavingRest, now)
 }
 
-// rest is the next rest of a node that has rested so often, and until then.
-func rest(last time.Time, rests int, longest time.Duration, now time.Time) (until time.Time, more int) {
-	if now.After(last.Add(longest)) {
+// nextRest follows on the last one.
+func nextRest(last cluster.Rest, longest time.Duration, now time.Time) cluster.Rest {
+	rests := last.Count
+	if now.After(last.Until.Add(longest)) {
 		rests = 0
 	}
 	wait := firstRest
 	for range min(rests, 10) {
 		wait *= 2
 	}
-	return now.Add(min(wait, longest)), rests + 1
+	return cluster.Rest{Until: now.Add(min(wait, longest)), Count: rests + 1}
 }
 
 // release opens the nodes of a move again.

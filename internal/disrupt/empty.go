@@ -119,8 +119,8 @@ func (e *emptying) run() {
 		case e.unused.of[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) &&
 			!(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
-		case s.Now.Before(c.SavingRestUntil):
-			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRestUntil)
+		case s.Now.Before(c.SavingRest.Until):
+			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRest.Until)
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:
 			e.would(c, n)
@@ -140,7 +140,7 @@ func (e *emptying) open(c *cluster.Claim, n *cluster.Node, idle bool) {
 	switch {
 	case !idle:
 		cmd.ForSaving = true
-		cmd.RestUntil, cmd.Rests = savingRestOf(c, e.s.Now)
+		cmd.Rest = savingRestOf(c, e.s.Now)
 	case e.pool.Care.DryRun:
 		cmd.Why = string(DryRun)
 	default:

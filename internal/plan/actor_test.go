@@ -68,11 +68,11 @@ func (w *world) do(c command.Command) {
 		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
 		claim.Move = ""
 		switch {
-		case c.RestUntil.IsZero():
+		case c.Rest.Until.IsZero():
 		case c.ForSaving:
-			claim.SavingRestUntil, claim.SavingRests = c.RestUntil, c.Rests
+			claim.SavingRest = c.Rest
 		default:
-			claim.RestUntil, claim.Rests = c.RestUntil, c.Rests
+			claim.Rest = c.Rest
 		}
 	case command.DeleteClaim:
 		w.deleteClaim(c)

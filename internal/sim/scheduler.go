@@ -21,6 +21,17 @@ func (a amount) within(b amount) bool {
 	return a.cpu <= b.cpu && a.memory <= b.memory && a.pods <= b.pods
 }
 
+// of is the part that somebody asks for who asks for b.
+func (a amount) of(b amount) amount {
+	if b.cpu == 0 {
+		a.cpu = 0
+	}
+	if b.memory == 0 {
+		a.memory = 0
+	}
+	return a
+}
+
 func sizeOf(pod *corev1.Pod) amount {
 	r := pod.Spec.Containers[0].Resources.Requests
 	return amount{cpu: r.Cpu().MilliValue(), memory: r.Memory().Value(), pods: 1}
