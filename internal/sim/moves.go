@@ -215,13 +215,30 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
-			if other.DeletionTimestamp != nil && r.fullWithout(claim) {
+			if other.DeletionTimestamp != nil && (r.fullWithout(claim) || r.replacedAgain(claim, move)) {
 				continue // a static pool has others in its place
 			}
 			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }}},
 				"%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
+}
+
+// replacedAgain reports whether the claim's pool is static and a replacement that was made for the move later is up: such a pool replaces one
+// node by one.
+func (r *replica) replacedAgain(claim *v1.NodeClaim, move string) bool {
+	pool, ok := r.cache[pools][claim.Labels[v1.NodePoolLabelKey]].(*v1.NodePool)
+	if !ok || pool.Spec.Replicas == nil {
+		return false
+	}
+	for _, obj := range r.cache[claims] {
+		other := obj.(*v1.NodeClaim)
+		if other.Annotations[cluster.ReplacesAnnotation] == move && other.DeletionTimestamp == nil &&
+			meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
+			return true
+		}
+	}
+	return false
 }
 
 // fullWithout reports whether the claim's pool is static and has, as far as the replica knows, as many other nodes that
