@@ -174,3 +174,23 @@ func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
 		l.b.DeletePod(judgedPod("p1"))
 	}
 }
+
+// TestANodeThatIsRemovedAsItJoins has somebody remove each Node the moment that it registers, as a cloud controller does that does not
+// know the instance. The claims stay for a while; they count from the beginning, or nodes would be made one after another.
+func TestANodeThatIsRemovedAsItJoins(t *testing.T) {
+	registered := func(c *v1.NodeClaim) {
+		c.Status.Conditions = []metav1.Condition{
+			{Type: v1.ConditionTypeLaunched, Status: metav1.ConditionTrue}, {Type: v1.ConditionTypeRegistered, Status: metav1.ConditionTrue}}
+	}
+	l := newLab(t)
+	l.waits("p1", "rs")
+	l.made("n1", "p1", 1, func(c *v1.NodeClaim) { c.Status.Conditions = c.Status.Conditions[:1] })
+	l.expect("it has yet to join", "none")
+	l.made("n1", "p1", 1, registered)
+	l.expect("it has joined and is gone", "1 tries, 0 coming, standing [n1], NodeDeleted")
+	l.made("n2", "p1", 2, registered)
+	b := l.expect("so is the second", "2 tries, 0 coming, standing [n1 n2], NodeDeleted")
+	if now := l.c.now(); b.MayTry(now) || b.MayTry(now.Add(time.Hour)) {
+		t.Error("another node may be made while two are there for which nobody sees a node")
+	}
+}
