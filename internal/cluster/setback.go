@@ -363,6 +363,17 @@ func (b *Setback) MayClear(c *Claim) time.Time {
 	return c.Condition(Initialized).Since.Add(mayClear)
 }
 
+// TriedUntil is until when it shows what becomes of a node that was made as a try: for as long after it came up as pods have to run
+// there. It is zero for a claim that is none.
+func (s *Snapshot) TriedUntil(c *Claim) time.Time {
+	for _, m := range c.MadeFor {
+		if b := s.Setbacks[m.Owner]; b != nil && b.Tries > 0 && !b.Gone && m.Try > 1 {
+			return c.Condition(Initialized).Since.Add(RanFor)
+		}
+	}
+	return time.Time{}
+}
+
 // InVain lists the claims whose nodes stand in vain, with the setback that each is of, and says which of them are witnesses. One that is
 // in vain for several owners is a witness if it is for one of them.
 func (s *Snapshot) InVain() (standing map[string]*Setback, witnesses map[string]bool) {

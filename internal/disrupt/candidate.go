@@ -210,6 +210,10 @@ func (v *verdict) quiet() bool {
 			return v.noUntil(TooSoon, at)
 		}
 	}
+	// Pods of others may have come first. Whether they stay says when the next try may be made.
+	if at := v.s.TriedUntil(c); saves(v.reason) && v.s.Now.Before(at) {
+		return v.noUntil(TooSoon, at)
+	}
 	if v.s.Now.Before(c.Rest.Until) && !restsFromOther(c, v.reason) {
 		return v.noUntil(MoveFailedLately, c.Rest.Until)
 	}

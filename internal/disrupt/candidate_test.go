@@ -77,6 +77,15 @@ func (h *house) guard(name, app string, allowed int) *cluster.Guard {
 	return g
 }
 
+// tried makes the node the given try of a workload of which so many have failed, and has it come up just now.
+func (h *house) tried(try, failed int) {
+	h.claim.MadeFor = []cluster.MadeFor{{Owner: "web", Try: try}}
+	h.s.Setbacks = map[string]*cluster.Setback{"web": {Owner: "web", Tries: failed}}
+	for i := range h.claim.Conditions {
+		h.claim.Conditions[i].Since = h.s.Now
+	}
+}
+
 func (h *house) waiting(class string) *cluster.Pod {
 	p := &cluster.Pod{UID: "waiting", Namespace: "shop", Name: "waiting", Class: &cluster.PodClass{Key: class}, Owner: "deploy", Unschedulable: true, Judged: true}
 	h.s.Pods = append(h.s.Pods, p)
@@ -147,6 +156,10 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"drift given up lately", u, func(h *house) {
 			h.claim.Rest = cluster.Rest{Until: at(time.Minute), From: string(command.Drifted)}
 		}, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"tried just now", u, func(h *house) { h.tried(2, 1) }, stay{Why: TooSoon, Until: at(time.Minute)}},
+		{"tried just now, drift", d, func(h *house) { h.tried(2, 1) }, stay{}},
+		{"the first of its workload", u, func(h *house) { h.tried(1, 1) }, stay{}},
+		{"tried, and pods have run", u, func(h *house) { h.tried(2, 0) }, stay{}},
 		{"chosen by kube-scheduler", u, func(h *house) { h.waiting("x").Unschedulable = false; h.s.Pods[2].Nominated = "n" }, stay{Why: PodsExpected}},
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
 		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},
