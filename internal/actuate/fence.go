@@ -83,10 +83,10 @@ func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) 
 	if c.ForSaving {
 		rest = cluster.SavingRestAnnotation
 	}
-	if c.Rest.Until.IsZero() {
+	if c.RestUntil.IsZero() {
 		moveWrites, err = a.setMove(ctx, c.Claim, c.UID, "")
 	} else {
-		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{cluster.MoveAnnotation: "", rest: c.Rest.String()})
+		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{cluster.MoveAnnotation: "", rest: cluster.FormatRest(c.RestUntil, c.Rests)})
 	}
 	return result{writes: slices.Concat(writes, claimWrites, moveWrites)}, err
 }

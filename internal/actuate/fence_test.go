@@ -137,7 +137,7 @@ func TestFenceSparesANamesake(t *testing.T) {
 	}
 	for _, c := range []command.Command{
 		command.StampClaim{Claim: "a", UID: "other", Hash: "1", Version: "v3"},
-		command.Unfence{Claim: "a", UID: "other", Node: "a", Rest: cluster.Rest{Until: time.Unix(0, 0), Count: 1}},
+		command.Unfence{Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1},
 	} {
 		if out := s.do(c); out.Err != nil || len(s.claim("a").Annotations) != 0 {
 			t.Errorf("%T: %v, %v", c, out.Err, s.claim("a").Annotations)
@@ -151,7 +151,7 @@ func TestFenceSparesANamesake(t *testing.T) {
 		t.Fatalf("only %q stands", whole)
 	}
 	for _, c := range []command.Unfence{
-		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", Rest: cluster.Rest{Until: time.Unix(0, 0), Count: 1}}, {Claim: "gone", UID: "other", Node: "a"},
+		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1}, {Claim: "gone", UID: "other", Node: "a"},
 	} {
 		if out := s.do(c); out.Err != nil || s.standing("a") != whole {
 			t.Errorf("%+v leaves %q, %v", c, s.standing("a"), out.Err)
@@ -164,20 +164,21 @@ func TestGivingUpWritesTheRest(t *testing.T) {
 	claim.Annotations = map[string]string{cluster.MoveAnnotation: "m"}
 	s := newStage(t, interceptor.Funcs{}, claim, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	until := time.Date(2026, 11, 15, 12, 30, 0, 0, time.UTC)
-	rest := cluster.Rest{Until: until, Count: 3, From: string(command.Underutilized)}
-	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", Rest: rest}); out.Err != nil {
+	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", RestUntil: until, Rests: 3}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
 	have := s.claim("a").Annotations
-	if _, moving := have[cluster.MoveAnnotation]; moving || cluster.ParseRest(have[cluster.RestAnnotation]) != rest {
+	at, rests := cluster.ParseRest(have[cluster.RestAnnotation])
+	if _, moving := have[cluster.MoveAnnotation]; moving || !at.Equal(until) || rests != 3 {
 		t.Errorf("annotations %v", have)
 	}
-	saving := cluster.Rest{Until: until.Add(time.Minute), Count: 1}
-	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", Rest: saving, ForSaving: true}); out.Err != nil {
+	later := until.Add(time.Minute)
+	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", RestUntil: later, Rests: 1, ForSaving: true}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
 	have = s.claim("a").Annotations
-	if cluster.ParseRest(have[cluster.RestAnnotation]) != rest || cluster.ParseRest(have[cluster.SavingRestAnnotation]) != saving {
+	at, rests = cluster.ParseRest(have[cluster.SavingRestAnnotation])
+	if own, _ := cluster.ParseRest(have[cluster.RestAnnotation]); !own.Equal(until) || !at.Equal(later) || rests != 1 {
 		t.Errorf("a rest from saving money is another: annotations %v", have)
 	}
 }

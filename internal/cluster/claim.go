@@ -60,10 +60,13 @@ type Claim struct {
 	DriftedFrom string
 	// Move is the disruption that the node goes in, once it is fenced; Replaces is the one that the claim was made for.
 	Move, Replaces string
-	// Rest is for how long the node is left alone after a disruption of it was given up.
-	Rest Rest
-	// SavingRest is for how long it is not fenced to save money after pods needed it while it was. It may go for other reasons meanwhile.
-	SavingRest Rest
+	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
+	RestUntil time.Time
+	Rests     int
+	// SavingRestUntil is when the node may be fenced to save money again after pods needed it while it was, or such a move was given up;
+	// SavingRests is how often that was. It may go for other reasons meanwhile.
+	SavingRestUntil time.Time
+	SavingRests     int
 	// Interruption is the end of the instance that the cloud has announced, if it has.
 	Interruption Interruption
 	// Expected marks a claim that we have asked for and the API server has not shown yet.
@@ -132,6 +135,15 @@ func (c *Claim) Is(kind string) bool {
 		}
 	}
 	return false
+}
+
+// NodeLag is for how long after its registration a node that is not there may be one that our watch has yet to show. Meanwhile it
+// is counted on: two nodes would be made for the same pods otherwise, and one after another if somebody removes each as it joins.
+const NodeLag = 30 * time.Second
+
+// NodeMayCome reports whether a claim of which no node is there may get one.
+func (c *Claim) NodeMayCome(now time.Time) bool {
+	return !c.Is(Registered) || now.Before(c.Condition(Registered).Since.Add(NodeLag))
 }
 
 // Labelled reports whether the claim says what it has become. Its labels may be seen a moment after its status says that it has

@@ -116,7 +116,7 @@ func (o *Overlay) Hosts() []Host {
 		hosts = append(hosts, o.hostOfNode(n, c))
 	}
 	for _, c := range o.Base.Claims {
-		if o.gone[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() || c.Condition(Launched).Status == False || c.Is(Registered) {
+		if o.gone[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() || c.Condition(Launched).Status == False || !c.NodeMayCome(o.Base.Now) {
 			continue
 		}
 		hosts = append(hosts, o.hostOfClaim(c))

@@ -48,30 +48,18 @@ func ParseSeats(text string) ([]Seat, error) {
 	return out, nil
 }
 
-// Rest is why a node is left alone for a while: a disruption of it was given up.
-type Rest struct {
-	// Until is when the node may be tried again; Count is how often it had to rest.
-	Until time.Time
-	Count int
-	// From is the reason of the disruption; empty if that is not known.
-	From string
+// FormatRest writes until when a node rests, and how often it had to, as an annotation's text.
+func FormatRest(until time.Time, rests int) string {
+	return until.UTC().Format(time.RFC3339) + " " + strconv.Itoa(rests)
 }
 
-// String is the rest as an annotation's text.
-func (r Rest) String() string {
-	return strings.TrimSpace(r.Until.UTC().Format(time.RFC3339) + " " + strconv.Itoa(r.Count) + " " + r.From)
-}
-
-// ParseRest reads the text of a rest. What can't be read is no rest.
-func ParseRest(text string) Rest {
-	words := strings.Fields(text)
-	if len(words) < 2 || len(words) > 3 {
-		return Rest{}
-	}
-	until, err := time.Parse(time.RFC3339, words[0])
-	n, bad := strconv.Atoi(words[1])
+// ParseRest reads what FormatRest wrote. What can't be read is no rest.
+func ParseRest(text string) (until time.Time, rests int) {
+	when, often, _ := strings.Cut(text, " ")
+	until, err := time.Parse(time.RFC3339, when)
+	n, bad := strconv.Atoi(often)
 	if err != nil || bad != nil || n < 0 {
-		return Rest{}
+		return time.Time{}, 0
 	}
-	return Rest{Until: until, Count: n, From: strings.Join(words[2:], "")}
+	return until, n
 }

@@ -129,9 +129,6 @@ func (c Cause) Same(d Cause) bool {
 // Taken reports whether others have what the pods need.
 func (c Cause) Taken() bool { return c.Kind == CauseRoom || c.Kind == CausePort }
 
-// closed reports whether a node is closed to pods for which there is room.
-func (c Cause) closed() bool { return c.Kind == CauseTaint || c.Kind == CauseCordon }
-
 // touches reports whether the cause would keep pods of the class away.
 func (f *VainNode) touches(class *PodClass) bool {
 	switch f.Cause.Kind {
@@ -354,21 +351,26 @@ func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
 	return out
 }
 
-// MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a
-// cordon, shortly after the node has come up. It is zero if nothing is to be hoped for.
-func (b *Setback) MayClear(c *Claim) time.Time {
-	if len(b.Failures) == 0 || !b.Failures[0].Cause.closed() {
+// MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a cordon, shortly
+// after the node has come up. It is zero if nothing is to be hoped for.
+func (c *Claim) MayClear(n *Node) time.Time {
+	if n == nil || !n.Cordoned && !slices.ContainsFunc(n.Taints, func(t Taint) bool { return c.foreignTaint(t) }) {
 		return time.Time{}
 	}
 	return c.Condition(Initialized).Since.Add(mayClear)
 }
 
-// TriedUntil is until when it shows what becomes of a node that was made as a try: for as long after it came up as pods have to run
-// there. It is zero for a claim that is none.
+// foreignTaint reports whether a taint keeps pods off the node that neither its claim has nor we put there.
+func (c *Claim) foreignTaint(t Taint) bool {
+	return t.Effect != PreferNoSchedule && t.Key != DisruptedTaint && !slices.Contains(c.Taints, t)
+}
+
+// TriedUntil is until when it shows what becomes of a node that was made as a try: pods that have come to it have to start, and to run for
+// RanFor. It is zero for a claim that is none.
 func (s *Snapshot) TriedUntil(c *Claim) time.Time {
 	for _, m := range c.MadeFor {
 		if b := s.Setbacks[m.Owner]; b != nil && b.Tries > 0 && !b.Gone && m.Try > 1 {
-			return c.Condition(Initialized).Since.Add(RanFor)
+			return Later(c.Condition(Initialized).Since, c.LastPodEvent).Add(2 * RanFor)
 		}
 	}
 	return time.Time{}

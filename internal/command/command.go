@@ -100,8 +100,10 @@ type Fence struct {
 // Unfence opens a node again that turned out to be needed. UID is as with Fence.
 type Unfence struct {
 	Claim, UID, Node string
-	// Rest is written to the claim if it is set: until then the node is not tried again.
-	Rest cluster.Rest
+	// RestUntil is written to the claim if it is set: until then the node is not tried again. Rests is how often that has
+	// happened now.
+	RestUntil time.Time
+	Rests     int
 	// ForSaving says that the rest is only from being fenced to save money: the node was, and is needed.
 	ForSaving bool
 	// Why says why the node stays; empty if it is just needed.

@@ -119,9 +119,9 @@ func (r *rollout) probe(s *cluster.Snapshot, p *cluster.Pool) {
 		switch {
 		case ReasonOf(c.Move) == command.Drifted || beingFenced(s, c):
 			r.left = 0
-		case c.Is(cluster.Drifted) && c.Deleting.IsZero() && s.Now.Before(c.Rest.Until) && !restsFromOther(c, command.Drifted):
+		case c.Is(cluster.Drifted) && c.Deleting.IsZero() && s.Now.Before(c.RestUntil):
 			r.left = 0
-			r.wake = cluster.Earlier(r.wake, c.Rest.Until)
+			r.wake = cluster.Earlier(r.wake, c.RestUntil)
 		}
 	}
 }

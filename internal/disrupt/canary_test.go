@@ -69,15 +69,10 @@ func TestDriftPausesAndProbes(t *testing.T) {
 	if r := NewRolls(s, Settings{}).of(p); r.why == "" || r.left != 1 {
 		t.Errorf("a replacement that does not come up: %+v, want a pause with one probe", r)
 	}
-	s.Claims[0].Rest.Until = s.Now.Add(time.Minute)
-	if r := NewRolls(s, Settings{}).of(p); r.left != 0 || !r.wake.Equal(s.Claims[0].Rest.Until) {
+	s.Claims[0].RestUntil = s.Now.Add(time.Minute)
+	if r := NewRolls(s, Settings{}).of(p); r.left != 0 || !r.wake.Equal(s.Claims[0].RestUntil) {
 		t.Errorf("while the last probe rests: %+v, want none and to be woken then", r)
 	}
-	s.Claims[0].Rest.From = string(command.Underutilized)
-	if r := NewRolls(s, Settings{}).of(p); r.left != 1 {
-		t.Errorf("while a node rests because nothing cheaper was found: %+v, want a probe", r)
-	}
-	s.Claims[0].Rest.From = string(command.Drifted)
 	if c := NewRolls(s, Settings{}).Proceeds(p); c.Status != cluster.False {
 		t.Errorf("the pool says %+v", c)
 	}

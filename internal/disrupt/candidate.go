@@ -36,8 +36,8 @@ type Judge struct {
 	nominated map[string]bool
 	wanted    map[string]*cluster.PodClass
 	patience  *Patience
-	// shown are nodes that stay to show what keeps pods off nodes that were made for them.
-	shown map[string]bool
+	// unused are nodes that pods can't use which they were made for.
+	unused vainNodes
 }
 
 // labelled tells pods of a namespace apart by their labels: those with equal labels share one value, and so its address.
@@ -51,7 +51,7 @@ type labelled struct {
 func NewJudge(s *cluster.Snapshot, set Settings) *Judge {
 	j := &Judge{s: s, set: set, kept: make(map[labelled][]*cluster.Guard),
 		nominated: make(map[string]bool), wanted: make(map[string]*cluster.PodClass), patience: NewPatience(s, set)}
-	j.shown = inVain(s).stay
+	j.unused = inVain(s)
 	for _, p := range s.Pending() {
 		j.wanted[p.Class.Key] = p.Class
 		if p.Nominated != "" {
@@ -214,11 +214,11 @@ func (v *verdict) quiet() bool {
 	if at := v.s.TriedUntil(c); saves(v.reason) && v.s.Now.Before(at) {
 		return v.noUntil(TooSoon, at)
 	}
-	if v.s.Now.Before(c.Rest.Until) && !restsFromOther(c, v.reason) {
-		return v.noUntil(MoveFailedLately, c.Rest.Until)
+	if v.s.Now.Before(c.RestUntil) {
+		return v.noUntil(MoveFailedLately, c.RestUntil)
 	}
-	if saves(v.reason) && v.s.Now.Before(c.SavingRest.Until) {
-		return v.noUntil(MoveFailedLately, c.SavingRest.Until)
+	if saves(v.reason) && v.s.Now.Before(c.SavingRestUntil) {
+		return v.noUntil(MoveFailedLately, c.SavingRestUntil)
 	}
 	return true
 }
@@ -226,7 +226,10 @@ func (v *verdict) quiet() bool {
 // unpromised: pods may be on their way to the node.
 func (v *verdict) unpromised() bool {
 	n := v.candidate.Node
-	if saves(v.reason) && v.shown[v.candidate.Claim.Name] {
+	if until, fresh := v.unused.fresh[v.candidate.Claim.Name]; saves(v.reason) && fresh {
+		return v.noUntil(TooSoon, until)
+	}
+	if saves(v.reason) && v.unused.shown[v.candidate.Claim.Name] {
 		return v.no(ShowsCause)
 	}
 	if v.s.Awaited(n.Name) || v.nominated[n.Name] || v.s.Replacing(v.candidate.Claim) {

@@ -146,17 +146,18 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.pool.ConsolidateAfter.Never, h.pool.Care.Waits = true, map[string]cluster.Wait{"Underutilized": {For: time.Minute}}
 		}, stay{}},
 		{"a wait for drift", d, func(h *house) { h.pool.Care.Waits = map[string]cluster.Wait{"Drifted": {For: 2 * time.Hour}} }, stay{Why: TooSoon, Until: at(time.Hour)}},
-		{"pods came behind the fence", command.Empty, func(h *house) { h.claim.SavingRest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
-		{"pods came behind the fence, drift", d, func(h *house) { h.claim.SavingRest.Until = at(time.Minute) }, stay{}},
-		{"given up lately", u, func(h *house) { h.claim.Rest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
-		{"given up lately, drift", d, func(h *house) { h.claim.Rest.Until = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
-		{"nothing cheaper lately, drift", d, func(h *house) {
-			h.claim.Rest = cluster.Rest{Until: at(time.Minute), From: string(command.Underutilized)}
-		}, stay{}},
-		{"drift given up lately", u, func(h *house) {
-			h.claim.Rest = cluster.Rest{Until: at(time.Minute), From: string(command.Drifted)}
-		}, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
-		{"tried just now", u, func(h *house) { h.tried(2, 1) }, stay{Why: TooSoon, Until: at(time.Minute)}},
+		{"pods came behind the fence", command.Empty, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"pods came behind the fence, drift", d, func(h *house) { h.claim.SavingRestUntil = at(time.Minute) }, stay{}},
+		{"given up lately", u, func(h *house) { h.claim.RestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"given up lately, drift", d, func(h *house) { h.claim.RestUntil = at(time.Minute) }, stay{Why: MoveFailedLately, Until: at(time.Minute)}},
+		{"tried just now", u, func(h *house) { h.tried(2, 1) }, stay{Why: TooSoon, Until: at(2 * time.Minute)}},
+		{"tried, and pods have just come", u, func(h *house) {
+			h.tried(2, 1)
+			for i := range h.claim.Conditions {
+				h.claim.Conditions[i].Since = at(-time.Hour)
+			}
+			h.claim.LastPodEvent = h.s.Now
+		}, stay{Why: TooSoon, Until: at(2 * time.Minute)}},
 		{"tried just now, drift", d, func(h *house) { h.tried(2, 1) }, stay{}},
 		{"the first of its workload", u, func(h *house) { h.tried(1, 1) }, stay{}},
 		{"tried, and pods have run", u, func(h *house) { h.tried(2, 0) }, stay{}},
@@ -256,7 +257,7 @@ func TestWhatIsAskedAgain(t *testing.T) {
 	h := newHouse()
 	taint(h.s, 0)
 	mark(h.s, 0, command.Underutilized)
-	h.claim.Move, h.claim.Rest.Until, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
+	h.claim.Move, h.claim.RestUntil, h.claim.LastPodEvent = "m", h.s.Now.Add(time.Hour), h.s.Now
 	h.pool.ConsolidateAfter.For, h.set.EvictionsPerHour, h.s.Evicted["deploy"] = time.Hour, 1, 9
 	if _, stay := NewJudge(h.s.Seal(), h.set).MayStillGo(h.claim, command.Underutilized); stay != nil {
 		t.Errorf("a fenced node: %+v, want it to go", *stay)

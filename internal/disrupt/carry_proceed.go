@@ -219,17 +219,9 @@ const (
 	longestRest = time.Hour
 )
 
-// restOf is the rest of a node whose move is given up now.
-func restOf(c *cluster.Claim, now time.Time) cluster.Rest {
-	next := nextRest(c.Rest, longestRest, now)
-	next.From = string(ReasonOf(c.Move))
-	return next
-}
-
-// restsFromOther reports whether a rest of the node does not keep it from going for the reason: a move that was to save money was given
-// up, and the node has to go whatever that costs.
-func restsFromOther(c *cluster.Claim, reason command.Reason) bool {
-	return !saves(reason) && c.Rest.From != "" && saves(command.Reason(c.Rest.From))
+// restOf is until when a node rests now, and how often it has.
+func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	return nextRest(c.RestUntil, c.Rests, longestRest, now)
 }
 
 // longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If it carries nothing it
@@ -237,21 +229,20 @@ func restsFromOther(c *cluster.Claim, reason command.Reason) bool {
 const longestSavingRest = 10 * time.Minute
 
 // savingRestOf is the same for a node that was fenced to save money and is needed.
-func savingRestOf(c *cluster.Claim, now time.Time) cluster.Rest {
-	return nextRest(c.SavingRest, longestSavingRest, now)
+func savingRestOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	return nextRest(c.SavingRestUntil, c.SavingRests, longestSavingRest, now)
 }
 
-// nextRest follows on the last one.
-func nextRest(last cluster.Rest, longest time.Duration, now time.Time) cluster.Rest {
-	rests := last.Count
-	if now.After(last.Until.Add(longest)) {
+// nextRest is the next rest of a node that has rested so often, and until then.
+func nextRest(last time.Time, rests int, longest time.Duration, now time.Time) (until time.Time, more int) {
+	if now.After(last.Add(longest)) {
 		rests = 0
 	}
 	wait := firstRest
 	for range min(rests, 10) {
 		wait *= 2
 	}
-	return cluster.Rest{Until: now.Add(min(wait, longest)), Count: rests + 1}
+	return now.Add(min(wait, longest)), rests + 1
 }
 
 // release opens the nodes of a move again.

@@ -60,11 +60,14 @@ func (d *desk) unfence(c *Candidate, why Why, rest bool) bool {
 	}
 	cmd := command.Unfence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Why: string(why)}
 	switch {
+	case rest && saves(ReasonOf(c.Claim.Move)): // it may still go because it has to
+		cmd.ForSaving = true
+		cmd.RestUntil, cmd.Rests = nextRest(c.Claim.SavingRestUntil, c.Claim.SavingRests, longestRest, d.s.Now)
 	case rest:
-		cmd.Rest = restOf(c.Claim, d.s.Now)
+		cmd.RestUntil, cmd.Rests = restOf(c.Claim, d.s.Now)
 	case why == PodsExpected: // where pods come and go all the time it would be fenced and opened again and again
 		cmd.ForSaving = true
-		cmd.Rest = savingRestOf(c.Claim, d.s.Now)
+		cmd.RestUntil, cmd.Rests = savingRestOf(c.Claim, d.s.Now)
 	}
 	d.do(cmd)
 	return true

@@ -94,3 +94,26 @@ func TestWhatWasMadeInVainGoesAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A rest after a move that was to save money keeps the node from no others: it may have to go.
+func TestWhatARestIsFrom(t *testing.T) {
+	for reason, forSaving := range map[command.Reason]bool{
+		command.Underutilized: true, command.Drifted: false, command.Unhealthy: false,
+	} {
+		s := quiet(0)
+		n := &cluster.Node{Name: "n1", ProviderID: "cloud://n1", Ready: true}
+		c := &cluster.Claim{Name: "n1", Pool: "default", ProviderID: n.ProviderID, Move: MoveID(reason, []string{"n1"}),
+			RestUntil: s.Now, Rests: 1, SavingRestUntil: s.Now, SavingRests: 6}
+		s.Nodes, s.Claims = append(s.Nodes, n), append(s.Claims, c)
+		s.Seal()
+		d := &desk{s: s}
+		d.unfence(&Candidate{Claim: c, Node: n, Pool: s.Pools[0]}, NothingCheaper, true)
+		want := command.Unfence{Claim: "n1", Node: "n1", Why: string(NothingCheaper), RestUntil: s.Now.Add(2 * time.Minute), Rests: 2}
+		if forSaving {
+			want.RestUntil, want.Rests, want.ForSaving = s.Now.Add(time.Hour), 7, true
+		}
+		if len(d.Commands) != 1 || d.Commands[0] != command.Command(want) {
+			t.Errorf("%s was given up: %+v, want %+v", reason, d.Commands, want)
+		}
+	}
+}

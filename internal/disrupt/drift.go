@@ -28,7 +28,7 @@ func (d *desk) drift() {
 		rollout := rolls.of(p)
 		d.wake(rollout.wake)
 		if rollout.probing { // who has failed most often rests longest: it is the one to try again
-			slices.SortStableFunc(candidates, func(a, b Candidate) int { return b.Claim.Rest.Count - a.Claim.Rest.Count })
+			slices.SortStableFunc(candidates, func(a, b Candidate) int { return b.Claim.Rests - a.Claim.Rests })
 		}
 		if p.Static {
 			candidates = candidates[:min(len(candidates), d.spareSlots(p))]

@@ -55,7 +55,9 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, wants Wants, set Settings) Result
 	var out Result
 	moves := movesUnderWay(s)
 	unused := inVain(s)
-	out.WakeAt = unused.until
+	for _, until := range unused.fresh {
+		out.WakeAt = cluster.Earlier(out.WakeAt, until)
+	}
 	for _, p := range s.Pools {
 		if p.Deleting {
 			continue
@@ -66,7 +68,7 @@ func EmptyFrom(s *cluster.Snapshot, l *Ledger, wants Wants, set Settings) Result
 		}
 		e := &emptying{s: s, l: l, pool: p, moves: moves, needed: wants.Hosts, unused: unused, set: set, out: &out}
 		if wants.Limited[p.Name] {
-			e.unused.stay = nil
+			e.unused.shown, e.unused.fresh = nil, nil
 		}
 		e.run()
 	}
@@ -105,7 +107,7 @@ func (e *emptying) run() {
 			continue
 		}
 		mayGo := !wait.Never || stray(c) || e.unused.of[c.Name] != nil
-		kept := e.needed[n.Name] || e.moves[c.Replaces] || e.unused.stay[c.Name]
+		kept := e.needed[n.Name] || e.moves[c.Replaces] || e.unused.stays(c.Name)
 		idle := mayGo && !kept && IsEmpty(s, c, n)
 		switch {
 		case Fenced(c, n) && (!idle || p.Care.DryRun || e.l.Left(p.Name, command.Empty) < 0):
@@ -119,8 +121,8 @@ func (e *emptying) run() {
 		case e.unused.of[c.Name] == nil && s.Now.Before(quietAt(wait, c, e.set.Nomination)) &&
 			!(stray(c) && saves(ReasonOf(c.Replaces)) && e.deserted()):
 			out.WakeAt = cluster.Earlier(out.WakeAt, quietAt(wait, c, e.set.Nomination))
-		case s.Now.Before(c.SavingRest.Until):
-			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRest.Until)
+		case s.Now.Before(c.SavingRestUntil) && !s.Now.Before(c.SavingRestUntil.Add(-longestSavingRest)):
+			out.WakeAt = cluster.Earlier(out.WakeAt, c.SavingRestUntil)
 		case !e.l.Take(p.Name, command.Empty, 1):
 		case p.Care.DryRun:
 			e.would(c, n)
@@ -140,7 +142,7 @@ func (e *emptying) open(c *cluster.Claim, n *cluster.Node, idle bool) {
 	switch {
 	case !idle:
 		cmd.ForSaving = true
-		cmd.Rest = savingRestOf(c, e.s.Now)
+		cmd.RestUntil, cmd.Rests = savingRestOf(c, e.s.Now)
 	case e.pool.Care.DryRun:
 		cmd.Why = string(DryRun)
 	default:

@@ -37,23 +37,29 @@ func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 // vainNodes are nodes that stand in vain.
 type vainNodes struct {
 	of map[string]*cluster.Setback // by the claim
-	// stay are those that are kept: one for each owner, which shows what is wrong, and new ones whose taint may go by
-	// itself; until is when the first of the latter is no longer kept.
-	stay  map[string]bool
-	until time.Time
+	// shown are those that stay to show what is wrong, one for each owner; fresh are new ones whose taint may go by itself, and until when
+	// each stays.
+	shown map[string]bool
+	fresh map[string]time.Time
+}
+
+// stays reports whether the node of a claim is kept although it stands in vain.
+func (v *vainNodes) stays(claim string) bool {
+	_, fresh := v.fresh[claim]
+	return fresh || v.shown[claim]
 }
 
 // inVain lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is due and
 // the limits of its pool leave no room for another such node beside it: nothing could ever show then that the cause has
 // gone.
 func inVain(s *cluster.Snapshot) vainNodes {
-	var v vainNodes
-	v.of, v.stay = s.InVain()
+	v := vainNodes{fresh: make(map[string]time.Time)}
+	v.of, v.shown = s.InVain()
 	v.keepNew(s)
 	headroom := make(map[*cluster.Pool]*schedule.Headroom)
 	for _, b := range s.Setbacks {
 		c := s.Claim(b.Witness)
-		if c == nil || s.Now.Before(b.Next) {
+		if c == nil || !b.MayTry(s.Now) || s.Now.Before(v.fresh[b.Witness]) {
 			continue
 		}
 		pool := s.Pool(c.Pool)
@@ -64,7 +70,7 @@ func inVain(s *cluster.Snapshot) vainNodes {
 			headroom[pool] = schedule.HeadroomOf(s, pool)
 		}
 		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
-			delete(v.stay, c.Name)
+			delete(v.shown, c.Name)
 		}
 	}
 	return v
@@ -72,14 +78,13 @@ func inVain(s *cluster.Snapshot) vainNodes {
 
 // keepNew keeps nodes whose taint may go by itself.
 func (v *vainNodes) keepNew(s *cluster.Snapshot) {
-	for name, b := range v.of {
+	for name := range v.of {
 		c := s.Claim(name)
 		if c == nil {
 			continue
 		}
-		if until := b.MayClear(c); s.Now.Before(until) {
-			v.stay[name] = true
-			v.until = cluster.Earlier(v.until, until)
+		if until := c.MayClear(s.NodeOf(name)); s.Now.Before(until) {
+			v.fresh[name] = until
 		}
 	}
 }

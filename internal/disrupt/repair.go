@@ -80,8 +80,8 @@ func (d *desk) repair() {
 				d.Notes = append(d.Notes, blocked(d.s, c, n, fmt.Sprintf("NodePool %s is static and the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
 				return false
 			}
-			if d.s.Now.Before(c.Rest.Until) && !restsFromOther(c, command.Unhealthy) {
-				d.wake(c.Rest.Until)
+			if d.s.Now.Before(c.RestUntil) {
+				d.wake(c.RestUntil)
 				return false
 			}
 			if why := d.keptByPods(c); why != "" {

@@ -27,7 +27,7 @@ func Withdraw(s *cluster.Snapshot, all bool) Result {
 			continue
 		}
 		cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name, Why: string(PlannerFails)}
-		cmd.Rest = restOf(c, s.Now) // a replica whose planner does not fail would fence it again at once
+		cmd.RestUntil, cmd.Rests = restOf(c, s.Now) // a replica whose planner does not fail would fence it again at once
 		out.Commands = append(out.Commands, cmd)
 		if c.Move == "" {
 			continue

@@ -92,8 +92,8 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 		Move:         claim.Annotations[cluster.MoveAnnotation],
 		Replaces:     claim.Annotations[cluster.ReplacesAnnotation],
 	}
-	c.Rest = cluster.ParseRest(claim.Annotations[cluster.RestAnnotation])
-	c.SavingRest = cluster.ParseRest(claim.Annotations[cluster.SavingRestAnnotation])
+	c.RestUntil, c.Rests = cluster.ParseRest(claim.Annotations[cluster.RestAnnotation])
+	c.SavingRestUntil, c.SavingRests = cluster.ParseRest(claim.Annotations[cluster.SavingRestAnnotation])
 	b.readDeadline(c, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
 	b.readInterruption(c, claim.Annotations[cloudprovider.InterruptionAnnotation])
 	if c.Standalone() {
@@ -202,11 +202,12 @@ func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool
 	if reflect.DeepEqual(x, y) {
 		return nothing, false
 	}
-	if x.DoNotDisrupt != y.DoNotDisrupt || x.Rest != y.Rest || x.SavingRest != y.SavingRest {
+	if x.DoNotDisrupt != y.DoNotDisrupt || !x.RestUntil.Equal(y.RestUntil) || !x.SavingRestUntil.Equal(y.SavingRestUntil) {
 		what = stakes
 	}
 	for _, c := range []*cluster.Claim{&x, &y} {
-		c.Hash, c.HashVersion, c.Rest, c.SavingRest = "", "", cluster.Rest{}, cluster.Rest{}
+		c.Hash, c.HashVersion, c.RestUntil, c.Rests = "", "", time.Time{}, 0
+		c.SavingRestUntil, c.SavingRests = time.Time{}, 0
 		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
 		c.HasTerminationGrace, c.TerminationGrace, c.Expire, c.Deadline, c.DoNotRepair = false, 0, cluster.Wait{}, time.Time{}, false
 		c.Conditions = states(c.Conditions)

@@ -123,13 +123,9 @@ func (l *look) lend(f *fate, others bool) {
 	}
 }
 
-// ends reports whether somebody has ended the claim or its node. A node that has registered and is not there was removed,
-// so that nobody counts on it any more.
+// ends reports whether somebody has ended the claim or its node.
 func ends(t *trial, c *cluster.Claim, n *cluster.Node) bool {
-	if n == nil {
-		return t.gone || !c.Deleting.IsZero() || c.Is(cluster.Registered)
-	}
-	return t.gone || !c.Deleting.IsZero() || !n.Deleting.IsZero()
+	return t.gone || !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero()
 }
 
 // leaves reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts works

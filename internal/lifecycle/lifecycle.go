@@ -122,8 +122,8 @@ func (t *turn) decide() {
 // missing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on. A node
 // that has just registered may be one that our watch has yet to show.
 func (t *turn) missing() {
-	if due := t.c.Condition(cluster.Registered).Since.Add(lagFor); t.s.Now.Before(due) {
-		t.wake(due)
+	if t.c.NodeMayCome(t.s.Now) {
+		t.wake(t.c.Condition(cluster.Registered).Since.Add(cluster.NodeLag))
 		return
 	}
 	t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", t.c.NodeName))

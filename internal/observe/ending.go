@@ -136,7 +136,7 @@ func (m *metrics) reopened(s *cluster.Snapshot, c command.Unfence) {
 		if reason := moveReason(claim.Move); saves(reason) {
 			m.invalid.WithLabelValues(consolidation(reason, len(s.Members(claim.Move)))).Inc()
 		}
-	case c.Rest.Until.IsZero() || c.ForSaving: // a rest of a move is written on nodes that were never fenced, too
+	case c.RestUntil.IsZero() || c.ForSaving: // a rest of a move is written on nodes that were never fenced, too
 		m.invalid.WithLabelValues(consolidation(command.Empty, 1)).Inc()
 	}
 }

@@ -150,10 +150,10 @@ func inMove(move string) []any {
 }
 
 func resting(c command.Unfence) []any {
-	if c.Rest.Until.IsZero() {
+	if c.RestUntil.IsZero() {
 		return nil
 	}
-	return []any{"rests-until", c.Rest.Until.UTC().Format(time.RFC3339)}
+	return []any{"rests-until", c.RestUntil.UTC().Format(time.RFC3339)}
 }
 
 // whyOpened is why a node stays that was to go.

@@ -68,11 +68,11 @@ func (w *world) do(c command.Command) {
 		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
 		claim.Move = ""
 		switch {
-		case c.Rest.Until.IsZero():
+		case c.RestUntil.IsZero():
 		case c.ForSaving:
-			claim.SavingRest = c.Rest
+			claim.SavingRestUntil, claim.SavingRests = c.RestUntil, c.Rests
 		default:
-			claim.Rest = c.Rest
+			claim.RestUntil, claim.Rests = c.RestUntil, c.Rests
 		}
 	case command.DeleteClaim:
 		w.deleteClaim(c)

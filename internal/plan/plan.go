@@ -194,7 +194,7 @@ func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposa
 // disrupt takes nodes away. All that do so draw on the same budgets.
 func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.Orders) {
 	o.Ledger = disrupt.NewLedger(s)
-	p.take(disrupt.EmptyFrom(s, o.Ledger, wants(p.taken()), policy.disruption()))
+	p.take(disrupt.EmptyFrom(s, o.Ledger, wants(s, p.taken()), policy.disruption()))
 	o.Commands = p.Commands
 	result, memo := disrupt.Carry(s, policy.disruption(), o)
 	p.memory.moves = memo
@@ -341,13 +341,17 @@ func (p *Plan) hold(s *cluster.Snapshot) {
 	p.correct()
 }
 
-// wants is what pods without a place want of the nodes that are there.
-func wants(placement *schedule.Placement) disrupt.Wants {
+// wants is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask for these to go: when
+// they go is a matter of the next try.
+func wants(s *cluster.Snapshot, placement *schedule.Placement) disrupt.Wants {
 	out := disrupt.Wants{Hosts: make(map[string]bool), Limited: make(map[string]bool)}
 	for _, a := range placement.Assigned {
 		out.Hosts[a.Host] = true
 	}
 	for i := range placement.Unplaced {
+		if own, _ := s.HeldBy(placement.Unplaced[i].Pod); own != nil {
+			continue
+		}
 		for _, miss := range placement.Unplaced[i].Pools {
 			if miss.ByLimit > 0 {
 				out.Limited[miss.Pool] = true

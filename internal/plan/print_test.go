@@ -146,8 +146,8 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.Fence:
 		return fmt.Sprintf("fence %s (%s)", w.called(c.Node), c.Reason)
 	case command.Unfence:
-		if !c.Rest.Until.IsZero() {
-			return fmt.Sprintf("unfence %s, which rests for %s", w.called(c.Node), c.Rest.Until.Sub(w.now))
+		if !c.RestUntil.IsZero() {
+			return fmt.Sprintf("unfence %s, which rests for %s", w.called(c.Node), c.RestUntil.Sub(w.now))
 		}
 		return "unfence " + w.called(c.Node)
 	case command.StampPool:

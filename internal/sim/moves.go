@@ -215,7 +215,7 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
-			if other.DeletionTimestamp != nil && (r.fullWithout(claim) || r.replacedAgain(claim, move)) {
+			if r.replacedAgain(claim, move) || other.DeletionTimestamp != nil && r.fullWithout(claim) {
 				continue // a static pool has others in its place
 			}
 			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }}},
