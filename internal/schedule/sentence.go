@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
@@ -173,19 +174,14 @@ func elsewhere(place *cluster.VolumePlace, has []string) string {
 // listedValues is how many values a sentence names.
 const listedValues = 4
 
-// list names some values; those that differ in their last letter only, and follow one another, become a range (us-west-2a–d).
+// list names some values; zones and the like that follow one another become a range (us-west-2a–d).
 func list(values []string) string {
-	values = slices.Sorted(slices.Values(values))
-	if n := len(values); n > 2 {
-		first, last := values[0], values[n-1]
-		stem := first[:max(0, len(first)-1)]
-		inRow := stem != "" && int(last[len(last)-1])-int(first[len(first)-1]) == n-1
-		for _, v := range values {
-			inRow = inRow && len(v) == len(first) && strings.HasPrefix(v, stem)
-		}
-		if inRow {
-			return first + "–" + last[len(last)-1:]
-		}
+	if !slices.IsSorted(values) {
+		values = slices.Sorted(slices.Values(values))
+	}
+	if inRow(values) {
+		first, last := values[0], values[len(values)-1]
+		return first + "–" + last[len(last)-1:]
 	}
 	if more := len(values) - listedValues; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(values[:listedValues], ", "), more)
@@ -193,19 +189,60 @@ func list(values []string) string {
 	return strings.Join(values, ", ")
 }
 
+// inRow reports whether sorted values, more than two of them, differ in their last letter only and follow one another.
+// Numbers don't count: v10–2 could be anything.
+func inRow(values []string) bool {
+	if len(values) <= 2 || len(values) > 26 {
+		return false
+	}
+	first := values[0]
+	stem := first[:max(0, len(first)-1)]
+	if stem == "" {
+		return false
+	}
+	for i, v := range values {
+		if len(v) != len(first) || !strings.HasPrefix(v, stem) {
+			return false
+		}
+		if end := v[len(stem)]; end < 'a' || end > 'z' || int(end) != int(first[len(stem)])+i {
+			return false
+		}
+	}
+	return true
+}
+
 // mostWanted bounds how long what a pod asks of a label gets in a sentence.
 const mostWanted = 200
 
 // wanted says what is asked of a label; of many values it names some.
 func wanted(v require.Values) string {
-	text := v.String()
-	if values, finite := v.Listed(); finite && len(values) > listedValues {
-		text = "In [" + list(values) + "]"
+	terms := v.Terms()
+	if len(terms) == 0 {
+		return v.String() // nothing, or anything
 	}
-	if len(text) > mostWanted {
-		text = text[:mostWanted] + "…"
+	var parts []string
+	for _, term := range terms {
+		switch n := len(term.Values); {
+		case n == 0:
+			parts = append(parts, string(term.Op))
+		case n > listedValues:
+			parts = append(parts, fmt.Sprintf("%s [%s]", term.Op, list(term.Values)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s [%s]", term.Op, strings.Join(term.Values, ", ")))
+		}
 	}
-	return text
+	return clip(strings.Join(parts, " and "), mostWanted)
+}
+
+// clip cuts a text after so many bytes, or before the letter that they would cut in two.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // fall is what ruled out some of a pool's types. none is said of all of them after "none of the 3 instance types"; if it is empty, one

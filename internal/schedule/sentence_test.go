@@ -2,11 +2,14 @@ package schedule
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // What people read in the event of a pod without a place.
@@ -89,5 +92,59 @@ func TestSentenceFitsIntoAnEvent(t *testing.T) {
 	}
 	if !strings.Contains(got, "other NodePools are farther from it; 60 other NodePools can't be used now") {
 		t.Errorf("the rest is not counted: %s", got)
+	}
+}
+
+// Zones become a range. Versions don't: v10–2 could be anything.
+func TestListOfValues(t *testing.T) {
+	for want, values := range map[string][]string{
+		"":                          nil,
+		"us-west-2a–d":              {"us-west-2d", "us-west-2a", "us-west-2b", "us-west-2c"},
+		"us-west-2a, us-west-2b":    {"us-west-2a", "us-west-2b"},
+		"zone-a, zone-b, zone-d":    {"zone-a", "zone-b", "zone-d"},
+		"a, b, c":                   {"a", "b", "c"},
+		"v10, v11, v12":             {"v10", "v11", "v12"},
+		"v8, v9, v:":                {"v8", "v9", "v:"},
+		"v1, v2, v3, v4 and 2 more": {"v1", "v2", "v3", "v4", "v5", "v6"},
+		"east1a, west1b, west1c":    {"east1a", "west1b", "west1c"},
+	} {
+		if got := list(values); got != want {
+			t.Errorf("%v: got %q, want %q", values, got, want)
+		}
+	}
+}
+
+// However many values a pod names, few are put into a sentence and no more than those are written.
+func TestWanted(t *testing.T) {
+	many := make([]string, 20_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("v%05d", i)
+	}
+	notIn, _ := require.Make(require.NotIn, many)
+	exists, _ := require.Make(require.Exists, nil)
+	above, _ := require.Make(require.Gt, []string{"4"})
+	for _, c := range []struct {
+		values require.Values
+		want   string
+	}{
+		{require.Only("b", "a"), "In [a, b]"},
+		{require.Only("zone-a", "zone-b", "zone-c"), "In [zone-a, zone-b, zone-c]"},
+		{require.Only(many...), "In [v00000, v00001, v00002, v00003 and 19996 more]"},
+		{notIn, "NotIn [v00000, v00001, v00002, v00003 and 19996 more]"},
+		{exists, "Exists"},
+		{require.Anything(), "anything"},
+		{above, "Gte [5]"},
+		{require.Only("a" + strings.Repeat("é", 150)), "In [a" + strings.Repeat("é", 97) + "…"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := wanted(c.values)
+		runtime.ReadMemStats(&after)
+		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<10 {
+			t.Errorf("%s: %d bytes for a text of %d", got, bytes, len(got))
+		}
+		if got != c.want || !utf8.ValidString(got) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
