@@ -55,8 +55,11 @@ func (p *Plan) tellDaemons(s *cluster.Snapshot) {
 func fitsNowhere(o *schedule.Omission) string {
 	text := fmt.Sprintf("No instance type of NodePool %s has room for the pods of this DaemonSet", o.Pool)
 	if o.Resource != "" {
-		text += fmt.Sprintf(": each asks for %s %s, and DaemonSets of higher priority leave at most %s",
-			o.Resource, o.Asked, o.Most)
+		most := "the largest instance type that suits them has "
+		if o.Taken {
+			most = "DaemonSets of higher priority leave at most "
+		}
+		text += fmt.Sprintf(": each asks for %s %s, and %s%s", o.Resource, o.Asked, most, o.Most)
 	}
 	return text + "; no room is kept for them on new nodes. Lower their requests, or let them run on other nodes only"
 }

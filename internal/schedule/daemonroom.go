@@ -52,6 +52,8 @@ type Omission struct {
 	// and Most what some instance type has beside the DaemonSets that come first. Empty if one lacks this and another
 	// that.
 	Resource, Asked, Most string
+	// Taken says that DaemonSets of higher priority take some of it: without them there would be more than Most.
+	Taken bool
 }
 
 // land finds where the DaemonSets' pods may go, room aside.
@@ -104,13 +106,16 @@ func (m *market) makeRoom(which awaited) {
 
 // omit notes that a DaemonSet finds room nowhere, of what is left at most.
 func (m *market) omit(l landing, high []resource.Vector) {
-	var most resource.Vector
+	var most, whole resource.Vector
+	c := m.pool.Catalog
 	for i := range l.bits.All {
 		most = most.Max(high[i])
+		whole = whole.Max(c.Types[c.Offerings[i].Type].Allocatable)
 	}
 	o, need := Omission{Pool: m.pool.Name, Daemon: l.daemon}, l.daemon.Class.Requests
 	if dim := need.Short(most); dim >= 0 {
 		o.Resource, o.Asked, o.Most = m.names.Name(dim), resource.Format(dim, need[dim]), resource.Format(dim, most[dim])
+		o.Taken = most[dim] < whole[dim]
 	}
 	m.omitted = append(m.omitted, o)
 }
