@@ -22,10 +22,24 @@ func ties(p *corev1.Pod) *corev1.Affinity {
 	return p.Spec.Affinity
 }
 
+// Vain is n pods of a class each that ask for instance types which nobody sells.
+func Vain(n int) Case {
+	return crowd("vain", n, func(i int, p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: text("x", i)}
+	})
+}
+
+// Mistyped is n pods of a class each that ask for labels which no node has, though some have one that is much like it.
+func Mistyped(n int) Case {
+	return crowd("mistyped", n, func(i int, p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone + "s": text("x", i)}
+	})
+}
+
 // Crowds are n pods each, of n classes, that get in each other's way in different manners.
 func Crowds(n int) []Case {
 	return []Case{
-		RepellingCase(n), DistinctCase(n),
+		RepellingCase(n), DistinctCase(n), Vain(n), Mistyped(n),
 		crowd("chain", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"step": fmt.Sprint(i)}
 			if i > 0 {

@@ -11,12 +11,15 @@ const mostSlips = 2
 // Nearest is the name that was probably meant: the one of the names that differs from the word in the fewest letters;
 // empty if all are too far away or the word is one of them. Capitals count like small letters.
 func Nearest(word string, names []string) string {
-	best, slips := "", min(mostSlips, len(word)/4)+1
-	for _, name := range slices.Sorted(slices.Values(names)) {
+	if !slices.IsSorted(names) {
+		names = slices.Sorted(slices.Values(names))
+	}
+	best, slips, small := "", min(mostSlips, len(word)/4)+1, strings.ToLower(word)
+	for _, name := range names {
 		if name == word {
 			return ""
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(name), slips); d < slips {
+		if d := distance(small, strings.ToLower(name), slips); d < slips {
 			best, slips = name, d
 		}
 	}

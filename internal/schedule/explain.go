@@ -72,7 +72,9 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 				out.Wanted = wanted(entry.Values)
 			}
 			m.blame(&out, class, entry.Key)
-			out.Meant = m.meant(entry.Key)
+			if len(out.Has) == 0 && out.Wanted != "" { // else there is something better to say
+				out.Meant = m.meant(entry.Key)
+			}
 			return out
 		}
 	}
@@ -114,33 +116,6 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 	return out
 }
 
-// blame notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it.
-func (m *market) blame(out *PoolMiss, class *cluster.PodClass, key string) {
-	asks := func(term require.Set) bool {
-		_, has := term.Get(key)
-		return has
-	}
-	out.ByVolume = class.OwnTerms != nil && !slices.ContainsFunc(class.OwnTerms, asks)
-	out.Has = m.choices(key)
-}
-
-// choices are the values that the pool has of a label; none if it has none, or allows any.
-func (m *market) choices(key string) []string {
-	if value, fixed := m.fixed.Get(key); fixed {
-		return []string{value}
-	}
-	if index := m.pool.Catalog.Index(); index.Knows(key) {
-		values, _ := index.Among(key, m.offered)
-		return values
-	}
-	if have, open := m.open.Get(key); open {
-		if values, finite := have.Listed(); finite {
-			return values
-		}
-	}
-	return nil
-}
-
 // inVain is what the term asks of a label, if that alone leaves no instance type; else empty.
 func (m *market) inVain(term require.Set, key string) string {
 	values, asks := term.Get(key)
@@ -148,18 +123,6 @@ func (m *market) inVain(term require.Set, key string) string {
 		return ""
 	}
 	return wanted(values)
-}
-
-// meant is the label of the pool's nodes that is probably meant by one that they don't have; empty if none is like it.
-func (m *market) meant(key string) string {
-	keys := m.pool.Catalog.Index().Keys()
-	for _, label := range m.fixed {
-		keys = append(keys, label.Key)
-	}
-	for _, e := range m.open {
-		keys = append(keys, e.Key)
-	}
-	return require.Nearest(key, keys)
 }
 
 // mostRefusals is how many reasons of the cloud a sentence repeats.

@@ -36,6 +36,8 @@ type market struct {
 	rankings []knownRanking
 	// priced are the offerings for sale by price, once somebody has asked for them.
 	priced []int
+	// hints are for pods that find no place.
+	hints hints
 }
 
 // left is what a pool's limits still allow.
