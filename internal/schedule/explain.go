@@ -65,18 +65,8 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		return out
 	}
 	wants := m.match(class.Terms)
-	if len(wants) == 0 {
-		if _, entry, ok := m.matchTerm(class.Terms[0]); !ok {
-			out.Label = entry.Key
-			if !entry.Values.IsEmpty() {
-				out.Wanted = wanted(entry.Values)
-			}
-			m.blame(&out, class, entry.Key)
-			if len(out.Has) == 0 && out.Wanted != "" { // else there is something better to say
-				out.Meant = m.meant(entry.Key)
-			}
-			return out
-		}
+	if len(wants) == 0 && m.missByLabel(&out, class) {
+		return out
 	}
 	matched := require.NewBits(len(m.room))
 	for _, w := range wants {
@@ -91,9 +81,7 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		out.Why = m.refusals(fits, sold)
 	}
 	if out.ByRequirement > 0 {
-		out.Key = m.strictest(class.Terms[0])
-		out.Wanted = m.inVain(class.Terms[0], out.Key)
-		m.blame(&out, class, out.Key)
+		m.missByKey(&out, class)
 	}
 	if out.ByResources > 0 {
 		m.nearest(&out, matched, class.Requests)
@@ -114,15 +102,6 @@ func (m *market) miss(l *ledger, k *kind) PoolMiss {
 		out.MinValues = m.choosy() // nothing else can have kept the pod out
 	}
 	return out
-}
-
-// inVain is what the term asks of a label, if that alone leaves no instance type; else empty.
-func (m *market) inVain(term require.Set, key string) string {
-	values, asks := term.Get(key)
-	if !asks || values.IsEmpty() || m.pool.Catalog.Index().Match(key, values).And(m.offered).Any() {
-		return ""
-	}
-	return wanted(values)
 }
 
 // mostRefusals is how many reasons of the cloud a sentence repeats.
@@ -218,20 +197,6 @@ func (m *market) countTypes(rows require.Bits) int {
 		}
 	}
 	return n
-}
-
-// strictest is the key of the term that by itself leaves the fewest offerings.
-func (m *market) strictest(term require.Set) string {
-	key, least := "", -1
-	for _, e := range term {
-		if !m.pool.Catalog.Index().Knows(e.Key) {
-			continue
-		}
-		if n := m.pool.Catalog.Index().Match(e.Key, e.Values).And(m.offered).Count(); least < 0 || n < least {
-			key, least = e.Key, n
-		}
-	}
-	return key
 }
 
 // nearest finds, among the offerings that are too small, the dimension in which even the largest falls short; if each

@@ -15,6 +15,93 @@ type hints struct {
 	keys  []string // all that the pool's nodes have
 }
 
+// missByLabel notes the label by which the pool itself rules out all of the pod's terms. It reports whether there is
+// one: each term may fail for a reason of its own.
+func (m *market) missByLabel(out *PoolMiss, class *cluster.PodClass) bool {
+	key := ""
+	for i, term := range class.Terms {
+		_, entry, ok := m.matchTerm(term)
+		if ok || i > 0 && entry.Key != key {
+			return false
+		}
+		key = entry.Key
+	}
+	values, known := anyOf(class.Terms, key)
+	if !known {
+		return false
+	}
+	out.Label = key
+	if !values.IsEmpty() {
+		out.Wanted = wanted(values)
+	}
+	m.blame(out, class, key)
+	if len(out.Has) == 0 && out.Wanted != "" { // else there is something better to say
+		out.Meant = m.meant(key)
+	}
+	return true
+}
+
+// missByKey notes the label that by itself leaves the fewest offerings, whichever of the pod's terms is taken. What is
+// asked of it is noted if it leaves none.
+func (m *market) missByKey(out *PoolMiss, class *cluster.PodClass) {
+	least := m.offered.Count()
+	for _, e := range class.Terms[0] { // what another term does not ask for rules nothing out
+		if !m.pool.Catalog.Index().Knows(e.Key) {
+			continue
+		}
+		if n := m.leaves(class.Terms, e.Key); n < least {
+			out.Key, least = e.Key, n
+		}
+	}
+	if out.Key == "" {
+		return
+	}
+	if least == 0 {
+		if values, known := anyOf(class.Terms, out.Key); known && !values.IsEmpty() {
+			out.Wanted = wanted(values)
+		}
+	}
+	m.blame(out, class, out.Key)
+}
+
+// leaves counts the offerings that have what some term asks of the label.
+func (m *market) leaves(terms []require.Set, key string) int {
+	rows := require.NewBits(m.pool.Catalog.Index().Len())
+	for _, term := range terms {
+		values, asks := term.Get(key)
+		if !asks {
+			return m.offered.Count()
+		}
+		rows = rows.Or(m.pool.Catalog.Index().Match(key, values))
+	}
+	return rows.And(m.offered).Count()
+}
+
+// anyOf is what the terms together ask of a label, one or the other of them. It is not known if one of them does not ask
+// for it, or if they ask for different things that are not lists of values.
+func anyOf(terms []require.Set, key string) (values require.Values, known bool) {
+	first, asks := terms[0].Get(key)
+	if !asks || len(terms) == 1 {
+		return first, asks
+	}
+	var lists []string
+	same, finite := true, true
+	for _, term := range terms {
+		v, asks := term.Get(key)
+		if !asks {
+			return require.Values{}, false
+		}
+		list, listed := v.Listed()
+		lists = append(lists, list...)
+		finite = finite && listed && !v.AllowsAbsent()
+		same = same && v.Within(first) && first.Within(v)
+	}
+	if same {
+		return first, true
+	}
+	return require.Only(lists...), finite
+}
+
 // blame notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it, if that
 // is going to be said.
 func (m *market) blame(out *PoolMiss, class *cluster.PodClass, key string) {

@@ -34,7 +34,8 @@ type PoolMiss struct {
 	Label, Meant, Wanted string
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
-	// Key is the label key that ruled out the most types. ByVolume says that only the pod's volumes ask something of it, or of Label;
+	// Key is the label key that ruled out the most types; empty if no single one rules out any, as each of the pod's terms
+	// fails for a reason of its own. ByVolume says that only the pod's volumes ask something of it, or of Label;
 	// Has are the values that the pool has of it. Resource, Need and Best tell the nearest miss of size.
 	Key        string
 	ByVolume   bool

@@ -262,6 +262,9 @@ func (m *PoolMiss) falls() []fall {
 	}
 	port, limit := " a daemon on a host port that the pod needs", "would exceed the pool's limit of "+m.Limit
 	asked := "the pod's " + m.Key
+	if m.Key == "" {
+		asked = "what the pod asks of a node's labels"
+	}
 	if m.Wanted != "" {
 		asked += fmt.Sprintf(" %s (this pool has %s)", m.Wanted, cmp.Or(list(m.Has), "none"))
 	}
