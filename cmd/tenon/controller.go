@@ -110,15 +110,18 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	return runManager(ctx, mgr, o)
 }
 
-// tellSettings warns of settings that do nothing. A gate that does not exist is an error: whoever wrote it relies on
-// something else.
-func tellSettings(log logr.Logger, withoutEffect, unknownGates []string) {
+// tellSettings warns of settings that do nothing. A gate that does not exist is an error if somebody relies on it.
+func tellSettings(log logr.Logger, withoutEffect []string, unknownGates []unknownGate) {
 	const message = "this setting has no effect"
 	for _, setting := range withoutEffect {
 		log.Info(message, "setting", setting)
 	}
 	for _, gate := range unknownGates {
-		log.Error(errors.New(gate), message)
+		if gate.needed {
+			log.Error(errors.New(gate.text), message)
+		} else {
+			log.Info(message, "setting", gate.text)
+		}
 	}
 }
 

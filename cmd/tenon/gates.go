@@ -45,21 +45,31 @@ func parseGates(text string) (map[string]bool, error) {
 	return gates, nil
 }
 
-// unknownGates lists the gates of a setting that do not exist, each with the one that is probably meant, or all that
-// there are.
-func unknownGates(setting, text string, gates map[string]bool) []string {
+// unknownGate is a gate of a setting that does not exist.
+type unknownGate struct {
+	// text names the gate that is probably meant, or all that there are.
+	text string
+	// needed says that whoever wrote the setting relies on it: the gate is turned on, or a gate that is on by default is
+	// probably meant. A gate that is turned off is off here anyway; the values of a newer Karpenter have such gates.
+	needed bool
+}
+
+// unknownGates lists the gates of a setting that do not exist.
+func unknownGates(setting, text string, gates map[string]bool) []unknownGate {
 	known := slices.Sorted(maps.Keys(gates))
-	var out []string
+	var out []unknownGate
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
-		name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		if slices.Contains(known, name) {
 			continue
 		}
+		needed, _ := strconv.ParseBool(value) // parseGates has refused what is neither true nor false
 		fix := "the gates are " + strings.Join(known, ", ")
 		if meant := require.Nearest(name, known); meant != "" {
 			fix = "did you mean " + meant + "?"
+			needed = needed || gatesOfContract()[meant]
 		}
-		out = append(out, fmt.Sprintf("%s: %q is not a gate of this version; %s", setting, name, fix))
+		out = append(out, unknownGate{fmt.Sprintf("%s: %q is not a gate of this version; %s", setting, name, fix), needed})
 	}
 	return out
 }

@@ -226,7 +226,7 @@ func (o *options) validateLifecycle() error {
 }
 
 // unknownGates lists the gates that do not exist.
-func (o *options) unknownGates() []string {
+func (o *options) unknownGates() []unknownGate {
 	out := unknownGates("--feature-gates", o.featureGates, o.gates)
 	if o.cloudProvider == cloudAWS {
 		out = append(out, unknownGates("--aws-feature-gates", o.aws.featureGates, o.aws.gates)...)

@@ -102,7 +102,7 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.register(f)
 	if err := f.Parse([]string{
-		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true", "--scheduler-config", "{}",
+		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true,Newer=false,ReservedCapcity=false", "--scheduler-config", "{}",
 		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7",
 	}); err != nil {
 		t.Fatal(err)
@@ -118,21 +118,30 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 		t.Errorf("gates %v", o.gates)
 	}
 	path := filepath.Join(t.TempDir(), "log")
-	log, flush, err := newLogger(&options{logLevel: "error", logOutputPaths: path, logErrorPaths: "stderr"})
+	log, flush, err := newLogger(&options{logLevel: "info", logOutputPaths: path, logErrorPaths: "stderr"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tellSettings(log, o.withoutEffect(f), o.unknownGates())
+	tellSettings(log, nil, o.unknownGates())
 	flush()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	first := `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `
-	second := `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`
-	if len(lines) != 2 || !strings.Contains(lines[0], first) || !strings.Contains(lines[1], second) {
-		t.Errorf("gates that do not exist are errors in the log:\n%s", data)
+	told := []struct{ level, text string }{
+		{"ERROR", `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `},
+		{"ERROR", `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`},
+		{"INFO", `--feature-gates: \"Newer\" is not a gate of this version; the gates are CapacityBuffer, `},
+		{"ERROR", `--feature-gates: \"ReservedCapcity\" is not a gate of this version; did you mean ReservedCapacity?`}, // on by default
+	}
+	if len(lines) != len(told) {
+		t.Fatalf("the log has %d lines, want one for each gate that does not exist:\n%s", len(lines), data)
+	}
+	for i, w := range told {
+		if !strings.Contains(lines[i], `"level":"`+w.level+`"`) || !strings.Contains(lines[i], w.text) {
+			t.Errorf("line %d is %s, want level %s and %s", i, lines[i], w.level, w.text)
+		}
 	}
 }
 
