@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -35,9 +36,9 @@ func TestChaosControlPlaneRestarts(t *testing.T) {
 	c.finish()
 }
 
-// keep runs a controller, and another one whenever it ends, until the test does, as a kubelet would: a replica that
-// can't renew its lease in time ends. That need not be the test's doing: an API server on a busy machine may not answer
-// for ten seconds.
+// keep runs a controller, and another one when it has lost its lease, until the test ends, as a kubelet would: a replica
+// that can't renew its lease in time ends. That need not be the test's doing: an API server on a busy machine may not
+// answer for ten seconds. A controller that ends for anything else fails the test.
 func (c *chaos) keep() {
 	c.Helper()
 	now := c.run(leased()...)
@@ -51,14 +52,51 @@ func (c *chaos) keep() {
 				return
 			case <-now.done:
 			}
-			if c.ctx.Err() == nil {
-				now.quiet = true
-				now = c.run(leased()...)
-				c.note(now)
+			if c.ctx.Err() != nil {
+				return
 			}
+			if log := now.log.String(); !endedForLease(log) {
+				c.Errorf("a controller ended, and not because it lost its lease:\n%s", tail(log, 40))
+				return
+			}
+			now.quiet = true
+			now = c.run(leased()...)
+			c.note(now)
 		}
 	}()
 	c.Cleanup(func() { <-stopped })
+}
+
+// endedForLease reports whether a controller ended because it lost its lease. One that takes its place may find no API
+// server: then it ends before it has started, and that is forgiven too.
+func endedForLease(log string) bool {
+	log = "\n" + log
+	at := strings.LastIndex(log, "\nerror: ") // what the program says when it ends by itself
+	if at < 0 || strings.Contains(log, "\npanic: ") || strings.Contains(log, "\nfatal error: ") {
+		return false
+	}
+	why, started := log[at:], strings.Contains(log, `"message":"starting"`)
+	return !started || strings.Contains(why, "leader election lost") || strings.Contains(why, "another replica holds the lease")
+}
+
+func TestEndsForLostLeases(t *testing.T) {
+	const started = `{"level":"INFO","message":"starting","version":"dev"}` + "\n"
+	for log, want := range map[string]bool{
+		started + "error: running the controller: leader election lost\n":                                         true,
+		started + "error: running the controller: another replica holds the lease\n":                              true,
+		started + "error: running the controller: [leader election lost, a runnable has not ended]\n":             true,
+		started + "error: running the controller: the planner has hung for 40s\n":                                 false,
+		started + "panic: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n":                            false,
+		started + `{"level":"ERROR","message":"leader election lost"}` + "\npanic: x\n\ngoroutine 1 [running]:\n": false,
+		started: false,
+		"error: asking for the kinds: dial tcp 127.0.0.1:6443: connect: connection refused\n": true,
+		"panic: no cluster\n\ngoroutine 1 [running]:\nmain.main()\n":                          false,
+		"": false,
+	} {
+		if got := endedForLease(log); got != want {
+			t.Errorf("taken as a lost lease: %v, want %v:\n%s", got, want, log)
+		}
+	}
 }
 
 func (c *chaos) note(kept *controller) {
