@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -225,26 +224,4 @@ func (c *chaos) finish() {
 	c.settle(func() string { return words(client.IgnoreNotFound(c.c.Delete(c.ctx, nodePool("default")))) })
 	c.settle(c.empty)
 	c.say("nothing is left")
-}
-
-// emptied says which nodes have yet to go by themselves. To a workload whose nodes were drained before its pods had run
-// there for a minute they are nodes in vain (docs/concepts/bounds.md). One for each workload, which the pool tells of,
-// stays for two more minutes after its pods: the test does not wait for that, and has it go with its pool.
-func (c *chaos) emptied() string {
-	b, err := c.books()
-	if err != nil {
-		return err.Error()
-	}
-	var pool v1.NodePool
-	if err := c.c.Get(c.ctx, client.ObjectKey{Name: "default"}, &pool); err != nil {
-		return err.Error()
-	}
-	may := 0
-	if usable := meta.FindStatusCondition(pool.Status.Conditions, "tenon.sh/NodesUsable"); usable != nil && usable.Reason == "MadeInVain" {
-		may = 2 // guarded and free
-	}
-	if n := max(len(b.nodes), len(b.claims), len(b.instances)); n > may {
-		return fmt.Sprintf("%d nodes, %d claims and %d instances are left; %d may be", len(b.nodes), len(b.claims), len(b.instances), may)
-	}
-	return b.trouble()
 }
