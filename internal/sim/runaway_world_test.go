@@ -48,8 +48,8 @@ func (s *Sim) prepareHour() *agent {
 	if s.slowHour() { // and no restart, which would widen the bound
 		a.delay, crashes = c.between(12*time.Second, 55*time.Second), 0
 	}
-	if !s.slowHour() && (kind == "taint NoSchedule" || kind == "cordon") {
-		a.from, a.delay = "joined", 0 // once pods are there, such an agent does them no harm
+	if !s.slowHour() && (kind == "taint NoSchedule" || kind == "cordon") && c.chance(0.7) {
+		a.from, a.delay = "joined", 0 // a later one often comes when pods are there, and does them no harm
 	}
 	s.clock.after(time.Second, v.watch)
 	for range crashes {
