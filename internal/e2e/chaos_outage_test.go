@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func (c *chaos) keep() {
 }
 
 // endedForLease reports whether a controller ended because it lost its lease. One that takes its place may find no API
-// server: then it ends before it has started, and that is forgiven too.
+// server: then it ends before it has started, or before it has seen what there is, and that is forgiven too.
 func endedForLease(log string) bool {
 	log = "\n" + log
 	at := strings.LastIndex(log, "\nerror: ") // what the program says when it ends by itself
@@ -76,7 +77,11 @@ func endedForLease(log string) bool {
 		return false
 	}
 	why, started := log[at:], strings.Contains(log, `"message":"starting"`)
-	return !started || strings.Contains(why, "leader election lost") || strings.Contains(why, "another replica holds the lease")
+	if !started {
+		return true
+	}
+	return slices.ContainsFunc([]string{"leader election lost", "another replica holds the lease", "caches to sync", "cache to be synced",
+		"connection refused"}, func(text string) bool { return strings.Contains(why, text) })
 }
 
 func TestEndsForLostLeases(t *testing.T) {
@@ -85,6 +90,7 @@ func TestEndsForLostLeases(t *testing.T) {
 		started + "error: running the controller: leader election lost\n":                                         true,
 		started + "error: running the controller: another replica holds the lease\n":                              true,
 		started + "error: running the controller: [leader election lost, a runnable has not ended]\n":             true,
+		started + "error: running the controller: failed to wait for node caches to sync\n":                       true,
 		started + "error: running the controller: the planner has hung for 40s\n":                                 false,
 		started + "panic: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n":                            false,
 		started + `{"level":"ERROR","message":"leader election lost"}` + "\npanic: x\n\ngoroutine 1 [running]:\n": false,
