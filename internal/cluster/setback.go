@@ -365,11 +365,13 @@ func (c *Claim) foreignTaint(t Taint) bool {
 	return t.Effect != PreferNoSchedule && t.Key != DisruptedTaint && !slices.Contains(c.Taints, t)
 }
 
-// TriedUntil is until when it shows what becomes of a node that was made as a try: pods that have come to it have to start, and to run for
-// RanFor. It is zero for a claim that is none.
+// TriedUntil is until when it shows what becomes of a node that was made as a try, or after another was taken
+// early: pods that have come to it have to start, and to run for RanFor. It is zero for any other claim.
 func (s *Snapshot) TriedUntil(c *Claim) time.Time {
 	for _, m := range c.MadeFor {
-		if b := s.Setbacks[m.Owner]; b != nil && b.Tries > 0 && !b.Gone && m.Try > 1 {
+		b, early := s.Setbacks[m.Owner], s.TakenEarly[m.Owner]
+		tried := b != nil && b.Tries > 0 && !b.Gone && m.Try > 1
+		if tried || !early.IsZero() && !c.Created.Before(early) {
 			return Later(c.Condition(Initialized).Since, c.LastPodEvent).Add(2 * RanFor)
 		}
 	}

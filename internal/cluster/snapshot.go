@@ -44,6 +44,9 @@ type Snapshot struct {
 	Rested  map[string]time.Time
 	// Setbacks are the owners whose nodes were made in vain, by UID (see Root).
 	Setbacks map[string]*Setback
+	// TakenEarly is when consolidation first took a node from a workload before its pods had run there for RanFor, by the
+	// UID of the workload: within the last hour, and since pods of it have run on a new node for that long.
+	TakenEarly map[string]time.Time
 	// Notes are what should be told to people although no decision depends on it.
 	Notes []Note
 

@@ -86,6 +86,11 @@ func (h *house) tried(try, failed int) {
 	}
 }
 
+// takenEarly has consolidation take another node of the workload so long after the node was made.
+func (h *house) takenEarly(after time.Duration) {
+	h.s.TakenEarly = map[string]time.Time{"web": h.claim.Created.Add(after)}
+}
+
 func (h *house) waiting(class string) *cluster.Pod {
 	p := &cluster.Pod{UID: "waiting", Namespace: "shop", Name: "waiting", Class: &cluster.PodClass{Key: class}, Owner: "deploy", Unschedulable: true, Judged: true}
 	h.s.Pods = append(h.s.Pods, p)
@@ -161,6 +166,10 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"tried just now, drift", d, func(h *house) { h.tried(2, 1) }, stay{}},
 		{"the first of its workload", u, func(h *house) { h.tried(1, 1) }, stay{}},
 		{"tried, and pods have run", u, func(h *house) { h.tried(2, 0) }, stay{}},
+		{"made after another was taken early", u, func(h *house) { h.tried(1, 0); h.takenEarly(0) },
+			stay{Why: TooSoon, Until: at(2 * time.Minute)}},
+		{"made after another was taken early, drift", d, func(h *house) { h.tried(1, 0); h.takenEarly(0) }, stay{}},
+		{"made before another was taken early", u, func(h *house) { h.tried(1, 0); h.takenEarly(time.Second) }, stay{}},
 		{"chosen by kube-scheduler", u, func(h *house) { h.waiting("x").Unschedulable = false; h.s.Pods[2].Nominated = "n" }, stay{Why: PodsExpected}},
 		{"nominated by us", d, func(h *house) { h.waiting("x").Nominated = "n" }, stay{Why: PodsExpected}},
 		{"a free seat", u, func(h *house) { h.waiting("x"); h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{Why: PodsExpected}},

@@ -117,12 +117,13 @@ type Book struct {
 	started   time.Time             // since when evictions are counted
 	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
 	orphansEnded map[string]time.Time
-	hold         holdMemory          // whether the pools can be relied on to remember held orphans
-	claimLost    time.Time           // when a claim vanished that was not being deleted, or when we began to look
-	trials       map[string]*trial   // by claim UID
-	verdicts     map[string]verdict  // kube-scheduler's words about pods without a place, by UID
-	settled      map[string]bool     // claims whose trial is over, by UID
-	accounts     map[string]*account // by the UID of the owner at the root
+	hold         holdMemory           // whether the pools can be relied on to remember held orphans
+	claimLost    time.Time            // when a claim vanished that was not being deleted, or when we began to look
+	trials       map[string]*trial    // by claim UID
+	verdicts     map[string]verdict   // kube-scheduler's words about pods without a place, by UID
+	settled      map[string]bool      // claims whose trial is over, by UID
+	accounts     map[string]*account  // by the UID of the owner at the root
+	takenEarly   map[string]time.Time // see mayTake, by the same
 	drift        drifts
 	planned      time.Time
 	bound        time.Time // when a pod that we knew was bound last
@@ -159,6 +160,7 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
 		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), drift: newDrifts(), failed: newQuarantine(),
 		trials: make(map[string]*trial), verdicts: make(map[string]verdict), settled: make(map[string]bool), accounts: make(map[string]*account),
+		takenEarly: make(map[string]time.Time),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -219,6 +221,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	}
 	s.Seal()
 	s.Setbacks = b.setbacksNow(s)
+	s.TakenEarly = b.takenEarlyNow(now)
 	return s
 }
 

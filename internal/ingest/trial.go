@@ -180,6 +180,7 @@ func concerns(name string, c *cluster.Cause) bool {
 // wentWell notes that a node has been of use to an owner. The lock is held.
 func (b *Book) wentWell(f *fate) {
 	f.over, f.failed = true, false
+	delete(b.takenEarly, f.Owner)
 	if a := b.accounts[f.Owner]; a != nil && f.Try >= a.tries {
 		a.tries, a.well, a.wary = 0, false, false
 	}

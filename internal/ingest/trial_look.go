@@ -173,7 +173,7 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 		cause = evicted(f)
 	}
 	switch classes := l.missed(c, f.Owner); {
-	case cause.Kind == cluster.CauseDeleted && (expired(c) || (chosen(c) || c.Interrupted()) && l.seemsWell(f)):
+	case cause.Kind == cluster.CauseDeleted && (expired(c) || l.endsWell(c, f, left)):
 		f.over = true // nobody keeps pods away
 	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0:
 		f.over = true // it has cost nothing, or nobody needs it
@@ -183,6 +183,11 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	case !l.s.Now.Before(left.Add(stillMissed)):
 		f.over = true
 	}
+}
+
+// endsWell reports whether a node goes by the cloud's choice or ours, and its pods seemed well.
+func (l *look) endsWell(c *cluster.Claim, f *fate, left time.Time) bool {
+	return l.seemsWell(f) && (c.Interrupted() || chosen(c) && l.b.mayTake(c, f, left))
 }
 
 // chosen reports whether it was we who let the node go: for want of use, or because it is not what its pool asks for
@@ -295,6 +300,7 @@ func (l *look) fail(c *cluster.Claim, f *fate, cause cluster.Cause, classes []*c
 	if a.tries == 0 {
 		a.since = l.s.Now
 	}
+	a.well = a.well || !b.takenEarly[f.Owner].IsZero() // the nodes that followed were made because it seemed well
 	a.tries, a.failed, a.wary, a.rests = max(a.tries, f.Try), l.s.Now, a.wary || a.well, false
 	if len(l.waiting[f.Owner]) > 0 {
 		a.missed = l.s.Now
