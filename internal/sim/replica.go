@@ -189,6 +189,10 @@ func (r *replica) pass() {
 	if !r.ready {
 		return
 	}
+	if r.planning { // time passes while a plan is made
+		r.changed = true
+		return
+	}
 	if !r.leads() {
 		return // it ends as soon as it looks at the lease
 	}
