@@ -27,6 +27,7 @@ func TestRoomElsewhere(t *testing.T) {
 		{"kept for the move", "mine", func(*corev1.Node) {}, true},
 		{"kept for another move", "other", func(*corev1.Node) {}, false},
 		{"kept for another move, which goes now", "other", keptFor("departing"), true},
+		{"kept for another move, and opened now", "other", func(n *corev1.Node) { n.Name = "opening" }, true},
 		{"kept for another move, which is over", "other", keptFor("over"), true},
 		{"kept, and the node goes in none", "", func(*corev1.Node) {}, false},
 		{"kept, and not up", "mine", func(n *corev1.Node) { n.Labels = map[string]string{v1.NodeRegisteredLabelKey: "true"} }, false},
@@ -53,7 +54,7 @@ func TestRoomElsewhere(t *testing.T) {
 				Name: "going", Annotations: map[string]string{cluster.MoveAnnotation: "mine"},
 			}})
 			r := s.start()
-			r.departs = map[string]bool{"departing": true}
+			r.departs, r.opens = map[string]bool{"departing": true}, map[string]bool{"opening": true}
 			if got := r.roomElsewhere("old", c.move); got != c.want {
 				t.Errorf("room elsewhere is %v, want %v", got, c.want)
 			}

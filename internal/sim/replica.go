@@ -49,6 +49,8 @@ type replica struct {
 	seen *cluster.Snapshot
 	// departs are the moves of which its last plan lets nodes go.
 	departs map[string]bool
+	// opens are the nodes that its last plan opens.
+	opens map[string]bool
 	// sent is when a plan last sent pods that wait for a place to a host.
 	sent map[string]time.Time
 	// holdsOrphans says that the last plan leaves machines alone which nobody claims, because there may have been many.
@@ -294,15 +296,16 @@ func (w world) Rev() uint64 {
 
 // remember notes what the judge may ask about a plan.
 func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
-	r.seen, r.departs = s, make(map[string]bool)
+	r.seen, r.departs, r.opens = s, make(map[string]bool), make(map[string]bool)
 	r.holdsOrphans = p.Orphans.Many && p.Orphans.Held > 0
 	for _, c := range p.Commands {
-		end, ok := c.(command.DeleteClaim)
-		if !ok {
-			continue
-		}
-		if claim := s.Claim(end.Claim); claim != nil && claim.Move != "" {
-			r.departs[claim.Move] = true
+		switch c := c.(type) {
+		case command.Open:
+			r.opens[c.Node] = true
+		case command.DeleteClaim:
+			if claim := s.Claim(c.Claim); claim != nil && claim.Move != "" {
+				r.departs[claim.Move] = true
+			}
 		}
 	}
 	for i := range p.Placement.Assigned {

@@ -46,7 +46,7 @@ func (r *replica) leavers(node string) []*corev1.Pod {
 // roomElsewhere reports whether the pods of a node have places on others, as far as the replica knows: kube-scheduler
 // would put them there as they are now, all of them together, and without the room of pods that are nominated to these
 // nodes. Nodes that are kept for the node's own move, for one that the same plan lets go, or for one that is over, are
-// opened when it goes.
+// opened when it goes; so are nodes that the same plan opens.
 func (r *replica) roomElsewhere(node, move string) bool {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	var others []*seen
@@ -58,7 +58,7 @@ func (r *replica) roomElsewhere(node, move string) bool {
 			continue
 		}
 		kept := n.Annotations[cluster.KeptForAnnotation]
-		if kept != "" && (kept == move || r.departs[kept] || !r.underWay(kept)) {
+		if kept != "" && (kept == move || r.opens[name] || r.departs[kept] || !r.underWay(kept)) {
 			n = n.DeepCopy()
 			n.Spec.Unschedulable = false
 		}
