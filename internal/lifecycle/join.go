@@ -19,6 +19,10 @@ const (
 	// tellAfter is how long a step may take before the claim says what it is waiting for: most take less, and a write for
 	// each would only be in the way.
 	tellAfter = 2 * time.Second
+	// tellOpeningAfter is the same for the time until a node that has joined is open. In a rush Kubernetes itself takes seconds to
+	// take its taint off a node that is ready, and a write for each node then comes when the API server is busiest, and in the way
+	// of the one that says that the node is open.
+	tellOpeningAfter = 10 * time.Second
 	// soundPart is how much of what the cloud promised a node must show, in percent.
 	soundPart = 90
 )
@@ -112,7 +116,7 @@ func (t *turn) waitForOpening(reason, message string) {
 	if told.Reason == reason && told.Message == message {
 		return
 	}
-	if due := since.Add(tellAfter); t.s.Now.Before(due) {
+	if due := since.Add(tellOpeningAfter); t.s.Now.Before(due) {
 		t.wake(due)
 		return
 	}

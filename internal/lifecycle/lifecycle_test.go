@@ -68,10 +68,10 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
 	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Finalized: true, Ready: true, Taints: []cluster.Taint{boot}}
 	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
-	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellAfter)) {
+	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellOpeningAfter)) {
 		t.Fatalf("soon: %+v, want to wait", step)
 	}
-	s.Now = registered.Add(tellAfter)
+	s.Now = registered.Add(tellOpeningAfter)
 	step := Next(s, Settings{})
 	if len(step.Commands) != 1 {
 		t.Fatalf("later: %+v, want it told", step)
