@@ -14,6 +14,8 @@ const (
 	// stillMissed is for how long after a node has left its end may be held against it: pods that are evicted are made anew and
 	// looked at by kube-scheduler in that time.
 	stillMissed = 2 * time.Minute
+	// shortLife is how long a pool has to let nodes live so that their expiry is in the order of things.
+	shortLife = 10 * time.Minute
 	// trialFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trialFor = 10 * time.Minute
 	// restAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter

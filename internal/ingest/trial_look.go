@@ -172,12 +172,13 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	case chosen(c) && f.lost:
 		cause = evicted(f)
 	}
+	byUs := chosen(c) && cause.Kind == cluster.CauseDeleted && !shortLived(c)
 	switch classes := l.missed(c, f.Owner); {
-	case cause.Kind == cluster.CauseDeleted && (expired(c) || l.endsWell(c, f, left)):
+	case cause.Kind == cluster.CauseDeleted && !shortLived(c) && (expired(c) || l.endsWell(c, f, left)):
 		f.over = true // nobody keeps pods away
-	case c.ProviderID == "", chosen(c) && cause.Kind == cluster.CauseDeleted && len(f.guests) == 0:
+	case c.ProviderID == "", byUs && len(f.guests) == 0:
 		f.over = true // it has cost nothing, or nobody needs it
-	case chosen(c) && cause.Kind == cluster.CauseDeleted: // whether its pods find another place will show
+	case byUs: // whether its pods find another place will show
 	case len(classes) > 0:
 		l.fail(c, f, cause, classes)
 	case !l.s.Now.Before(left.Add(stillMissed)):
@@ -209,12 +210,20 @@ func expired(c *cluster.Claim) bool {
 	return !c.Deleting.IsZero() && !c.Expire.Never && c.Expire.For > 0 && !c.Deleting.Before(c.Created.Add(c.Expire.For))
 }
 
+// shortLived reports whether the node goes because its pool lets nodes live for so little time that pods hardly run: each
+// node that is made in its place would go in the same way.
+func shortLived(c *cluster.Claim) bool {
+	return expired(c) && c.Expire.For < shortLife
+}
+
 // endedBy says what is known about who ended a node.
 func endedBy(c *cluster.Claim, n *cluster.Node) string {
 	why := c.Condition(cluster.DisruptionReason)
 	switch {
 	case c.Interrupted():
 		return "the cloud (" + c.Interruption.Kind + ")"
+	case shortLived(c):
+		return "an expireAfter of " + c.Expire.For.String()
 	case why.Status == cluster.True:
 		return why.Reason
 	case n != nil && !n.Deleting.IsZero() && c.Deleting.IsZero():

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -168,14 +169,39 @@ func (s *Sim) staticInOrder(pool *v1.NodePool) string {
 	return ""
 }
 
-// canRun reports whether some pool could make a node for the pod within its limits.
+// canRun reports whether some pool could make a node for the pod within its limits. DaemonSets are left out of a node only
+// if no instance type has room for the pod beside them, whatever the limits are. So if one has, a pool must be able to
+// make a node with room for both.
 func (s *Sim) canRun(p *corev1.Pod) bool {
+	var suited []*v1.NodePool
 	for _, pool := range list[*v1.NodePool](s.store, pools) {
-		if pool.DeletionTimestamp == nil && pool.Spec.Replicas == nil && s.suits(pool, p) && s.hasRoom(pool, p) {
-			return true
+		if pool.DeletionTimestamp == nil && pool.Spec.Replicas == nil && s.suits(pool, p) {
+			suited = append(suited, pool)
 		}
 	}
-	return false
+	room := alone
+	if len(s.daemons) > 0 && len(suited) > 0 && slices.ContainsFunc(s.cloud.types, func(t *cloudprovider.InstanceType) bool {
+		return sizeOf(p).within(s.besideDaemons(p, t))
+	}) {
+		room = func(t *cloudprovider.InstanceType) amount { return s.besideDaemons(p, t) }
+	}
+	return slices.ContainsFunc(suited, func(pool *v1.NodePool) bool { return s.hasRoom(pool, p, room) })
+}
+
+// alone is the room of a machine without DaemonSets.
+func alone(t *cloudprovider.InstanceType) amount { return roomOf(t.Allocatable()) }
+
+// besideDaemons is the room that the DaemonSets leave a pod on a machine which takes as many of them as fit. Those of
+// lower priority give way.
+func (s *Sim) besideDaemons(p *corev1.Pod, t *cloudprovider.InstanceType) amount {
+	used := amount{}
+	for _, ds := range s.daemons {
+		d := daemonPod(ds, "")
+		if all := used.add(sizeOf(d)); priorityOf(d) >= priorityOf(p) && all.within(alone(t)) {
+			used = all
+		}
+	}
+	return amount{cpu: alone(t).cpu - used.cpu, memory: alone(t).memory - used.memory, pods: alone(t).pods - used.pods}
 }
 
 func (s *Sim) suits(pool *v1.NodePool, p *corev1.Pod) bool {
@@ -186,7 +212,7 @@ func (s *Sim) suits(pool *v1.NodePool, p *corev1.Pod) bool {
 }
 
 // hasRoom reports whether the pool's limits leave room for a machine on which the pod fits.
-func (s *Sim) hasRoom(pool *v1.NodePool, p *corev1.Pod) bool {
+func (s *Sim) hasRoom(pool *v1.NodePool, p *corev1.Pod, room func(*cloudprovider.InstanceType) amount) bool {
 	used, count := amount{}, int64(0)
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		if c.Labels[v1.NodePoolLabelKey] == pool.Name {
@@ -198,7 +224,7 @@ func (s *Sim) hasRoom(pool *v1.NodePool, p *corev1.Pod) bool {
 	}
 	for _, t := range s.cloud.types {
 		limit, has := pool.Spec.Limits[corev1.ResourceCPU]
-		if sizeOf(p).within(roomOf(t.Allocatable())) && (!has || used.add(roomOf(t.Capacity)).cpu <= limit.MilliValue()) {
+		if sizeOf(p).within(room(t)) && (!has || used.add(roomOf(t.Capacity)).cpu <= limit.MilliValue()) {
 			return true
 		}
 	}

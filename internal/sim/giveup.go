@@ -233,14 +233,17 @@ func (j *judge) leftover(move string, begun time.Time) {
 }
 
 // awaited reports whether the leader keeps the node for pods that have to leave theirs: it sent them there just now,
-// and a node is being deleted that still has some.
+// and a node, or its claim, is being deleted that still has some. If the planner has failed on that claim, this takes a
+// while.
 func (s *Sim) awaited(node string) bool {
 	r := s.leader()
 	if r == nil || s.clock.now.Sub(r.sent[node]) > time.Minute {
 		return false
 	}
 	return slices.ContainsFunc(list[*corev1.Node](s.store, nodes), func(n *corev1.Node) bool {
-		return n.DeletionTimestamp != nil && slices.ContainsFunc(s.tenantsOn(n.Name), isAlive)
+		claim := s.claimOf(n.Name)
+		deleted := n.DeletionTimestamp != nil || claim != nil && claim.DeletionTimestamp != nil
+		return deleted && slices.ContainsFunc(s.tenantsOn(n.Name), isAlive)
 	})
 }
 

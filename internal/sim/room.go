@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -113,16 +114,28 @@ func fit(leave []*corev1.Pod, others []*seen, steps *int) bool {
 }
 
 // isUp reports whether a node is initialized. That it has written so itself a replica knows before it sees it. A node
-// that nobody marks, and that nobody knows to be a claim's yet, takes pods as soon as its kubelet says so.
+// that nobody marks, and that nobody knows to be a claim's yet, takes pods as soon as its kubelet says so. So does a
+// machine that joins once more under another name, after its claim was initialized.
 func (r *replica) isUp(n *corev1.Node) bool {
 	isReady := func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
-	unmarked := n.Labels[v1.NodeRegisteredLabelKey] == "" && len(n.Spec.Taints) == 0
-	if unmarked && slices.ContainsFunc(n.Status.Conditions, isReady) {
+	unmarked := n.Labels[v1.NodeRegisteredLabelKey] == "" || r.joinedAgain(n)
+	if unmarked && len(n.Spec.Taints) == 0 && slices.ContainsFunc(n.Status.Conditions, isReady) {
 		return true
 	}
 	initialized := func(n *corev1.Node) bool { return n.Labels[v1.NodeInitializedLabelKey] == "true" }
 	now, there := find[*corev1.Node](r.sim.store, nodes, n.Name)
 	return initialized(n) || there && now.UID == n.UID && initialized(now)
+}
+
+// joinedAgain reports whether, as far as the replica knows, the node is of a claim that was initialized before.
+func (r *replica) joinedAgain(n *corev1.Node) bool {
+	for _, obj := range r.cache[claims] {
+		c := obj.(*v1.NodeClaim)
+		if c.Status.NodeName == n.Name && meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			return true
+		}
+	}
+	return false
 }
