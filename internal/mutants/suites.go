@@ -31,9 +31,12 @@ type suite struct {
 	// reached are the mutants that it gets to.
 	reached map[int]bool
 	binary  string
-	// each has every test looked at by itself: a mutant is tried by those tests only that reach it.
-	each  bool
-	tests []reach
+	// each has every test looked at by itself: a mutant is tried by those tests only that reach it. If parent is set, the tests
+	// are the subtests of that one; else those that match.
+	each   bool
+	parent string
+	match  string
+	tests  []reach
 }
 
 // reach is what a test gets to, and how long it takes.
@@ -43,8 +46,11 @@ type reach struct {
 	reached map[int]bool
 }
 
-// first is how many of the quickest tests that reach a mutant try it before the others do.
-const first = 6
+// first is how many of the quickest tests that reach a mutant try it before the others do; then come more times as many, and so on.
+const (
+	first = 6
+	more  = 6
+)
 
 // part is some of the tests of a suite, and how long they take without a mutant.
 type part struct {
@@ -65,7 +71,7 @@ func (s *suite) parts(id int) []part {
 		}
 	}
 	var out []part
-	for begin, end := 0, min(first, len(names)); begin < len(names); begin, end = end, len(names) {
+	for begin, end := 0, min(first, len(names)); begin < len(names); begin, end = end, min(more*end, len(names)) {
 		x := part{args: s.only(names[begin:end]...)}
 		for _, d := range took[begin:end] {
 			x.took += d
@@ -77,8 +83,15 @@ func (s *suite) parts(id int) []part {
 
 // only are the arguments that run some tests.
 func (s *suite) only(names ...string) []string {
-	return append(slices.Clone(s.args), "-test.run=^("+strings.Join(names, "|")+")$")
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	if s.parent != "" {
+		pattern = "^" + s.parent + "$/" + pattern
+	}
+	return append(slices.Clone(s.args), "-test.run="+pattern)
 }
+
+// storms are the tests of plan that take seconds.
+const storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
 
 // suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says the same.
 func suites() []*suite {
@@ -86,10 +99,11 @@ func suites() []*suite {
 	return []*suite{
 		{name: "lifecycle", path: "internal/lifecycle", of: []string{"lifecycle"}},
 		{name: "actuate", path: "internal/actuate", each: true, of: []string{"actuate"}},
-		{name: "stories", path: "internal/plan", args: []string{"-test.run=TestStories"}, of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan", "disrupt"}},
 		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws"}, args: []string{"-test.short"}},
-		{name: "disrupt", path: "internal/disrupt", args: append([]string{"-test.short"}, rapid...), of: []string{"disrupt"}},
-		{name: "plan", path: "internal/plan", slow: true, args: append([]string{"-test.short", "-test.skip=TestStories"}, rapid...), of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short"}, rapid...), of: []string{"disrupt"}},
+		{name: "plan", path: "internal/plan", each: true, args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...), of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "storms", path: "internal/plan", slow: true, each: true, args: append([]string{"-test.short", "-test.skip=^TestStories$"}, rapid...), match: "^(" + storms + ")$", of: []string{"lifecycle", "plan", "disrupt"}},
 		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100", "-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},
 	}
 }

@@ -209,15 +209,26 @@ func (p *planted) lookAt(s *suite, file string, args []string) (reach, error) {
 	return t, err
 }
 
-// list names the tests of a suite.
+// list names the tests of a suite. Subtests are known only once they have run.
 func (p *planted) list(s *suite) ([]string, error) {
-	cmd := p.command(s.binary, "-test.list", "^Test")
+	args, prefix := append(slices.Clone(s.args), "-test.list="+cmp.Or(s.match, "^Test")), ""
+	if s.parent != "" {
+		args, prefix = append(slices.Clone(s.args), "-test.v", "-test.run=^"+s.parent+"$"), "=== RUN   "+s.parent+"/"
+	}
+	cmd := p.command(append([]string{s.binary}, args...)...)
 	cmd.Dir = filepath.Join(p.root, s.path)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the tests of %s: %w", s.path, err)
 	}
-	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(name string) bool { return !strings.HasPrefix(name, "Test") }), nil
+	var names []string
+	for line := range strings.SplitSeq(string(out), "\n") {
+		name, ok := strings.CutPrefix(line, prefix)
+		if ok && (s.parent != "" || strings.HasPrefix(name, "Test")) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 func numbers(file string) (map[int]bool, error) {
