@@ -1,0 +1,107 @@
+package disrupt
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// What becomes of a move that a search has found: n1 is to go, and its pod to n2.
+func TestWhatBegins(t *testing.T) {
+	begins := "fence/n1; begin n1 $4"
+	cases := []struct {
+		name   string
+		change func(f *fleet)
+		want   string
+	}{
+		{"nothing has changed", func(f *fleet) {}, begins},
+		{"the claim is gone", func(f *fleet) { f.o.Found.Moves[0].Claims = []string{"n0"} }, "pass n0: NotInitialized"},
+		{"it is about no node", func(f *fleet) { f.o.Found.Moves[0].Claims = nil }, "pass : NotInitialized"},
+		{"people keep it", func(f *fleet) { f.host("n1").DoNotDisrupt = true }, "pass n1: NodeDoNotDisrupt"},
+		{"the plan fences it for another reason", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n1"}} }, "pass n1: BeingDisrupted"},
+		{"the plan deletes it", func(f *fleet) { f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}} }, "pass n1: BeingDisrupted"},
+		{"the plan sends a pod there", func(f *fleet) {
+			f.o.Placement = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 1), Host: "n1"}}}
+		}, "pass n1: PodsExpected"},
+		{"its fence did not go up lately", func(f *fleet) { f.s.Retry["fence/n1"] = cluster.Retry{NotBefore: f.now.Add(time.Second)} }, "pass n1: MoveFailedLately"},
+		{"its fence did not go up long ago", func(f *fleet) { f.s.Retry["fence/n1"] = cluster.Retry{NotBefore: f.now} }, begins},
+		{"the budget is used up", func(f *fleet) { f.pool.Budgets[0].Nodes = 0 }, "pass n1: BudgetBlocks"},
+		{"the pool only wants to be told", func(f *fleet) { f.pool.Care.DryRun = true }, "would n1; pass n1: DryRun"},
+		{"another node is just being fenced", func(f *fleet) { f.s.Busy["fence/n3"] = true }, "pass n1: BeingDisrupted"},
+		{"pods of another move go there", func(f *fleet) {
+			f.pod("p3").Class.Requests[0] = 1000
+			f.found("n3", "n1")
+			f.o.Found.Moves[0], f.o.Found.Moves[1] = f.o.Found.Moves[1], f.o.Found.Moves[0]
+		}, "fence/n3; begin n3 $4; pass n1: PodsExpected"},
+		{"the place is taken, and there is another", func(f *fleet) { f.run("new", "n2", 3) }, begins},
+		{"the place goes away, and there is another", func(f *fleet) { f.claim("n2").Deleting = f.now; f.pod("p2").Class.Requests[0] = 1000 }, begins},
+		{"the place is interrupted, and there is another", func(f *fleet) {
+			f.claim("n2").Interruption = cluster.Interruption{Kind: "spot", Force: true}
+		}, begins},
+		{"the place is not quiet, and there is another", func(f *fleet) {
+			f.pool.ConsolidateAfter.For = time.Minute
+			f.claim("n2").LastPodEvent = f.now
+		}, begins},
+		{"the places are taken, and a smaller node will do", func(f *fleet) { f.run("new2", "n2", 3); f.run("new3", "n3", 3) }, begins},
+		{"the places are taken, and what is left is less than half", func(f *fleet) {
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+			f.run("more", "n1", 1)
+			f.o.Found.Moves[0].Before = 4.1
+		}, "pass n1: SavesTooLittle"},
+		{"the places are taken, and half of it is left", func(f *fleet) {
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+			f.run("more", "n1", 1)
+		}, begins},
+		{"the places are taken, and nothing is cheaper", func(f *fleet) {
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+			f.run("more", "n1", 6)
+		}, "pass n1: NothingCheaper"},
+		{"the places are taken, and no node can be made", func(f *fleet) {
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+			f.pool.NodeClass.Ready = false
+		}, "pass n1: PodsStranded"},
+		{"an earlier try has left a node that nobody uses", func(f *fleet) { f.node("left", "large").Replaces = f.o.Found.Moves[0].ID }, "pass n1: NothingCheaper"},
+		{"what an earlier try has left is on its way out", func(f *fleet) {
+			c := f.node("left", "large")
+			c.Replaces, c.Deleting = f.o.Found.Moves[0].ID, f.now
+		}, begins},
+	}
+	for _, c := range cases {
+		f := newFleet()
+		f.found("n1", "n2")
+		c.change(f)
+		left := NewLedger(f.s.Seal())
+		f.o.Ledger = left
+		before := left.Left("default", command.Drifted)
+		if got := f.carry(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		} else if taken := before - left.Left("default", command.Drifted); taken != strings.Count(got, "begin")+strings.Count(got, "would") {
+			t.Errorf("%s: %q takes %d nodes from the budget", c.name, got, taken)
+		}
+	}
+}
+
+// Two moves that were found beside each other begin together, in the places that were found.
+func TestTwoMovesBegin(t *testing.T) {
+	f := newFleet()
+	f.node("n4", "large")
+	f.run("p4", "n4", 2)
+	f.found("n1", "n2")
+	f.found("n4", "n2")
+	if got, want := f.carry(), "fence/n1; fence/n4; begin n1 $4; begin n4 $4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	// With no room for both on n2, one of them goes to n3: that is asked together.
+	f.run("new", "n2", 1)
+	if got, want := f.carry(), "fence/n1; fence/n4; begin n1 $4; begin n4 $4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
