@@ -56,7 +56,7 @@ func (f *fleet) node(name, kind string) *cluster.Claim {
 	f.s.Claims = append(f.s.Claims, c)
 	f.s.Nodes = append(f.s.Nodes, &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Ready: true, Ours: true, Allocatable: t.Allocatable,
 		Capacity: t.Capacity, Labels: c.Labels.With(cluster.HostnameLabel, name).With(cluster.PoolLabel, f.pool.Name).
-			With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")})
+				With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")})
 	return c
 }
 
