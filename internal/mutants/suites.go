@@ -90,8 +90,11 @@ func (s *suite) only(names ...string) []string {
 	return append(slices.Clone(s.args), "-test.run="+pattern)
 }
 
-// storms are the tests of plan that take seconds.
-const storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
+// storms are the tests of plan that take seconds, rests those of disrupt.
+const (
+	rests  = "TestConsolidationComesToRest|TestSpreadWorkloadComesToRestNearTheBest|TestProposalsHoldWhenPlacedTogether|TestHostileSearchIsCut|TestSettledCostNearBruteForce"
+	storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
+)
 
 // suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says the same.
 func suites() []*suite {
@@ -101,9 +104,10 @@ func suites() []*suite {
 		{name: "actuate", path: "internal/actuate", each: true, of: []string{"actuate"}},
 		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan", "disrupt"}},
 		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws"}, args: []string{"-test.short"}},
-		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short"}, rapid...), of: []string{"disrupt"}},
+		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" + rests + ")$"}, rapid...), of: []string{"disrupt"}},
 		{name: "plan", path: "internal/plan", each: true, args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...), of: []string{"lifecycle", "plan", "disrupt"}},
 		{name: "storms", path: "internal/plan", slow: true, each: true, args: append([]string{"-test.short", "-test.skip=^TestStories$"}, rapid...), match: "^(" + storms + ")$", of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "rests", path: "internal/disrupt", slow: true, each: true, args: append([]string{"-test.short"}, rapid...), match: "^(" + rests + ")$", of: []string{"disrupt"}},
 		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100", "-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},
 	}
 }
