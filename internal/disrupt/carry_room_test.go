@@ -1,9 +1,13 @@
 package disrupt
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -54,5 +58,85 @@ func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 	}
 	if a, b := ask("n2"), ask("n3"); a == "" || a == b {
 		t.Errorf("with n2 gone the question is %q, with n3 gone %q", a, b)
+	}
+}
+
+// Who no longer has room when a plan is checked that lets n1 go, whose pod asks for 2 CPUs.
+func TestWhoLacksRoom(t *testing.T) {
+	full := func(f *fleet, nodes ...string) {
+		for _, n := range nodes {
+			f.run("full-"+n, n, 4)
+		}
+	}
+	type asked struct {
+		placed   *schedule.Placement
+		commands []command.Command
+		parties  map[string][]string
+	}
+	goes := func(a *asked, party, node string) {
+		a.parties[party] = append(a.parties[party], node)
+		a.commands = append(a.commands, command.DeleteClaim{Claim: node, Node: node})
+	}
+	cases := []struct {
+		name   string
+		change func(f *fleet, a *asked)
+		want   string
+	}{
+		{"there is room", func(f *fleet, a *asked) {}, ""},
+		{"the room is taken", func(f *fleet, a *asked) { full(f, "n2", "n3") }, "m1"},
+		{"the room is fenced", func(f *fleet, a *asked) {
+			full(f, "n3")
+			a.commands = append(a.commands, command.Fence{Claim: "n2", Node: "n2"})
+		}, "m1"},
+		{"the room is fenced already", func(f *fleet, a *asked) { full(f, "n3"); taint(f.s, 1) }, "m1"},
+		{"the room goes, too", func(f *fleet, a *asked) {
+			f.s.Pods = slices.Delete(f.s.Pods, 1, 2)
+			full(f, "n3")
+			a.commands = append(a.commands, command.DeleteClaim{Claim: "n2", Node: "n2"})
+		}, "m1"},
+		{"a claim without a node goes", func(f *fleet, a *asked) { a.commands = append(a.commands, command.DeleteClaim{Claim: "other"}) }, ""},
+		{"the room is not up", func(f *fleet, a *asked) { full(f, "n3"); notUp(f.claim("n2")) }, "m1"},
+		{"the room is not there yet", func(f *fleet, a *asked) {
+			full(f, "n2", "n3")
+			c := f.node("n4", "large")
+			c.NodeName, f.s.Nodes, c.Conditions = "", f.s.Nodes[:3], c.Conditions[:1]
+		}, "m1"},
+		{"the room is for a pod that waits", func(f *fleet, a *asked) {
+			full(f, "n3")
+			a.placed = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 4), Host: "n2"}}}
+		}, "m1"},
+		{"the room was for a pod that is gone", func(f *fleet, a *asked) {
+			full(f, "n3")
+			gone := f.run("new", "", 4)
+			f.s.Pods = f.s.Pods[:len(f.s.Pods)-1]
+			a.placed = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: gone, Host: "n2"}}}
+		}, ""},
+		{"room for one of two: the larger pod is placed first", func(f *fleet, a *asked) { goes(a, "m2", "n2") }, "m1"},
+		{"room for one of two that go together", func(f *fleet, a *asked) { goes(a, "m1", "n2") }, "m1"},
+		{"room for two", func(f *fleet, a *asked) { goes(a, "m2", "n2"); f.node("n4", "large") }, ""},
+		{"a pod that will not leave needs no room", func(f *fleet, a *asked) {
+			full(f, "n2", "n3")
+			f.guard(0, 5, 5)
+		}, ""},
+		{"a pod that would not leave has to, because its node is taken away", func(f *fleet, a *asked) {
+			full(f, "n2", "n3")
+			f.guard(0, 5, 5)
+			f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Deadline: f.now.Add(2e11)}
+		}, "m1"},
+		{"a pod that would not leave need not if the interruption is only advice", func(f *fleet, a *asked) {
+			full(f, "n2", "n3")
+			f.guard(0, 5, 5)
+			f.claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"}
+		}, ""},
+	}
+	for _, c := range cases {
+		f := newFleet()
+		a := &asked{parties: make(map[string][]string)}
+		goes(a, "m1", "n1")
+		c.change(f, a)
+		out := Cramped(f.s.Seal(), f.set, a.placed, a.commands, a.parties)
+		if got := strings.Join(slices.Sorted(maps.Keys(out)), " "); got != c.want {
+			t.Errorf("%s: %q lack room, want %q", c.name, got, c.want)
+		}
 	}
 }
