@@ -105,3 +105,95 @@ func TestTwoMovesBegin(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A place that a search has found must still be one: n1 is to go, and its pod, which asks for 3 CPUs, to n2. n3 is full. A new node for
+// it would save less than half of what was found.
+func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
+	begins, no := "fence/n1; begin n1 $4.1", "pass n1: SavesTooLittle"
+	cases := []struct {
+		name   string
+		change func(f *fleet)
+		want   string
+	}{
+		{"it is", func(f *fleet) {}, begins},
+		{"another place was found", func(f *fleet) { f.o.Found.Moves[0].Assigned[0].Host = "n3" }, begins},
+		{"none was found", func(f *fleet) { f.o.Found.Moves[0].Assigned = nil }, begins},
+		{"others have taken it", func(f *fleet) { f.run("new", "n2", 2) }, no},
+		{"one that waits is sent there", func(f *fleet) {
+			f.o.Placement = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 2), Host: "n2"}}}
+		}, no},
+		{"the node is not up", func(f *fleet) { notUp(f.claim("n2")) }, begins},
+		{"the node is kept for a move", func(f *fleet) { f.host("n2").KeptFor = "m"; f.claim("n2").Replaces = "m" }, begins},
+		{"the node is not quiet", func(f *fleet) { f.pool.ConsolidateAfter.For = time.Minute; f.claim("n2").LastPodEvent = f.now }, no},
+		{"the node goes", func(f *fleet) { f.claim("n2").Deleting = f.now }, no},
+		{"the node goes in a move", func(f *fleet) {
+			f.drifted("n2")
+			f.fenced(command.Drifted, "n2")
+			f.s.Pods = append(f.s.Pods[:1], f.s.Pods[2:]...)
+		}, "delete/n2; " + no},
+		{"the plan fences the node", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n2"}} }, no},
+		{"the node is cordoned", func(f *fleet) { f.host("n2").Cordoned = true }, no},
+		{"the node is tainted", func(f *fleet) { f.host("n2").Taints = []cluster.Taint{{Key: "team", Effect: cluster.NoSchedule}} }, no},
+		{"a pod of a drifted node goes there", func(f *fleet) {
+			f.node("n4", "large")
+			f.run("p4", "n4", 2)
+			f.drifted("n4")
+			f.fenced(command.Drifted, "n4")
+			f.host("n1").Cordoned = true
+		}, "delete/n4; " + no},
+		{"a pod of a node that saves money goes there", func(f *fleet) {
+			f.node("n4", "large")
+			f.run("p4", "n4", 2)
+			f.fenced(command.Underutilized, "n4")
+			f.host("n1").Cordoned = true
+		}, "delete/n4; " + no},
+		{"another move has taken it", func(f *fleet) {
+			f.node("n4", "large")
+			f.run("p4", "n4", 2)
+			f.found("n4", "n2")
+			f.o.Found.Moves[0], f.o.Found.Moves[1] = f.o.Found.Moves[1], f.o.Found.Moves[0]
+		}, "fence/n4; begin n4 $4; " + no},
+	}
+	for _, c := range cases {
+		f := newFleet()
+		f.pod("p1").Class.Requests[0] = 3000
+		f.run("full", "n3", 4)
+		f.found("n1", "n2").Before = 4.1
+		c.change(f)
+		if got := f.carry(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A new node that a search has found is asked for at once if nothing stands against it. Otherwise the pods are placed once more: they have
+// room on n2 now, and what is missing is asked for when the node is fenced.
+func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
+	atOnce, later := "fence/n1; begin n1 $3; want $1", "fence/n1; begin n1 $3"
+	cases := []struct {
+		name   string
+		change func(f *fleet, b *schedule.Bin)
+		want   string
+	}{
+		{"nothing has changed", func(f *fleet, b *schedule.Bin) {}, atOnce},
+		{"the pool is gone", func(f *fleet, b *schedule.Bin) { b.Pool = &cluster.Pool{Name: "gone", Catalog: f.pool.Catalog} }, later},
+		{"the pool is another of the same name", func(f *fleet, b *schedule.Bin) { other := *f.pool; other.UID, b.Pool = "other", &other }, later},
+		{"the pool has changed", func(f *fleet, b *schedule.Bin) { old := *f.pool; old.Generation, b.Pool = 7, &old }, later},
+		{"the pool can't be used", func(f *fleet, b *schedule.Bin) { f.pool.NodeClass.Ready = false }, later},
+		{"the pool is on trial", func(f *fleet, b *schedule.Bin) { f.pool.OnTrial = true }, later},
+		{"the pool has limits", func(f *fleet, b *schedule.Bin) { f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 9} }, later},
+		{"the pod has rules", func(f *fleet, b *schedule.Bin) { b.Pods[0].Class.Ports = make([]cluster.Port, 1) }, later},
+		{"an earlier try has left a node", func(f *fleet, b *schedule.Bin) { f.node("left", "small").Replaces = f.o.Found.Moves[0].ID }, later},
+	}
+	for _, c := range cases {
+		f := newFleet()
+		m := f.found("n1", "n2")
+		b := binOf(f.pool, []string{onDemand}, "small")
+		b.Pods = []*cluster.Pod{f.pod("p1")}
+		m.Bins, m.Assigned, m.After = []schedule.Bin{b}, nil, 1
+		c.change(f, &m.Bins[0])
+		if got := f.carry(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
