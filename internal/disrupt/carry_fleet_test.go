@@ -20,6 +20,8 @@ type fleet struct {
 	o    Orders
 	pool *cluster.Pool
 	now  time.Time
+	// labels are those of all pods.
+	labels cluster.Labels
 }
 
 // newFleet has three large nodes: n1 carries a pod of 2 CPUs, n2 and n3 one of 4 CPUs each.
@@ -32,7 +34,7 @@ func newFleet() *fleet {
 		types = append(types, cluster.Type{Name: name, Capacity: room, Allocatable: room})
 		offers = append(offers, offering(i, name, "a", onDemand, float64(int(1)<<i)))
 	}
-	f := &fleet{now: now, set: Settings{Nomination: time.Minute}}
+	f := &fleet{now: now, set: Settings{Nomination: time.Minute}, labels: cluster.LabelsOf(map[string]string{"app": "web"})}
 	f.pool = &cluster.Pool{Name: "default", UID: "pool", Policy: cluster.WhenEmptyOrUnderutilized, Catalog: cluster.NewCatalog(types, offers),
 		NodeClass: cluster.NodeClassState{Ready: true}, Budgets: []cluster.Budget{{Nodes: 100, Percent: true, Active: true}}}
 	f.s = &cluster.Snapshot{Now: now, Names: &resource.Names{}, Pools: []*cluster.Pool{f.pool}, Busy: map[string]bool{}, Retry: map[string]cluster.Retry{},
@@ -63,7 +65,7 @@ func (f *fleet) node(name, kind string) *cluster.Claim {
 // run adds a pod of the deployment web. Without a node it looks for a place.
 func (f *fleet) run(name, node string, cpu int) *cluster.Pod {
 	p := &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "web", Node: node, Ready: node != "", Phase: "Running", EvictionCost: 1,
-		Labels: cluster.LabelsOf(map[string]string{"app": "web"}), Class: &cluster.PodClass{Key: fmt.Sprint("web", cpu), Terms: []require.Set{nil},
+		Labels: f.labels, Class: &cluster.PodClass{Key: fmt.Sprint("web", cpu), Terms: []require.Set{nil},
 			Requests: resource.Vector{resource.CPU: int64(cpu) * 1000, resource.Pods: 1}}}
 	if node == "" {
 		p.Phase, p.Unschedulable, p.Judged = "Pending", true, true
