@@ -22,6 +22,7 @@ type options struct {
 	quick   bool
 	exec    string
 	files   []string
+	suites  []string
 }
 
 func main() {
@@ -36,9 +37,13 @@ func main() {
 	flag.BoolVar(&o.again, "again", false, "try mutants again that are known to survive")
 	flag.StringVar(&o.exec, "exec", "", "a command, with its arguments, that builds and tests are run through (as in nice -n 19)")
 	files := flag.String("files", "", "names of files, as a list with commas, to try mutants of (default all)")
+	suites := flag.String("suites", "", "names of suites, as a list with commas, to try mutants with; a later run tries what is left with the others")
 	flag.Parse()
 	if *files != "" {
 		o.files = strings.Split(*files, ",")
+	}
+	if *suites != "" {
+		o.suites = strings.Split(*suites, ",")
 	}
 	ok, err := run(&o)
 	if err != nil {

@@ -101,7 +101,7 @@ func (p *planted) try(o *options, known *knowledge) error {
 		workers.Go(func() {
 			for w := range queue {
 				v := p.judge(w, suites)
-				if o.quick && v.Status != killed {
+				if (o.quick || len(o.suites) > 0) && v.Status != killed {
 					v.By = quickly
 				}
 				mu.Lock()
@@ -149,6 +149,9 @@ func (p *planted) ready(o *options, todo []work) ([]*suite, error) {
 	var out []*suite
 	built := map[string]string{}
 	for _, s := range suites() {
+		if len(o.suites) > 0 && !slices.Contains(o.suites, s.name) {
+			continue
+		}
 		if o.quick && s.slow || !slices.ContainsFunc(todo, func(w work) bool { return slices.Contains(s.of, w.target.name) }) {
 			continue
 		}
