@@ -52,6 +52,12 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 		if odd("fenced") {
 			n.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 		}
+		if odd("leaving") {
+			n.Deleting = time.Unix(1, 0)
+		}
+		if odd("interrupted") {
+			c.Interruption = cluster.Interruption{Kind: "spot", Force: true}
+		}
 		n.Ready = !odd("sick")
 		s.Busy["fence/"+name] = odd("busy")
 		s.Claims = append(s.Claims, c)
@@ -70,7 +76,7 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 		if reason == string(command.Unhealthy) {
 			if n := s.NodeOf(c.Name); n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating) {
 				total++
-				if !c.Deleting.IsZero() || len(n.Taints) > 0 || s.Busy["fence/"+n.Name] {
+				if !c.Deleting.IsZero() || !n.Deleting.IsZero() || len(n.Taints) > 0 || s.Busy["fence/"+n.Name] {
 					away++
 				}
 			}
@@ -81,7 +87,7 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 			n := s.NodeOf(c.Name)
 			bad := n == nil
 			bad = bad || !n.Ready
-			bad = bad || !c.Deleting.IsZero()
+			bad = bad || !c.Deleting.IsZero() || !n.Deleting.IsZero() || c.Interruption.Kind != ""
 			bad = bad || len(n.Taints) > 0 || c.Move == "m"
 			bad = bad || s.Busy["fence/"+n.Name]
 			if bad {
@@ -193,6 +199,8 @@ func TestBudgetsAreTold(t *testing.T) {
 		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, Changes: six}, {Nodes: 3, Changes: five}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7), from 2026-11-15T17:00:00Z on budgets[1], 3"},
 		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 30, Changes: five}, {Nodes: 90, Percent: true, Active: true, Changes: five}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
+		{"of two that allow the same the first is told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
 		{"can't be read", 42, []cluster.Budget{ten, {Nodes: 7, Broken: true}}, cluster.False, "AllReasonsBlocked",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[1] can't be read)"},

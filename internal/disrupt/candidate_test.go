@@ -191,6 +191,7 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.waiting("x")
 			h.set.Nomination, h.claim.Seats = 125*time.Minute, []cluster.Seat{{Class: "x", Count: 1}}
 		}, stay{Why: PodsExpected, Until: at(5 * time.Minute)}},
+		{"a new node without a seat, drift", d, func(h *house) { h.waiting("x"); h.set.Nomination = 125 * time.Minute }, stay{}},
 		{"a seat nobody wants", u, func(h *house) { h.claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
 		{"replaces a node that is there", u, func(h *house) {
 			h.claim.Replaces = "m"
@@ -393,6 +394,16 @@ func TestOrderOfCandidates(t *testing.T) {
 		if got[i].Claim != want[i].Claim {
 			t.Errorf("place %d: %s, want %s", i, got[i].Claim.Name, want[i].Claim.Name)
 		}
+	}
+}
+
+// Candidates are listed in that order.
+func TestCandidatesAreInOrder(t *testing.T) {
+	f := newFleet()
+	f.s.Pods = f.s.Pods[:2] // n3 carries nothing
+	list, _, _ := Candidates(f.s.Seal(), f.set, command.Underutilized)
+	if len(list) != 3 || list[0].Claim.Name != "n3" {
+		t.Errorf("%d candidates, the first is not n3", len(list))
 	}
 }
 

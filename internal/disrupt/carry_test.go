@@ -71,6 +71,22 @@ func TestRestsGrowAndAreForgotten(t *testing.T) {
 	}
 }
 
+// A node that pods needed whenever it was fenced rests for minutes at most.
+func TestRestsOfNeededNodesAreShort(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	c := &cluster.Claim{}
+	var waits []time.Duration
+	for range 6 {
+		until, rests := savingRestOf(c, now)
+		waits = append(waits, until.Sub(now))
+		c.SavingRestUntil, c.SavingRests = until, rests
+		now = until
+	}
+	if got, want := fmt.Sprint(waits), "[1m0s 2m0s 4m0s 8m0s 10m0s 10m0s]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestSoftEndsAreSpread(t *testing.T) {
 	p := &cluster.Pool{Care: cluster.Care{SoftExpiry: 4 * time.Hour}}
 	born := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)

@@ -99,6 +99,7 @@ func TestWhoIsGone(t *testing.T) {
 			f.fenced(command.Interrupted, "n1")
 		}, true},
 		{"fenced by the plan", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n1"}} }, true},
+		{"the plan deletes a claim without a node", func(f *fleet) { f.o.Commands = []command.Command{command.DeleteClaim{Claim: "other"}} }, false},
 		{"deleted by the plan", func(f *fleet) { f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}} }, true},
 	} {
 		f := newFleet()
@@ -107,6 +108,13 @@ func TestWhoIsGone(t *testing.T) {
 		if got := d.gone["n1"]; got != c.want || d.gone["n2"] || d.gone[""] {
 			t.Errorf("%s: %t, want %t: %v", c.name, got, c.want, d.gone)
 		}
+	}
+}
+
+// A claim is told from others even before it has a UID.
+func TestIdentities(t *testing.T) {
+	if a, b := Identity(&cluster.Claim{Name: "a"}), Identity(&cluster.Claim{Name: "b"}); a == "" || a == b {
+		t.Errorf("%q and %q", a, b)
 	}
 }
 

@@ -66,6 +66,7 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		}, "delete n2 on n2"},
 
 		// What keeps a pool from growing.
+		{"nothing is missing, and the pool can't be read", 3, func(f *fleet) { f.pool.Problems = []cluster.Problem{{Field: "spec.limits", Text: "odd"}} }, ""},
 		{"the pool can't be read", 4, func(f *fleet) { f.pool.Problems = []cluster.Problem{{Field: "spec.limits", Text: "odd"}} }, "1 of 4 nodes are missing: spec.limits: odd (true)"},
 		{"the class is not ready", 4, func(f *fleet) { f.pool.NodeClass = cluster.NodeClassState{Message: "no subnet"} }, "1 of 4 nodes are missing: no subnet (true)"},
 		{"the catalog can't be read", 4, func(f *fleet) { f.pool.Catalog, f.pool.CatalogError = nil, "denied" }, "1 of 4 nodes are missing: denied (true)"},
@@ -81,8 +82,8 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"what is only asked for goes once it is there", 2, func(f *fleet) { f.claim("n3").Expected = true }, ""},
 		{"what is only asked for goes before any that runs", 1, func(f *fleet) { f.claim("n3").Expected = true }, "delete n1 on n1"},
 		{"what is not launched before what has no node", 2, func(f *fleet) {
-			f.claim("n2").Conditions, f.s.Nodes = nil, f.s.Nodes[:1]
-		}, "delete n2 on "},
+			f.claim("n3").Conditions, f.s.Nodes = nil, f.s.Nodes[:1]
+		}, "delete n3 on "},
 		{"what has no node before an empty one", 2, func(f *fleet) { f.s.Nodes, f.s.Pods = f.s.Nodes[:2], nil }, "delete n3 on "},
 		{"an empty one before one with a pod", 2, func(f *fleet) { f.s.Pods = append(f.s.Pods[:1], f.s.Pods[2]) }, "delete n2 on n2"},
 		{"one with a daemon counts as empty", 2, func(f *fleet) { f.pod("p3").Daemon = true }, "delete n3 on n3"},
