@@ -1,0 +1,29 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// Version is the name of this version.
+const Version = "v1beta1"
+
+// GroupVersion returns karpenter.sh/v1beta1.
+func GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: v1.Group, Version: Version}
+}
+
+// AddToScheme teaches a scheme the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	builder := runtime.NewSchemeBuilder(addKnownTypes)
+	return builder.AddToScheme(s)
+}
+
+func addKnownTypes(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion(), &NodePool{}, &NodePoolList{}, &NodeClaim{}, &NodeClaimList{})
+	metav1.AddToGroupVersion(s, GroupVersion())
+	return nil
+}
