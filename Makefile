@@ -94,11 +94,9 @@ lab: build ## build the lab's control plane, if it is not there yet (some minute
 generate: ## regenerate deep copies, CustomResourceDefinitions, the instance catalogs and the price table
 	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... paths=./api/aws/... output:crd:dir=charts/karpenter-crd/templates
 	@# controller-gen's pattern for quantities lets 1e1.5 pass, which no Kubernetes client can read: one such object would
-	@# hide all others of its kind. The exponent is a whole number of at most three digits. And kinds that have two versions are
-	@# told how they are converted, which controller-gen can't be.
+	@# hide all others of its kind. The exponent is a whole number of at most three digits.
 	@for f in charts/karpenter-crd/templates/*.yaml; do \
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; \
-	  if grep -q '^    name: v1beta1$$' $$f; then sed '/^spec:$$/r charts/karpenter-crd/conversion.yaml' $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; fi; \
 	done
 	go generate ./cloudprovider/aws/price ./cloudprovider/kwok/catalog # the second reads what the first writes
 

@@ -171,7 +171,7 @@ func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 		EKS: eks.NewFromConfig(conf), Name: o.clusterName, Endpoint: o.clusterEndpoint, CABundle: o.clusterCABundle, OwnCA: ca,
 		FromEKS: o.eksControlPlane, Discovery: versions, Services: on.mgr.GetAPIReader(), Guard: f.guard, Now: time.Now,
 	})
-	f.network = network.New(network.Options{API: f.ec2, SubnetRefresh: o.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
+	f.network = network.New(network.Options{API: f.ec2, Cluster: o.clusterName, SubnetRefresh: o.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
 	f.images = image.New(image.Options{
 		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Latest: o.amiLatest, Now: time.Now,
 	})

@@ -41,6 +41,7 @@ with underscores for dashes. A flag wins over the environment.`,
 			if err := fromEnvironment(cmd.Flags()); err != nil {
 				return err
 			}
+			o.webhookPortChosen = cmd.Flags().Changed("webhook-port")
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -103,6 +104,9 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	on := ground{config: config, mgr: mgr, clock: clock, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
+	if err := addWebhook(ctx, on); err != nil {
+		return err
+	}
 	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
 	}

@@ -23,7 +23,12 @@ type options struct {
 	kubeconfig  string
 	bindAddress string
 
-	karpenterService    string
+	karpenterService string
+	webhookPort      int
+	// webhookPortChosen says that webhookPort was given.
+	webhookPortChosen   bool
+	webhookURL          string
+	disableWebhook      bool
 	metricsPort         int
 	healthProbePort     int
 	kubeClientQPS       int
@@ -77,7 +82,10 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path to a kubeconfig; empty for the in-cluster configuration")
 	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics and health probes listen on; empty for all")
-	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service")
+	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service, by which the API server reaches the webhook")
+	f.IntVar(&o.webhookPort, "webhook-port", 8443, "port on which objects are converted for the API server, and that of the Service; 0 for none")
+	f.StringVar(&o.webhookURL, "webhook-url", "", "URL by which the API server reaches the webhook, for a controller outside of the cluster; empty for the Service")
+	f.BoolVar(&o.disableWebhook, "disable-webhook", false, "convert nothing for the API server: v1beta1 can't be used")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics; 0 for none")
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
@@ -156,13 +164,16 @@ func (o *options) validate() error {
 	for _, p := range []struct {
 		flag string
 		port int
-	}{{"metrics-port", o.metricsPort}, {"health-probe-port", o.healthProbePort}} {
+	}{{"metrics-port", o.metricsPort}, {"health-probe-port", o.healthProbePort}, {"webhook-port", o.webhookPort}} {
 		if p.port < 0 || p.port > 65535 {
 			return fmt.Errorf("--%s: %d is not a port; use 1 to 65535, or 0 for none", p.flag, p.port)
 		}
 	}
 	if o.metricsPort != 0 && o.metricsPort == o.healthProbePort {
 		return fmt.Errorf("--metrics-port and --health-probe-port are both %d; give one of them another port", o.metricsPort)
+	}
+	if err := o.validateWebhook(); err != nil {
+		return err
 	}
 	if o.metricsCertDir != "" && !o.secureMetrics {
 		return fmt.Errorf("--metrics-cert-dir is for --secure-metrics, which is off; turn it on or leave the folder out")
@@ -237,7 +248,7 @@ func (o *options) unknownGates() []unknownGate {
 // withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
-	for _, name := range []string{"karpenter-service", "cpu-requests", "disable-controller-warmup"} {
+	for _, name := range []string{"cpu-requests", "disable-controller-warmup"} {
 		if f.Changed(name) && f.Lookup(name).Value.String() != f.Lookup(name).DefValue {
 			out = append(out, "--"+name)
 		}

@@ -22,7 +22,7 @@ func floors() map[string]int {
 		"internal/resource": 0, "internal/require": 0,
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
-		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3, "internal/replay": 3,
+		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3, "internal/replay": 3, "internal/webhook": 3,
 		"internal/loop": 4,
 	}
 }

@@ -124,15 +124,17 @@ func (w *world) granted(files ...string) map[string]bool {
 // seldom are permissions that are needed for what does not happen in every walk.
 func seldom() map[string]string {
 	return map[string]string{
-		"get nodeclaims.karpenter.sh":       "after a conflict, and when a create finds the claim there already, the claim is read past the cache",
-		"get nodepools.karpenter.sh":        "after a conflict the pool is read past the cache",
-		"get nodes":                         "after a conflict the node is read past the cache",
-		"delete pods":                       "when the time of a node is up",
-		"create pods/eviction":              "when a node with pods goes",
-		"patch pods/status":                 "when a node comes whose pods kube-scheduler has not bound by itself",
-		"create leases.coordination.k8s.io": "the first replica ever; the tests of the election run without this account",
-		"get leases.coordination.k8s.io":    "the tests of the election run without this account",
-		"update leases.coordination.k8s.io": "the tests of the election run without this account",
+		"get nodeclaims.karpenter.sh": "after a conflict, and when a create finds the claim there already, the claim is read past the cache",
+		"get nodepools.karpenter.sh":  "after a conflict the pool is read past the cache",
+		"get nodes":                   "after a conflict the node is read past the cache",
+		"delete pods":                 "when the time of a node is up",
+		"create pods/eviction":        "when a node with pods goes",
+		"patch pods/status":           "when a node comes whose pods kube-scheduler has not bound by itself",
+		"update secrets":              "when the certificate of the webhook is renewed",
+		"patch customresourcedefinitions/status.apiextensions.k8s.io": "in a cluster with objects that an older version has stored",
+		"create leases.coordination.k8s.io":                           "the first replica ever; the tests of the election run without this account",
+		"get leases.coordination.k8s.io":                              "the tests of the election run without this account",
+		"update leases.coordination.k8s.io":                           "the tests of the election run without this account",
 	}
 }
 

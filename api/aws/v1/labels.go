@@ -75,10 +75,6 @@ const (
 // DiscoveryTagKey is the tag by which clusters customarily mark what their nodes may use; its value is the cluster's name.
 const DiscoveryTagKey = "karpenter.sh/discovery"
 
-// ClusterNameVariable in a role, or in the value of a tag to select subnets or security groups by, stands for the name of the
-// cluster that the class is in. Neither can hold these characters otherwise.
-const ClusterNameVariable = "${CLUSTER_NAME}"
-
 // DefaultRolePrefix before the cluster's name is the role that the set-up instructions make for nodes.
 const DefaultRolePrefix = "KarpenterNodeRole-"
 

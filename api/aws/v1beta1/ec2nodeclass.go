@@ -9,6 +9,7 @@ import (
 // EC2NodeClass holds what is particular to Amazon EC2 about the nodes of the pools that refer to it: where they stand,
 // what they boot, and as whom.
 // +kubebuilder:object:root=true
+// +kubebuilder:unservedversion
 // +kubebuilder:resource:path=ec2nodeclasses,scope=Cluster,categories=karpenter,shortName={ec2nc,ec2ncs}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -5,6 +5,8 @@
 // have v1's types, and so its rules. The package stands below every floor, makes no decision and imports only k8s.io/api,
 // k8s.io/apimachinery, api/karpenter/v1, api/roundtrip and the interfaces of a conversion from controller-runtime. The
 // CustomResourceDefinitions in charts/karpenter-crd and the deep copies are generated from the markers in these files (make generate).
+// They don't serve this version: only the controller can convert it, so the controller turns it on (internal/webhook). Without that,
+// objects would be stored unconverted.
 //
 // +kubebuilder:object:generate=true
 // +groupName=karpenter.sh

@@ -23,8 +23,8 @@ type (
 	}
 )
 
-// ConvertTo makes a v1 NodeClaim of this one. In v1beta1 the pool says when its nodes expire and in v1 the claim does, so the
-// claim expires never; whoever knows the pool may set what that says.
+// ConvertTo makes a v1 NodeClaim of this one. In v1beta1 the pool says when its nodes expire, and in v1 the claim does. So expireAfter
+// is not set unless it is known from v1: whoever knows the pool has to set it.
 func (c *NodeClaim) ConvertTo(hub conversion.Hub) error {
 	out, ok := hub.(*v1.NodeClaim)
 	if !ok {
@@ -76,7 +76,7 @@ func claimToHub(in *claimParts) *hubClaimParts {
 	return &hubClaimParts{
 		Spec: v1.NodeClaimSpec{
 			Taints: in.Spec.Taints, StartupTaints: in.Spec.StartupTaints, Requirements: in.Spec.Requirements,
-			Resources: in.Spec.Resources, NodeClassRef: ref.toHub(), ExpireAfter: v1.NeverDuration(),
+			Resources: in.Spec.Resources, NodeClassRef: ref.toHub(),
 		},
 		Status: v1.NodeClaimStatus{
 			NodeName: in.Status.NodeName, ProviderID: in.Status.ProviderID, ImageID: in.Status.ImageID,

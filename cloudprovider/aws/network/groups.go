@@ -17,7 +17,7 @@ type SecurityGroup struct{ ID, Name, VPC string }
 
 // SecurityGroups lists the security groups that the class selects, by id. None is no error.
 func (f *Finder) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) ([]SecurityGroup, error) {
-	terms := class.Spec.SecurityGroupSelectorTerms
+	terms := class.SecurityGroupSelectorTermsIn(f.cluster)
 	key, err := keyOf(terms)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ const DefaultRefresh = time.Minute
 // Options are what a Finder works with.
 type Options struct {
 	API API
+	// Cluster is the name of the cluster, which terms may stand for with a variable.
+	Cluster string
 	// SubnetRefresh is how long found subnets are remembered; 0 means DefaultRefresh.
 	SubnetRefresh time.Duration
 	// VPC is the id of the cluster's VPC, if it is known: when nothing is found, Why... looks for alternatives there.
@@ -44,9 +46,10 @@ type Options struct {
 
 // Finder finds parts of a network. It is safe for concurrent use.
 type Finder struct {
-	api API
-	vpc func(ctx context.Context) string
-	now func() time.Time
+	api     API
+	cluster string
+	vpc     func(ctx context.Context) string
+	now     func() time.Time
 
 	subnets      memory[[]Subnet]
 	groups       memory[[]SecurityGroup]
@@ -63,7 +66,7 @@ func New(o Options) *Finder {
 		o.VPC = func(context.Context) string { return "" }
 	}
 	return &Finder{
-		api: o.API, vpc: o.VPC, now: o.Now,
+		api: o.API, cluster: o.Cluster, vpc: o.VPC, now: o.Now,
 		subnets:      memory[[]Subnet]{fresh: o.SubnetRefresh, now: o.Now, empty: none[Subnet]},
 		groups:       memory[[]SecurityGroup]{fresh: DefaultRefresh, now: o.Now, empty: none[SecurityGroup]},
 		reservations: memory[[]Reservation]{fresh: DefaultRefresh, now: o.Now, empty: none[Reservation]},

@@ -25,7 +25,7 @@ type Subnet struct {
 
 // Subnets lists the subnets that the class selects, by zone and id. None is no error.
 func (f *Finder) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]Subnet, error) {
-	terms := class.Spec.SubnetSelectorTerms
+	terms := class.SubnetSelectorTermsIn(f.cluster)
 	key, err := keyOf(terms)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // WhyNoSubnets says, for a class that selects no subnet, what there is instead and what to do.
 func (f *Finder) WhyNoSubnets(ctx context.Context, class *awsv1.EC2NodeClass) string {
 	var wanted []wish
-	for _, t := range class.Spec.SubnetSelectorTerms {
+	for _, t := range class.SubnetSelectorTermsIn(f.cluster) {
 		wanted = append(wanted, wish{id: t.ID, tags: t.Tags})
 	}
 	filters, where := f.neighbourhood(ctx)
@@ -33,7 +33,7 @@ func (f *Finder) WhyNoSubnets(ctx context.Context, class *awsv1.EC2NodeClass) st
 // WhyNoSecurityGroups says, for a class that selects no security group, what there is instead and what to do.
 func (f *Finder) WhyNoSecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) string {
 	var wanted []wish
-	for _, t := range class.Spec.SecurityGroupSelectorTerms {
+	for _, t := range class.SecurityGroupSelectorTermsIn(f.cluster) {
 		wanted = append(wanted, wish{id: t.ID, name: t.Name, tags: t.Tags})
 	}
 	filters, where := f.neighbourhood(ctx)

@@ -73,7 +73,7 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 	if named := class.Spec.InstanceProfile; named != nil {
 		return *named, nil
 	}
-	role := roleName(class.Spec.Role)
+	role := roleName(class.RoleIn(k.cluster))
 	// The one from before is kept if it still fits: Karpenter has made it, or an older version of us.
 	if name := class.Status.InstanceProfile; name != "" {
 		fits, err := k.fits(ctx, name, role)

@@ -1,0 +1,201 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+const (
+	// looks is how often certificate and definitions are looked at, besides when a definition changes.
+	looks = time.Minute
+	// retries is how soon after trouble, or while the definitions name another replica.
+	retries = 5 * time.Second
+	// startsWithin bounds the first look, which the start of the controller waits for.
+	startsWithin = 20 * time.Second
+)
+
+// Settings say where a webhook is and whose.
+type Settings struct {
+	// Config reaches the API server.
+	Config *rest.Config
+	// Address is where the API server reaches the webhook.
+	Address Address
+	// Secret keeps the certificate.
+	Secret client.ObjectKey
+	// Leads says whether this replica leads; nil if there is only one.
+	Leads func() bool
+	Log   logr.Logger
+	Now   func() time.Time
+}
+
+// Webhook converts objects for the API server.
+type Webhook struct {
+	log         logr.Logger
+	client      client.WithWatch
+	server      *http.Server
+	store       *store
+	definitions *definitions
+	served      atomic.Pointer[tls.Certificate]
+	changed     chan struct{}
+	// trouble is what the last look failed with, so that it is told once.
+	trouble string
+}
+
+// New makes a webhook. Nothing happens until it is started.
+func New(s Settings) (*Webhook, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the webhook's scheme: %w", err)
+		}
+	}
+	c, err := client.NewWithWatch(s.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making the webhook's client: %w", err)
+	}
+	converter, err := newConverter(expiryFrom(c))
+	if err != nil {
+		return nil, err
+	}
+	w := &Webhook{
+		log: s.Log, client: c, changed: make(chan struct{}, 1),
+		store:       &store{client: c, secret: s.Secret, names: s.Address.names(), now: s.Now},
+		definitions: &definitions{client: c, address: s.Address, leads: s.Leads},
+	}
+	mux := http.NewServeMux()
+	mux.Handle(Path, &handler{converter: converter, log: s.Log})
+	w.server = &http.Server{
+		Handler: mux, ErrorLog: log.New(debugLog{s.Log}, "", 0), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate},
+	}
+	return w, nil
+}
+
+// debugLog takes what the server says about single connections, such as one that was closed too early.
+type debugLog struct{ log logr.Logger }
+
+func (d debugLog) Write(text []byte) (int, error) {
+	d.log.V(1).Info("a connection to the webhook failed", "problem", strings.TrimSpace(string(text)))
+	return len(text), nil
+}
+
+// expiryFrom asks the API server what a pool says. It is asked past any cache, because caches are filled with the webhook's help.
+func expiryFrom(c client.Reader) Expiry {
+	return func(ctx context.Context, name string) (v1.NillableDuration, error) {
+		var pool v1.NodePool
+		err := c.Get(ctx, client.ObjectKey{Name: name}, &pool)
+		if apierrors.IsNotFound(err) {
+			return v1.NeverDuration(), nil
+		}
+		return pool.Spec.Template.Spec.ExpireAfter, err
+	}
+}
+
+// Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background until the
+// context ends. If the first look fails, that is logged and tried again: objects that are stored as v1 need no webhook.
+func (w *Webhook) Start(ctx context.Context, listener net.Listener) {
+	go func() {
+		if err := w.server.ServeTLS(listener, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			w.log.Error(err, "the webhook has stopped; requests for v1beta1 fail until the controller is started again")
+		}
+	}()
+	context.AfterFunc(ctx, func() { _ = w.server.Close() })
+	first, cancel := context.WithTimeout(ctx, startsWithin)
+	defer cancel()
+	next := w.look(first)
+	for _, name := range Definitions() {
+		go w.watch(ctx, name)
+	}
+	go w.keep(ctx, next)
+}
+
+// keep looks again and again.
+func (w *Webhook) keep(ctx context.Context, next time.Duration) {
+	for {
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-w.changed:
+			timer.Stop()
+		}
+		next = w.look(ctx)
+	}
+}
+
+// look renews the certificate if that is due and points the definitions here. It returns when to look again.
+func (w *Webhook) look(ctx context.Context) time.Duration {
+	elsewhere, err := w.try(ctx)
+	if err != nil && ctx.Err() == nil && err.Error() != w.trouble {
+		w.log.Error(err, "requests for v1beta1 may fail; trying again")
+	}
+	w.trouble = ""
+	if err != nil {
+		w.trouble = err.Error()
+	}
+	if err != nil || elsewhere {
+		return retries
+	}
+	return looks
+}
+
+func (w *Webhook) try(ctx context.Context) (elsewhere bool, err error) {
+	material, err := w.store.current(ctx)
+	if err != nil {
+		return false, err
+	}
+	pair, err := tls.X509KeyPair(material.certificate, material.key)
+	if err != nil {
+		return false, fmt.Errorf("reading the webhook's certificate from Secret %s: %w", w.store.secret, err)
+	}
+	// Whoever is told of a new authority must find it served, and whoever still knows the old one must be served, too: a new
+	// authority signs only once it is known (settles).
+	w.served.Store(&pair)
+	return w.definitions.point(ctx, material.bundle)
+}
+
+func (w *Webhook) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := w.served.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("there is no certificate yet")
+}
+
+// watch looks as soon as a definition changes, for instance because somebody applied the chart's again.
+func (w *Webhook) watch(ctx context.Context, name string) {
+	for ctx.Err() == nil {
+		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
+		if err == nil {
+			for range events.ResultChan() {
+				select {
+				case w.changed <- struct{}{}:
+				default:
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retries):
+		}
+	}
+}
