@@ -81,7 +81,7 @@ type options struct {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path to a kubeconfig; empty for the in-cluster configuration")
-	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics and health probes listen on; empty for all")
+	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics, health probes and the webhook listen on; empty for all")
 	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service, by which the API server reaches the webhook")
 	f.IntVar(&o.webhookPort, "webhook-port", 8443, "port on which objects are converted for the API server, and that of the Service; 0 for none")
 	f.StringVar(&o.webhookURL, "webhook-url", "", "URL by which the API server reaches the webhook, for a controller outside of the cluster; empty for the Service")

@@ -130,7 +130,7 @@ func seldom() map[string]string {
 		"delete pods":                 "when the time of a node is up",
 		"create pods/eviction":        "when a node with pods goes",
 		"patch pods/status":           "when a node comes whose pods kube-scheduler has not bound by itself",
-		"update secrets":              "when the certificate of the webhook is renewed",
+		"patch secrets":               "when the certificate of the webhook is renewed",
 		"patch customresourcedefinitions/status.apiextensions.k8s.io": "in a cluster with objects that an older version has stored",
 		"create leases.coordination.k8s.io":                           "the first replica ever; the tests of the election run without this account",
 		"get leases.coordination.k8s.io":                              "the tests of the election run without this account",

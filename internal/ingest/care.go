@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/api/karpenter/v1beta1"
+	"github.com/tenon-sh/tenon/api/roundtrip"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -114,7 +116,7 @@ func (b *Book) readCare(p *cluster.Pool, pool *v1.NodePool) {
 			}
 			continue
 		}
-		known := slices.ContainsFunc(timeouts(p), func(t timeout) bool { return t.annotation == key })
+		known := key == roundtrip.V1Beta1OnlyAnnotationKey || slices.ContainsFunc(timeouts(p), func(t timeout) bool { return t.annotation == key })
 		if strings.HasPrefix(key, ourPrefix) && !known {
 			unknown = append(unknown, key)
 		}
@@ -128,6 +130,11 @@ func (b *Book) readCare(p *cluster.Pool, pool *v1.NodePool) {
 	}
 	if len(unknown) > 0 { // a newer version may know it, so the pool is used all the same
 		note := p.Note("UnknownAnnotation", fmt.Sprintf("this version does not know %s, and does nothing about it; correct the name, or remove it", strings.Join(unknown, ", ")))
+		note.Warning = true
+		b.notes["NodePool"+p.UID] = note
+	} else if pool.Annotations[v1beta1.KubeletAnnotationKey] != "" {
+		note := p.Note("KubeletHasNoEffect", "spec.template.spec.kubelet of v1beta1 has no effect on the pool's nodes; move it to spec.kubelet of the EC2NodeClass, "+
+			"and then remove the annotation "+v1beta1.KubeletAnnotationKey)
 		note.Warning = true
 		b.notes["NodePool"+p.UID] = note
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/api/karpenter/v1beta1"
+	"github.com/tenon-sh/tenon/api/roundtrip"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
@@ -92,6 +94,22 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	b.SetPool(p)
 	if notes := b.Snapshot().Notes; len(notes) > 0 {
 		t.Errorf("notes after it was removed: %v", notes)
+	}
+}
+
+// A pool that was written as v1beta1 keeps what only that can say. Its settings of the kubelet do nothing, and that is told.
+func TestKubeletOfAPoolIsTold(t *testing.T) {
+	b, _ := newBook()
+	p := pool("default")
+	p.Annotations = map[string]string{roundtrip.V1Beta1OnlyAnnotationKey: "[]"}
+	b.SetPool(p)
+	if notes := b.Snapshot().Notes; len(notes) > 0 {
+		t.Errorf("notes %v", notes)
+	}
+	p.Annotations[v1beta1.KubeletAnnotationKey] = `{"maxPods":20}`
+	b.SetPool(p)
+	if notes := b.Snapshot().Notes; len(notes) != 1 || notes[0].Reason != "KubeletHasNoEffect" || !notes[0].Warning {
+		t.Errorf("notes %v", notes)
 	}
 }
 

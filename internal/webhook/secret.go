@@ -62,6 +62,7 @@ func (s *store) try(ctx context.Context) (material, error) {
 	if err != nil || want.equal(have) {
 		return want, err
 	}
+	read := secret.DeepCopy()
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
@@ -71,5 +72,5 @@ func (s *store) try(ctx context.Context) (material, error) {
 		secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
 		return want, s.client.Create(ctx, &secret)
 	}
-	return want, s.client.Update(ctx, &secret) // with the resource version that was read
+	return want, s.client.Patch(ctx, &secret, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{}))
 }
