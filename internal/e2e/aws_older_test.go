@@ -16,7 +16,7 @@ import (
 // named, apply as soon as a controller runs, and their pods get the nodes that they ask for.
 func TestOlderManifestsMakeNodes(t *testing.T) {
 	w := newAWSWorld(t)
-	w.run("--kubeconfig", w.asServiceAccount(w.lab.Config()))
+	w.run("--kubeconfig", w.asServiceAccount(w.lab.Config()), "--webhook-port", freePort(t))
 	for _, gvk := range []schema.GroupVersionKind{
 		v1beta1.GroupVersion().WithKind("NodePoolList"), {Group: awsv1.Group, Version: "v1beta1", Kind: "EC2NodeClassList"},
 	} {

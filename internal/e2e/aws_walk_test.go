@@ -20,7 +20,7 @@ func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
 	port := freePort(t)
 	asked := w.noteRequests()
-	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port)
+	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port, "--webhook-port", freePort(t))
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
 	w.eventually(w.allInitialized)

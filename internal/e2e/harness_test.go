@@ -120,7 +120,8 @@ func (s *safeBuffer) Write(p []byte) (int, error) {
 func (s *safeBuffer) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.b.String() }
 
 // run starts the controller; it is ended with the test. Without a flag of its own it runs without a lease, so that a
-// second start does not wait for the first one's to expire.
+// second start does not wait for the first one's to expire, and without the webhook: pointing the definitions to another
+// port, as each start would, makes the API server end all watches of our kinds.
 func (w *world) run(flags ...string) *controller {
 	w.Helper()
 	path, err := buildOnce()
@@ -128,7 +129,7 @@ func (w *world) run(flags ...string) *controller {
 		w.Fatal(err)
 	}
 	args := append([]string{"controller", "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1",
-		"--metrics-port", "0", "--health-probe-port", "0", "--disable-leader-election"}, flags...)
+		"--metrics-port", "0", "--health-probe-port", "0", "--webhook-port", "0", "--disable-leader-election"}, flags...)
 	return w.started(exec.Command(path, args...))
 }
 
