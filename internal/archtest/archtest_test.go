@@ -23,20 +23,22 @@ func floors() map[string]int {
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
 		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3, "internal/replay": 3, "internal/webhook": 3,
-		"internal/loop": 4,
+		"internal/translate": 3,
+		"internal/loop":      4, "internal/provisioner": 4,
 	}
 }
 
 // allowed are the imports on the same floor that have a reason.
 func allowed() map[[2]string]string {
 	return map[[2]string]string{
-		{"internal/command", "internal/cluster"}:  "a command carries the values that it is about",
-		{"internal/require", "internal/resource"}: "both stand on the ground",
-		{"internal/plan", "internal/schedule"}:    "plan puts its siblings together",
-		{"internal/plan", "internal/disrupt"}:     "plan puts its siblings together",
-		{"internal/plan", "internal/lifecycle"}:   "plan puts its siblings together",
-		{"internal/disrupt", "internal/schedule"}: "consolidation is scheduling over an overlay",
-		{"internal/ingest", "internal/validate"}:  "what users wrote is judged at the door",
+		{"internal/command", "internal/cluster"}:    "a command carries the values that it is about",
+		{"internal/require", "internal/resource"}:   "both stand on the ground",
+		{"internal/plan", "internal/schedule"}:      "plan puts its siblings together",
+		{"internal/plan", "internal/disrupt"}:       "plan puts its siblings together",
+		{"internal/plan", "internal/lifecycle"}:     "plan puts its siblings together",
+		{"internal/disrupt", "internal/schedule"}:   "consolidation is scheduling over an overlay",
+		{"internal/ingest", "internal/validate"}:    "what users wrote is judged at the door",
+		{"internal/translate", "internal/validate"}: "both tell authors what is wrong with an object, in the same words",
 	}
 }
 

@@ -84,7 +84,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 		Capacity:     b.measure(claim.Status.Capacity),
 		Conditions:   conditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
-		DoNotDisrupt: claim.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
+		DoNotDisrupt: keeps(claim.Annotations),
 		DoNotRepair:  claim.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Expire:       waitOf(claim.Spec.ExpireAfter),
 		Hash:         claim.Annotations[v1.NodePoolHashAnnotationKey],

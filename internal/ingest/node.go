@@ -113,7 +113,7 @@ func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 		Created: node.CreationTimestamp.Time, Deleting: when(node.DeletionTimestamp),
 		Finalized: slices.Contains(node.Finalizers, v1.TerminationFinalizer),
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
-		DoNotDisrupt: node.Annotations[v1.DoNotDisruptAnnotationKey] == "true",
+		DoNotDisrupt: keeps(node.Annotations),
 		DoNotRepair:  node.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Capacity:     b.measure(node.Status.Capacity),
 	}

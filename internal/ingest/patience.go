@@ -34,14 +34,15 @@ func (e *endings) Pop() any {
 }
 
 // readDoNotDisrupt reads how long a pod keeps its node from being disrupted: for ever, or for a while from its start. A
-// value that says neither protects nothing, and its author is told. The lock is held.
+// value that says neither protects nothing, and its author is told. The name from the time of Provisioners counts, too. The lock is held.
 func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	text, set := pod.Annotations[v1.DoNotDisruptAnnotationKey]
 	b.forgetNote("Pod", p.UID)
-	if !set || text == "false" {
+	older := pod.Annotations[v1.DoNotEvictAnnotationKey] == "true"
+	if !older && (!set || text == "false") {
 		return
 	}
-	if text == "true" {
+	if older || text == "true" {
 		p.DoNotDisrupt = true
 		return
 	}
@@ -59,6 +60,12 @@ func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 		p.DoNotDisruptUntil = p.Started.Add(length)
 		p.DoNotDisrupt = b.now().Before(p.DoNotDisruptUntil)
 	}
+}
+
+// keeps reports whether the annotations of a node or claim keep it from being disrupted, by today's name or by the one from the time of
+// Provisioners.
+func keeps(annotations map[string]string) bool {
+	return annotations[v1.DoNotDisruptAnnotationKey] == "true" || annotations[v1.DoNotConsolidateAnnotationKey] == "true"
 }
 
 // awaitEnding remembers when a pod's protection ends, if that is news. The lock is held.

@@ -65,6 +65,22 @@ func TestDoNotDisruptIsReadAndEnds(t *testing.T) {
 	}
 }
 
+// TestOlderNamesOfDoNotDisrupt: what the generation of Provisioners called it counts, and only if it says true.
+func TestOlderNamesOfDoNotDisrupt(t *testing.T) {
+	for text, want := range map[string]bool{"true": true, "false": false, "30m": false, "": false} {
+		b, _ := newBook()
+		p := placedPod("a", "n")
+		p.Annotations = map[string]string{v1.DoNotEvictAnnotationKey: text}
+		b.SetPod(p)
+		if s := b.Snapshot(); s.Pods[0].DoNotDisrupt != want || len(s.Notes) > 0 {
+			t.Errorf("do-not-evict %q: protected %v, notes %v", text, s.Pods[0].DoNotDisrupt, s.Notes)
+		}
+		if got := keeps(map[string]string{v1.DoNotConsolidateAnnotationKey: text}); got != want {
+			t.Errorf("do-not-consolidate %q: kept %v", text, got)
+		}
+	}
+}
+
 func TestEndOfProtectionMovesSupply(t *testing.T) {
 	b, clock := newBook()
 	b.SetPod(guardedPod("a", "10m"))

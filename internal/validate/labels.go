@@ -39,7 +39,7 @@ func (l Labels) IsWellKnown(key string) bool {
 // IsRestricted tells whether the label is the controller's or the provider's own, so that neither a pool nor a pod may
 // ask for it.
 func (l Labels) IsRestricted(key string) bool {
-	if l.IsWellKnown(key) {
+	if l.IsWellKnown(key) || key == v1.ProvisionerNameLabelKey {
 		return false
 	}
 	if key == corev1.LabelHostname {

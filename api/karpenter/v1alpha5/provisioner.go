@@ -74,7 +74,8 @@ type ProvisionerSpec struct {
 	// +optional
 	KubeletConfiguration *KubeletConfiguration `json:"kubeletConfiguration,omitempty"`
 
-	// provider holds the settings that belong to the cloud, in place: those of an AWSNodeTemplate.
+	// provider holds the settings that belong to the cloud, in place: those of an AWSNodeTemplate but for amiSelector,
+	// detailedMonitoring and userData. {} means the defaults of the cluster.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +optional
