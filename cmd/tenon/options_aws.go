@@ -34,6 +34,8 @@ type awsOptions struct {
 	amiLatest             time.Duration
 	subnetRefresh         time.Duration
 	featureGates          string
+	// defaultInstanceProfile is for AWSNodeTemplates and Provisioners that name none.
+	defaultInstanceProfile string
 
 	// What validate has read of featureGates.
 	gates map[string]bool
@@ -60,6 +62,7 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&a.amiRefresh, "ami-refresh-interval", time.Minute, "how often the images of an EC2NodeClass are looked for")
 	f.DurationVar(&a.amiLatest, "ami-latest-interval", image.DefaultLatest, "how often is asked which image @latest, or an ssmParameter, stands for")
 	f.DurationVar(&a.subnetRefresh, "subnet-refresh-interval", time.Minute, "how often the subnets of an EC2NodeClass are looked for")
+	f.StringVar(&a.defaultInstanceProfile, "aws-default-instance-profile", "", "instance profile of nodes whose Provisioner or AWSNodeTemplate names none; empty for one that is made for the role KarpenterNodeRole-CLUSTER")
 	f.StringVar(&a.featureGates, "aws-feature-gates", "", "gates of the AWS provider as Name=true,Other=false")
 }
 

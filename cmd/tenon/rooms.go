@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -55,7 +56,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
 		Recorder: o.recorder(mgr.GetLogger()), Version: version(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
 	}
-	if err := addWatch(on, reign, main, book); err != nil {
+	if err := errors.Join(addWatch(on, reign, main, book), addOlderKinds(on)); err != nil {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

@@ -34,14 +34,18 @@ func (w *awsWorld) step(format string, args ...any) {
 // warning is how long before its end a spot instance is warned here. A replacement takes a few seconds.
 const warning = 30 * time.Second
 
-func newAWSWorld(t *testing.T) *awsWorld {
+func newAWSWorld(t *testing.T, change ...func(*labaws.Options)) *awsWorld {
 	t.Helper()
 	w := &awsWorld{world: newWorld(t), begun: time.Now()}
-	var err error
-	w.cloud, err = labaws.Start(labaws.Options{
+	options := labaws.Options{
 		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Families: []string{"c5", "c6i", "m5", "m6i", "p3", "t3"}, Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
 		Shutdown: 200 * time.Millisecond, Warning: warning, Log: func(format string, args ...any) { t.Logf("aws: "+format, args...) },
-	})
+	}
+	for _, f := range change {
+		f(&options)
+	}
+	var err error
+	w.cloud, err = labaws.Start(options)
 	w.must(err)
 	t.Cleanup(func() {
 		if err := w.cloud.Close(); err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // apply creates what the manifests in testdata say, in the order of the names given. The word NAMESPACE stands for the
-// test's own. A field that the API does not know is an error.
+// test's own, which is also that of objects that say none. A field that the API does not know is an error.
 func (w *world) apply(names ...string) {
 	w.Helper()
 	strict := client.WithFieldValidation(w.c, "Strict")
@@ -30,6 +30,9 @@ func (w *world) apply(names ...string) {
 			var object unstructured.Unstructured
 			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 				w.Fatalf("reading %s: %v", name, err)
+			}
+			if here, err := w.c.IsObjectNamespaced(&object); err == nil && here && object.GetNamespace() == "" {
+				object.SetNamespace(w.lab.Namespace())
 			}
 			if err := strict.Create(w.ctx, &object); err != nil {
 				w.Fatalf("creating %s %s of %s: %v", object.GetKind(), object.GetName(), name, err)

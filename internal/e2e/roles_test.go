@@ -135,6 +135,11 @@ func seldom() map[string]string {
 		"create leases.coordination.k8s.io":                           "the first replica ever; the tests of the election run without this account",
 		"get leases.coordination.k8s.io":                              "the tests of the election run without this account",
 		"update leases.coordination.k8s.io":                           "the tests of the election run without this account",
+		"create nodepools.karpenter.sh":                               "when there are Provisioners, which TestProvisionersOfTheDocuments has",
+		"patch provisioners/status.karpenter.sh":                      "when there are Provisioners",
+		"patch awsnodetemplates/status.karpenter.k8s.aws":             "when there are AWSNodeTemplates",
+		"create ec2nodeclasses.karpenter.k8s.aws":                     "when there are Provisioners or AWSNodeTemplates",
+		"delete ec2nodeclasses.karpenter.k8s.aws":                     "when a Provisioner no longer has settings of its own",
 	}
 }
 

@@ -81,6 +81,16 @@ func (s *Service) PutRole(name string) Role {
 	return r
 }
 
+// PutProfile makes an instance profile with a role that there is already.
+func (s *Service) PutProfile(name, role string) Profile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Clock.Now()
+	p := &Profile{Name: name, Path: "/", ARN: s.arn("instance-profile/" + name), Created: now, Role: role, RoleSince: now, Tags: map[string]string{}}
+	s.profiles[name] = p
+	return *p
+}
+
 // RemoveRole makes a role go, and leaves the profiles that had it empty.
 func (s *Service) RemoveRole(name string) {
 	s.mu.Lock()

@@ -1,0 +1,224 @@
+package provisioner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// Labels of what is made from an older object: the name of that.
+const (
+	ProvisionerLabel = "tenon.sh/provisioner"
+	TemplateLabel    = "tenon.sh/awsnodetemplate"
+)
+
+// ours begins the names of annotations that users set on NodePools, and so on Provisioners.
+const ours = "tenon.sh/"
+
+// owner is the older object that something is made from.
+type owner struct {
+	object client.Object
+	kind   schema.GroupVersionKind
+}
+
+func (o owner) String() string { return o.kind.Kind + " " + o.object.GetName() }
+
+// labelKey is the label that names the owner on what it owns.
+func (o owner) labelKey() string {
+	if o.kind.Group == v1.Group {
+		return ProvisionerLabel
+	}
+	return TemplateLabel
+}
+
+// mark makes an object the owner's.
+func (o owner) mark(object client.Object) {
+	labels := maps.Clone(object.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[o.labelKey()] = o.object.GetName()
+	object.SetLabels(labels)
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.object, o.kind)})
+}
+
+// copyAnnotations hands on what users say of Tenon's own additions.
+func copyAnnotations(from, to client.Object) {
+	out := map[string]string{}
+	for key, value := range from.GetAnnotations() {
+		if strings.HasPrefix(key, ours) {
+			out[key] = value
+		}
+	}
+	if len(out) > 0 {
+		to.SetAnnotations(out)
+	}
+}
+
+// ensure makes an object, or makes it again what its owner says. One of the same name that somebody else made is left alone.
+func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verdict, error) {
+	kind := want.GetObjectKind().GroupVersionKind()
+	what := kind.Kind + " " + want.GetName()
+	have := blank(want)
+	err := o.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		by.mark(want)
+		return o.sent(o.Client.Create(ctx, want), "creating "+what)
+	}
+	if err != nil {
+		return verdict{}, fmt.Errorf("reading %s: %w", what, err)
+	}
+	if !metav1.IsControlledBy(have, by.object) {
+		return taken(by, what, have), nil
+	}
+	if have.GetDeletionTimestamp() != nil {
+		return verdict{reason: ReasonLeaving, message: what + " is being deleted; it is made again when its nodes are gone", wait: again}, nil
+	}
+	patch, edited, err := difference(by, have, want)
+	if err != nil || patch == nil {
+		return verdict{ok: err == nil}, err
+	}
+	v, err := o.sent(o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch)), "patching "+what)
+	// A generation beyond the first says that the spec was changed since; whether by us is told by the status of the owner.
+	if err == nil && v.ok && edited && settled(by.object) {
+		ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: want.GetName(), UID: have.GetUID()}
+		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate", "It was changed by hand and is again as %s says; change that instead", by)
+	}
+	return v, err
+}
+
+// taken is the verdict on an object of the same name that somebody else made.
+func taken(by owner, what string, have client.Object) verdict {
+	other := metav1.GetControllerOf(have)
+	if other != nil && other.Kind == by.kind.Kind && other.Name == by.object.GetName() {
+		return verdict{reason: ReasonLeaving, message: what + " belongs to an earlier " + by.String() + " and has to go first", wait: again}
+	}
+	made := "and was not made from this " + by.kind.Kind
+	if other != nil {
+		made = fmt.Sprintf("and was made from %s %s", other.Kind, other.Name)
+	}
+	return verdict{reason: ReasonNameTaken, wait: again, message: fmt.Sprintf("%s exists already %s; it is left as it is: delete it, or give this %s another name", what, made, by.kind.Kind)}
+}
+
+// sent is the verdict on a request to the API server. What it finds wrong is for the author of the object.
+func (o Options) sent(err error, doing string) (verdict, error) {
+	switch {
+	case err == nil:
+		return verdict{ok: true}, nil
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+		return verdict{reason: ReasonRefused, message: fmt.Sprintf("%s: %s", doing, err), wait: again}, nil
+	default:
+		return verdict{}, fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+// settled tells whether the owner's last word was carried out already, so that a difference is not its own doing.
+func settled(object client.Object) bool {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(u, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		seen, _, _ := unstructured.NestedInt64(condition, "observedGeneration")
+		if condition["type"] == ReasonTranslated && condition["status"] == string(metav1.ConditionTrue) {
+			return seen == object.GetGeneration()
+		}
+	}
+	return false
+}
+
+// blank is an empty object of the same kind. NodePools are read as they are stored, since a typed watch would know nothing as soon as
+// one of them can't be read.
+func blank(want client.Object) client.Object {
+	if _, ok := want.(*v1.NodePool); ok {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+		return u
+	}
+	return reflect.New(reflect.TypeOf(want).Elem()).Interface().(client.Object)
+}
+
+// difference is the patch that makes an object what is wanted; nil if it is. edited tells whether its spec differs.
+func difference(by owner, have, want client.Object) (patch []byte, edited bool, err error) {
+	labels := maps.Clone(have.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[by.labelKey()] = by.object.GetName()
+	annotations := maps.Clone(have.GetAnnotations())
+	if _, isPool := want.(*v1.NodePool); isPool {
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, ours) })
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		maps.Copy(annotations, want.GetAnnotations())
+	}
+	edited = !sameSpec(have, want)
+	if !edited && maps.Equal(labels, have.GetLabels()) && maps.Equal(annotations, have.GetAnnotations()) {
+		return nil, false, nil
+	}
+	from, err := parts(have, have.GetLabels(), have.GetAnnotations())
+	if err != nil {
+		return nil, false, err
+	}
+	source := have
+	if edited {
+		source = want
+	}
+	to, err := parts(source, labels, annotations)
+	if err != nil {
+		return nil, false, err
+	}
+	if patch, err = jsonpatch.CreateMergePatch(from, to); err != nil {
+		return nil, false, fmt.Errorf("comparing %s: %w", have.GetName(), err)
+	}
+	// Who changes it at the same time is not overwritten unseen.
+	locked, err := jsonpatch.MergePatch(patch, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, have.GetResourceVersion()))
+	return locked, edited, err
+}
+
+// parts are those of an object that its owner decides, as JSON.
+func parts(object client.Object, labels, annotations map[string]string) ([]byte, error) {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
+	}
+	return json.Marshal(map[string]any{"spec": u["spec"], "metadata": map[string]any{"labels": labels, "annotations": annotations}})
+}
+
+// sameSpec compares what two objects ask for; texts that mean the same quantity or the same JSON are the same.
+func sameSpec(have, want client.Object) bool {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	if err != nil {
+		return false
+	}
+	read := reflect.New(reflect.TypeOf(want).Elem())
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u, read.Interface()); err != nil {
+		return false
+	}
+	same := equality.Semantic.Copy()
+	if err := same.AddFunc(func(a, b apiextensionsv1.JSON) bool { return jsonpatch.Equal(a.Raw, b.Raw) }); err != nil {
+		return false
+	}
+	spec := func(v reflect.Value) any { return v.Elem().FieldByName("Spec").Interface() }
+	return same.DeepEqual(spec(read), spec(reflect.ValueOf(want)))
+}
