@@ -34,6 +34,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand(), newReplayCommand())
+	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand(), newReplayCommand(), newConvertCommand())
 	return root
 }

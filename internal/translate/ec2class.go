@@ -69,13 +69,12 @@ func (c *classOf) selector(name, at string, selector map[string]string) []select
 		}
 		return terms
 	}
+	c.note(name, at, "it was not given, so what carries the name of the cluster in these tags is meant")
 	if c.to.Cluster == "" {
-		c.wrong(name, "", "is missing, and the name of the cluster is not known, which it would follow from", "set it, for instance to karpenter.sh/discovery: <name of the cluster>; or give --cluster-name")
-		return nil
+		return []selected{{tags: map[string]string{awsv1.DiscoveryTagKey: awsv1.ClusterNameVariable}}}
 	}
-	c.note(name, at, "it was not given, so what carries the name of the cluster in one of these tags is meant")
 	return []selected{
-		{tags: map[string]string{"karpenter.sh/discovery": c.to.Cluster}},
+		{tags: map[string]string{awsv1.DiscoveryTagKey: c.to.Cluster}},
 		{tags: map[string]string{awsv1.ClusterTagPrefix + c.to.Cluster: "*"}},
 	}
 }
@@ -151,11 +150,9 @@ func (c *classOf) identity() {
 	case c.to.InstanceProfile != "":
 		c.class.Spec.InstanceProfile = &c.to.InstanceProfile
 		c.note("instanceProfile", "spec.instanceProfile", "it was not given, so it is the default one")
-	case c.to.Cluster != "":
-		c.class.Spec.Role = "KarpenterNodeRole-" + c.to.Cluster
-		c.note("instanceProfile", "spec.role", "it was not given, so one is made for the role that has the name of the cluster")
 	default:
-		c.wrong("instanceProfile", "", "is missing, and neither a default nor the name of the cluster is known", "set it; or give --aws-default-instance-profile or --cluster-name")
+		c.class.Spec.Role = awsv1.DefaultRolePrefix + cmp.Or(c.to.Cluster, awsv1.ClusterNameVariable)
+		c.note("instanceProfile", "spec.role", "it was not given, so one is made for the role that has the name of the cluster")
 	}
 }
 

@@ -113,7 +113,7 @@ func (t *translation) requirements() {
 			continue
 		}
 		for _, r := range d.add {
-			t.note(field, fmt.Sprintf("%s[%d]", at, len(out)), "%s %s %v is written down, because it was the default of a Provisioner and is none in v1", r.Key, r.Operator, r.Values)
+			t.note(field, fmt.Sprintf("%s[%d]", at, len(out)), "%s %s %v was the default of a Provisioner, which v1 does not have", r.Key, r.Operator, r.Values)
 			out = append(out, r)
 		}
 	}

@@ -45,8 +45,8 @@ const (
 type Target struct {
 	// Cloud is AWS or KWOK.
 	Cloud string
-	// Cluster is the name of the cluster on AWS. Selectors and the role that an object does not give follow from it; without it they
-	// are a problem.
+	// Cluster is the name of the cluster on AWS. Selectors and the role that an object does not give follow from it. If it is not
+	// known, a variable stands for it.
 	Cluster string
 	// InstanceProfile is the one of nodes whose template names none; empty for the role KarpenterNodeRole-<cluster>.
 	InstanceProfile string

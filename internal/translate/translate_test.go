@@ -184,6 +184,14 @@ spec:
 			notes: []string{"dockerd was asked for"},
 		},
 		{
+			name: "a cluster whose name is not known", spec: `provider: {}`, to: Target{Cloud: AWS},
+			class: `
+spec:
+  role: KarpenterNodeRole-${CLUSTER_NAME}
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}]`,
+		},
+		{
 			name: "simulated nodes", spec: "provider: {instanceProfile: nodes}", to: Target{Cloud: KWOK},
 			pool: `
 spec:
@@ -268,9 +276,6 @@ func TestProvisionerThatCantBeSaid(t *testing.T) {
 				t.Errorf("problems are %v, want one about %s whose fix says %q", problems, tc.field, tc.fix)
 			}
 		})
-	}
-	if _, problems := Provisioner(readProvisioner(t, `provider: {}`), nil, Target{Cloud: AWS}); len(problems) != 3 {
-		t.Errorf("without the name of a cluster the problems are %v, want subnets, security groups and profile", problems)
 	}
 	long := readProvisioner(t, `provider: {}`)
 	long.Name = strings.Repeat("a", 64)
