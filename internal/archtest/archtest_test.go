@@ -24,7 +24,7 @@ func floors() map[string]int {
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
 		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3, "internal/replay": 3, "internal/webhook": 3,
 		"internal/translate": 3,
-		"internal/loop":      4, "internal/provisioner": 4,
+		"internal/loop":      4, "internal/provisioner": 4, "internal/convert": 4,
 	}
 }
 

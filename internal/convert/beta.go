@@ -51,7 +51,8 @@ func (c *converter) surveyKubelet(tree *yaml.Node) {
 // betaPaths are those from a v1beta1 object to v1.
 func betaPaths() []path {
 	return []path{
-		{from: "apiVersion", to: "apiVersion"}, {from: "kind", to: "kind"}, {from: "metadata", to: "metadata"}, {from: "spec", to: "spec"},
+		{from: "apiVersion", to: "apiVersion"}, {from: "kind", to: "kind"}, {from: "metadata",
+			to: "metadata"}, {from: "spec", to: "spec"},
 		{from: "spec.nodeClassRef", to: "spec.template.spec.nodeClassRef"},
 		{from: "spec.disruption.expireAfter", to: "spec.template.spec.expireAfter"},
 		{from: "spec.amiFamily", to: "spec.amiSelectorTerms", comments: true, unless: "spec.amiFamily"},
@@ -60,7 +61,8 @@ func betaPaths() []path {
 
 // bookkeeping are annotations for the way back to v1beta1, which a manifest does not need.
 func bookkeeping() []string {
-	return []string{roundtrip.V1Beta1OnlyAnnotationKey, roundtrip.V1OnlyAnnotationKey, v1beta1.KubeletAnnotationKey, v1beta1.NodeClassReferenceAnnotationKey,
+	return []string{roundtrip.V1Beta1OnlyAnnotationKey, roundtrip.V1OnlyAnnotationKey, v1beta1.KubeletAnnotationKey,
+		v1beta1.NodeClassReferenceAnnotationKey,
 		awsv1beta1.UbuntuAnnotationKey, awsv1beta1.AliasVersionAnnotationKey, corev1.LastAppliedConfigAnnotation}
 }
 
@@ -93,10 +95,14 @@ func (c *converter) betaPool(o object) []*yaml.Node {
 	class := out.Spec.Template.Spec.NodeClassRef
 	if p.Spec.Template.Spec.Kubelet != nil {
 		if !c.classes[class.Name] {
-			c.fail(o, fmt.Errorf("spec.template.spec.kubelet belongs to EC2NodeClass %s in v1, which is not among the files; give it, too", class.Name))
+			c.fail(o,
+				fmt.Errorf("spec.template.spec.kubelet belongs to EC2NodeClass %s in v1, which is not among the files; give it, too",
+					class.Name))
 			return nil
 		}
-		notes = append(notes, translate.Note{Field: "spec.template.spec.kubelet", At: "spec.template.spec.nodeClassRef", Text: "settings of the kubelet stand in the EC2NodeClass in v1, and are moved there"})
+		notes = append(notes,
+			translate.Note{Field: "spec.template.spec.kubelet", At: "spec.template.spec.nodeClassRef",
+				Text: "settings of the kubelet stand in the EC2NodeClass in v1, and are moved there"})
 	}
 	for _, n := range notes {
 		c.note(o, n)
@@ -109,9 +115,11 @@ func poolNotes(p *v1beta1.NodePool, out *v1.NodePool) []translate.Note {
 	var notes []translate.Note
 	switch {
 	case p.Spec.Template.Spec.NodeClassRef == nil && p.Spec.NodeClassRef == nil:
-		notes = append(notes, translate.Note{Field: ref, At: ref, Text: "it was not given, which means the EC2NodeClass default"})
+		notes = append(notes,
+			translate.Note{Field: ref, At: ref, Text: "it was not given, which means the EC2NodeClass default"})
 	case p.Spec.Template.Spec.NodeClassRef == nil:
-		notes = append(notes, translate.Note{Field: "spec.nodeClassRef", At: ref, Text: "it stood under spec and belongs here"})
+		notes = append(notes,
+			translate.Note{Field: "spec.nodeClassRef", At: ref, Text: "it stood under spec and belongs here"})
 	}
 	if !out.Spec.Template.Spec.ExpireAfter.IsNever() {
 		notes = append(notes, translate.Note{Field: "spec.disruption.expireAfter", At: expiry,
@@ -119,12 +127,14 @@ func poolNotes(p *v1beta1.NodePool, out *v1.NodePool) []translate.Note {
 	}
 	switch p.Spec.Disruption.ConsolidationPolicy {
 	case v1beta1.ConsolidationPolicyWhenIdle:
-		notes = append(notes, translate.Note{Field: "spec.disruption.consolidationPolicy", At: "spec.disruption.consolidationPolicy",
-			Text: "WhenIdle is WhenEmpty in v1: only nodes without workload go"})
+		notes = append(notes,
+			translate.Note{Field: "spec.disruption.consolidationPolicy", At: "spec.disruption.consolidationPolicy",
+				Text: "WhenIdle is WhenEmpty in v1: only nodes without workload go"})
 	case v1beta1.ConsolidationPolicyWhenUnderutilized, "":
 		if p.Spec.Disruption.ConsolidateAfter.IsZero() {
-			notes = append(notes, translate.Note{Field: "spec.disruption.consolidateAfter", At: "spec.disruption.consolidateAfter",
-				Text: "nodes used to be left alone for 15 s after pods came or went; in v1 that time is set here"})
+			notes = append(notes,
+				translate.Note{Field: "spec.disruption.consolidateAfter", At: "spec.disruption.consolidateAfter",
+					Text: "nodes used to be left alone for 15 s after pods came or went; in v1 that time is set here"})
 		}
 	}
 	return notes
@@ -138,7 +148,8 @@ func (c *converter) betaClaim(o object) []*yaml.Node {
 		return nil
 	}
 	if p.Spec.Kubelet != nil {
-		c.fail(o, fmt.Errorf("spec.kubelet of a NodeClaim belongs to the NodeClass in v1; move it to spec.kubelet of the EC2NodeClass and remove it here"))
+		c.fail(o,
+			fmt.Errorf("spec.kubelet of a NodeClaim belongs to the NodeClass in v1; move it to spec.kubelet of the EC2NodeClass and remove it here"))
 		return nil
 	}
 	if err := p.ConvertTo(out); err != nil {
@@ -162,11 +173,14 @@ func (c *converter) betaClass(o object) []*yaml.Node {
 		return nil
 	}
 	if strings.Contains(out.Annotations[awsv1beta1.UbuntuAnnotationKey], "incompatible") {
-		c.fail(o, fmt.Errorf("spec.amiFamily %q is not a family in v1, and no images are selected; select them with amiSelectorTerms, for instance by name and owner", awsv1beta1.AMIFamilyUbuntu))
+		c.fail(o,
+			fmt.Errorf("spec.amiFamily %q is not a family in v1, and no images are selected; select them with amiSelectorTerms, for instance by name and owner",
+				awsv1beta1.AMIFamilyUbuntu))
 		return nil
 	}
 	if len(out.Spec.AMISelectorTerms) == 0 {
-		c.fail(o, fmt.Errorf("spec.amiSelectorTerms is missing, and amiFamily has no images of its own; select images by id, name or tags"))
+		c.fail(o,
+			fmt.Errorf("spec.amiSelectorTerms is missing, and amiFamily has no images of its own; select images by id, name or tags"))
 		return nil
 	}
 	out.TypeMeta = metav1.TypeMeta{APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.Kind}
@@ -199,7 +213,8 @@ func (c *converter) takeKubelet(class *awsv1.EC2NodeClass) (*translate.Note, err
 	}
 	for _, k := range pools[1:] {
 		if k.settings != pools[0].settings {
-			return nil, fmt.Errorf("NodePools %s and %s share this class and differ in spec.template.spec.kubelet, which stands in the class in v1; give each pool a class of its own", pools[0].pool, k.pool)
+			return nil, fmt.Errorf("NodePools %s and %s share this class and differ in spec.template.spec.kubelet, which stands in the class in v1; give each pool a class of its own",
+				pools[0].pool, k.pool)
 		}
 	}
 	settings := awsv1.KubeletConfiguration{}
@@ -207,7 +222,8 @@ func (c *converter) takeKubelet(class *awsv1.EC2NodeClass) (*translate.Note, err
 		return nil, fmt.Errorf("reading spec.template.spec.kubelet of NodePool %s: %w", pools[0].pool, err)
 	}
 	class.Spec.Kubelet = settings
-	return &translate.Note{Field: "spec.kubelet", At: "spec.kubelet", Text: "it was spec.template.spec.kubelet of NodePool " + pools[0].pool + "; pools that are not among these files and use this class get it, too"}, nil
+	return &translate.Note{Field: "spec.kubelet", At: "spec.kubelet",
+		Text: "it was spec.template.spec.kubelet of NodePool " + pools[0].pool + "; pools that are not among these files and use this class get it, too"}, nil
 }
 
 // nameCluster puts the name of the cluster where a variable stands for it.
@@ -227,7 +243,8 @@ func (c *converter) nameCluster(spec *awsv1.EC2NodeClassSpec) {
 			term.Tags[key] = name(value)
 		}
 	}
-	if strings.HasPrefix(spec.Role, awsv1.DefaultRolePrefix) && c.o.InstanceProfile != "" && spec.Role == awsv1.DefaultRolePrefix+c.o.Cluster {
+	if strings.HasPrefix(spec.Role,
+		awsv1.DefaultRolePrefix) && c.o.InstanceProfile != "" && spec.Role == awsv1.DefaultRolePrefix+c.o.Cluster {
 		spec.Role, spec.InstanceProfile = "", &c.o.InstanceProfile
 	}
 }
@@ -248,13 +265,16 @@ func classNotes(p *awsv1beta1.EC2NodeClass, out *awsv1.EC2NodeClass) []translate
 		add("spec.role", "spec.role", "it was not given, so it is the role that has the name of the cluster")
 	}
 	if len(p.Spec.AMISelectorTerms) == 0 && p.Spec.AMIFamily != nil {
-		add("spec.amiFamily", "spec.amiSelectorTerms", "the newest image of the family has to be asked for in v1; nodes drift when AWS publishes a newer one")
+		add("spec.amiFamily", "spec.amiSelectorTerms",
+			"the newest image of the family has to be asked for in v1; nodes drift when AWS publishes a newer one")
 	}
 	if p.Spec.AMIFamily != nil && *p.Spec.AMIFamily == awsv1beta1.AMIFamilyUbuntu {
-		add("spec.amiFamily", "spec.amiFamily", "Ubuntu is not a family in v1; its images start as those of AL2 do, from the disk /dev/sda1")
+		add("spec.amiFamily", "spec.amiFamily",
+			"Ubuntu is not a family in v1; its images start as those of AL2 do, from the disk /dev/sda1")
 	}
 	if p.Spec.MetadataOptions == nil || p.Spec.MetadataOptions.HTTPPutResponseHopLimit == nil {
-		add("spec.metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit", "it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
+		add("spec.metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit",
+			"it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
 	}
 	return notes
 }

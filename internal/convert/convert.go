@@ -48,7 +48,8 @@ type Result struct {
 
 // Convert converts all documents of the sources. If there is an error, there is no result worth using.
 func Convert(sources []Source, o Options) (Result, []error) {
-	c := &converter{o: o, templates: map[string]*v1alpha1.AWSNodeTemplate{}, classes: map[string]bool{}, kubelets: map[string][]poolKubelet{}}
+	c := &converter{o: o, templates: map[string]*v1alpha1.AWSNodeTemplate{}, classes: map[string]bool{},
+		kubelets: map[string][]poolKubelet{}}
 	var all []Document
 	for _, s := range sources {
 		documents, err := read(s)
@@ -98,7 +99,8 @@ func (o object) String() string {
 }
 
 func newObject(in *Document, tree *yaml.Node) object {
-	return object{in: in, tree: tree, apiVersion: text(tree, "apiVersion"), kind: text(tree, "kind"), name: text(at(tree, "metadata"), "name")}
+	return object{in: in, tree: tree, apiVersion: text(tree, "apiVersion"), kind: text(tree, "kind"),
+		name: text(at(tree, "metadata"), "name")}
 }
 
 func (c *converter) note(o object, n translate.Note) {
@@ -133,7 +135,8 @@ func (o object) is(apiVersion, kind string) bool { return o.apiVersion == apiVer
 
 // isList tells whether an object is a list of others.
 func isList(o object) bool {
-	return o.is("v1", "List") || at(o.tree, "items") != nil && at(o.tree, "items").Kind == yaml.SequenceNode && len(o.kind) > 4 && o.kind[len(o.kind)-4:] == "List"
+	return o.is("v1", "List") || at(o.tree, "items") != nil && at(o.tree,
+		"items").Kind == yaml.SequenceNode && len(o.kind) > 4 && o.kind[len(o.kind)-4:] == "List"
 }
 
 // document converts one document.
@@ -149,7 +152,8 @@ func (c *converter) document(d *Document) {
 		return
 	}
 	for i, tree := range made {
-		out := Document{File: d.File, Number: d.Number, tree: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{tree}}, changed: true}
+		out := Document{File: d.File, Number: d.Number,
+			tree: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{tree}}, changed: true}
 		if i == 0 {
 			out.lead = d.lead
 			out.tree.HeadComment, out.tree.FootComment = d.tree.HeadComment, d.tree.FootComment
@@ -164,17 +168,17 @@ func (c *converter) document(d *Document) {
 // list converts the items of a list.
 func (c *converter) list(d *Document, o object) {
 	var all []*yaml.Node
-	any := false
+	changes := false
 	for _, item := range items(o.tree) {
 		made, changed := c.object(newObject(d, item))
 		if !changed {
 			made = []*yaml.Node{item}
 		}
-		any = any || changed
+		changes = changes || changed
 		all = append(all, made...)
 	}
 	out := *d
-	if any {
+	if changes {
 		at(o.tree, "items").Content = all
 		if !o.is("v1", "List") {
 			// The items have a version that the list does not.
@@ -211,7 +215,9 @@ func (c *converter) unknown(o object) bool {
 	if group != v1alpha5.Group && group != v1alpha1.Group || version == "v1" || version == "v1alpha1" && o.kind == "NodeOverlay" {
 		return false
 	}
-	c.fail(o, fmt.Errorf("apiVersion %q with kind %q can't be converted; known are Provisioner, AWSNodeTemplate, and NodePool, NodeClaim and EC2NodeClass of v1beta1", o.apiVersion, o.kind))
+	c.fail(o,
+		fmt.Errorf("apiVersion %q with kind %q can't be converted; known are Provisioner, AWSNodeTemplate, and NodePool, NodeClaim and EC2NodeClass of v1beta1",
+			o.apiVersion, o.kind))
 	return true
 }
 

@@ -75,17 +75,20 @@ func read(s Source) ([]Document, error) {
 			continue
 		}
 		number++
-		d := Document{File: s.Name, Number: number, lead: before, raw: []byte(strings.TrimRight(part, "\n") + "\n"), tree: &yaml.Node{}}
+		d := Document{File: s.Name, Number: number, lead: before, raw: []byte(strings.TrimRight(part, "\n") + "\n"),
+			tree: &yaml.Node{}}
 		err := yaml.NewDecoder(strings.NewReader(part)).Decode(d.tree)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: document %d is not YAML (%w); templates must be rendered first, for instance with helm template", s.Name, number, err)
+			return nil, fmt.Errorf("%s: document %d is not YAML (%w); templates must be rendered first, for instance with helm template",
+				s.Name, number, err)
 		}
 		if r := root(d.tree); r == nil || r.Kind != yaml.MappingNode {
 			return nil, fmt.Errorf("%s: document %d is not a manifest: it holds no fields such as kind", s.Name, number)
 		}
 		for _, name := range []string{"apiVersion", "kind"} {
 			if value := at(root(d.tree), name); value != nil && value.Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("%s: document %d: %s is not a text; templates must be rendered first, for instance with helm template", s.Name, number, name)
+				return nil, fmt.Errorf("%s: document %d: %s is not a text; templates must be rendered first, for instance with helm template",
+					s.Name, number, name)
 			}
 		}
 		out, before = append(out, d), ""
@@ -144,7 +147,8 @@ func encode(object any) (*yaml.Node, error) {
 	if metadata := at(tree, "metadata"); metadata != nil {
 		remove(metadata, "creationTimestamp")
 	}
-	if template := at(at(tree, "spec"), "template"); template != nil && at(template, "metadata") != nil && len(at(template, "metadata").Content) == 0 {
+	if template := at(at(tree, "spec"), "template"); template != nil && at(template,
+		"metadata") != nil && len(at(template, "metadata").Content) == 0 {
 		remove(template, "metadata")
 	}
 	return tree, nil
@@ -181,19 +185,19 @@ func at(n *yaml.Node, key string) *yaml.Node {
 
 // pair is a key and its value; nil if there is none.
 func pair(n *yaml.Node, key string) (*yaml.Node, *yaml.Node) {
-	if n = real(n); n == nil || n.Kind != yaml.MappingNode {
+	if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return n.Content[i], real(n.Content[i+1])
+			return n.Content[i], resolve(n.Content[i+1])
 		}
 	}
 	return nil, nil
 }
 
-// real is what an alias stands for.
-func real(n *yaml.Node) *yaml.Node {
+// resolve returns what an alias stands for.
+func resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
 	}

@@ -26,7 +26,8 @@ func provisionerPaths() []path {
 	const template = "spec.template.spec."
 	return []path{
 		{from: "apiVersion", to: "apiVersion"}, {from: "kind", to: "kind"}, {from: "metadata", to: "metadata"},
-		{from: "spec.labels", to: "spec.template.metadata.labels"}, {from: "spec.annotations", to: "spec.template.metadata.annotations"},
+		{from: "spec.labels", to: "spec.template.metadata.labels"}, {from: "spec.annotations",
+			to: "spec.template.metadata.annotations"},
 		{from: "spec.taints", to: template + "taints"}, {from: "spec.startupTaints", to: template + "startupTaints"},
 		{from: "spec.requirements", to: template + "requirements"},
 		{from: "spec.providerRef", to: template + "nodeClassRef"},
@@ -40,7 +41,8 @@ func provisionerPaths() []path {
 // settingsPaths are those of an AWSNodeTemplate's settings, which stand under a field.
 func settingsPaths(field string) []path {
 	var out []path
-	for _, name := range []string{"context", "instanceProfile", "tags", "metadataOptions", "blockDeviceMappings", "userData", "detailedMonitoring", "amiFamily"} {
+	for _, name := range []string{"context", "instanceProfile", "tags", "metadataOptions", "blockDeviceMappings",
+		"userData", "detailedMonitoring", "amiFamily"} {
 		out = append(out, path{from: field + "." + name, to: "spec." + name})
 	}
 	return append(out,
@@ -58,7 +60,8 @@ func providerPaths() []path {
 
 // templatePaths are those from an AWSNodeTemplate to its EC2NodeClass.
 func templatePaths() []path {
-	return append([]path{{from: "apiVersion", to: "apiVersion"}, {from: "kind", to: "kind"}, {from: "metadata", to: "metadata"}}, settingsPaths("spec")...)
+	return append([]path{{from: "apiVersion", to: "apiVersion"}, {from: "kind", to: "kind"},
+		{from: "metadata", to: "metadata"}}, settingsPaths("spec")...)
 }
 
 // graft takes over what a path says.
@@ -81,7 +84,8 @@ func (p path) graft(tree, old *yaml.Node) {
 		takeComments(to, from)
 	case toKey != nil:
 		// What had a line of its own has none in a list or an object of other fields.
-		toKey.HeadComment = joinComments(append([]string{toKey.HeadComment, toKey.LineComment}, allComments(from)...)...)
+		toKey.HeadComment = joinComments(append([]string{toKey.HeadComment, toKey.LineComment},
+			allComments(from)...)...)
 		toKey.LineComment = ""
 	}
 }
@@ -100,7 +104,7 @@ func find(n *yaml.Node, path string) (key, value *yaml.Node) {
 	value = n
 	for _, step := range steps(path) {
 		if i, err := strconv.Atoi(step); err == nil {
-			if value = real(value); value == nil || value.Kind != yaml.SequenceNode || i >= len(value.Content) {
+			if value = resolve(value); value == nil || value.Kind != yaml.SequenceNode || i >= len(value.Content) {
 				return nil, nil
 			}
 			key, value = nil, value.Content[i]
@@ -138,7 +142,7 @@ func joinComments(comments ...string) string {
 
 // merge takes over from an old value how it was written, as far as the new one is the same.
 func merge(to, from *yaml.Node) {
-	from = real(from)
+	from = resolve(from)
 	takeComments(to, from)
 	switch {
 	case to.Kind != from.Kind:
@@ -179,7 +183,8 @@ func mergeItems(to, from *yaml.Node) {
 	}
 	taken := map[*yaml.Node]bool{}
 	for _, item := range to.Content {
-		i := slices.IndexFunc(from.Content, func(other *yaml.Node) bool { return !taken[other] && sameItem(item, real(other)) })
+		i := slices.IndexFunc(from.Content,
+			func(other *yaml.Node) bool { return !taken[other] && sameItem(item, resolve(other)) })
 		if i >= 0 {
 			taken[from.Content[i]] = true
 			merge(item, from.Content[i])

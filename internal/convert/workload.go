@@ -87,7 +87,9 @@ func (w *renaming) value(n *yaml.Node, field string) {
 		return
 	}
 	n.Value, w.changed = v1.NodePoolLabelKey, true
-	w.c.note(w.o, translate.Note{Field: field, Text: v1.ProvisionerNameLabelKey + " is called " + v1.NodePoolLabelKey + " now; nodes carry the name of their NodePool there"})
+	w.c.note(w.o,
+		translate.Note{Field: field,
+			Text: v1.ProvisionerNameLabelKey + " is called " + v1.NodePoolLabelKey + " now; nodes carry the name of their NodePool there"})
 }
 
 // spec renames the label of Provisioners wherever a pod names labels of nodes.
@@ -106,7 +108,7 @@ func (w *renaming) spec(spec *yaml.Node, field string) {
 
 // everyKey renames the label wherever an expression or a topology key names it.
 func (w *renaming) everyKey(n *yaml.Node, field string) {
-	if n = real(n); n == nil {
+	if n = resolve(n); n == nil {
 		return
 	}
 	for i, child := range n.Content {

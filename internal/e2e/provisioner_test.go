@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,13 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	awsv1alpha1 "github.com/tenon-sh/tenon/api/aws/v1alpha1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
+	"github.com/tenon-sh/tenon/internal/convert"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
@@ -259,8 +265,14 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 	}
 	w.step("the pod of the second document runs")
 	w.templates()
-	// Deleting it drains its nodes.
+	w.replace("default")
+	w.step("the Provisioner has become a pool")
+	// Its name is taken now, and deleting it leaves the pool alone.
+	w.apply(founding + "001-02-provisioner")
+	w.is(provisioner("default"), "Translated=False NameTaken")
 	w.must(w.c.Delete(w.ctx, provisioner("default")))
+	w.eventually(w.allRunning(1))
+	w.must(w.c.Delete(w.ctx, w.pool("default")))
 	w.eventually(w.nothingLeft)
 	if log := c.log.String(); strings.Contains(log, "is forbidden") {
 		t.Errorf("the roles of charts/karpenter/rbac are not enough:\n%s", tail(log, 40))
@@ -273,6 +285,44 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 			t.Errorf("%s: granted %v, asked for %v", what, granted[what], asked.seen[what])
 		}
 		asked.mu.Unlock()
+	}
+}
+
+// replace takes a Provisioner away and leaves what it became, as docs/tasks/migrate-manifests.md tells: no node is replaced.
+func (w *awsWorld) replace(name string) {
+	w.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "convert", "testdata", "founding", "001-02-provisioner.yaml"))
+	w.must(err)
+	result, errs := convert.Convert([]convert.Source{{Name: name, Text: text}}, convert.Options{Cluster: "my-cluster", ProvisionerLabel: true})
+	w.must(errors.Join(errs...))
+	claim, class, pool := w.claims()[0], &awsv1.EC2NodeClass{}, w.pool(name)
+	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-" + name}, class))
+	w.must(w.c.Delete(w.ctx, provisioner(name), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	w.eventually(func() string {
+		if p := w.pool(name); len(p.OwnerReferences) > 0 {
+			return "the pool still belongs to the Provisioner"
+		}
+		return ""
+	})
+	for i := range result.Documents {
+		text, err := result.Documents[i].YAML()
+		w.must(err)
+		object := &unstructured.Unstructured{}
+		w.must(yaml.Unmarshal(text, &object.Object))
+		applied, err := yaml.YAMLToJSON(text)
+		w.must(err)
+		w.must(w.c.Patch(w.ctx, object, client.RawPatch(types.ApplyPatchType, applied), client.FieldOwner("kubectl"), client.ForceOwnership))
+	}
+	if now := w.pool(name); now.Generation != pool.Generation {
+		w.Errorf("the manifest makes another pool of it: %+v, not %+v", now.Spec, pool.Spec)
+	}
+	same := &awsv1.EC2NodeClass{}
+	w.must(w.c.Get(w.ctx, client.ObjectKeyFromObject(class), same))
+	if same.Generation != class.Generation {
+		w.Errorf("the manifest makes another class of it: %+v, not %+v", same.Spec, class.Spec)
+	}
+	if now := w.claims(); len(now) != 1 || now[0].Name != claim.Name || now[0].DeletionTimestamp != nil {
+		w.Errorf("the nodes are others: %+v", now)
 	}
 }
 

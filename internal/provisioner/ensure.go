@@ -89,17 +89,20 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 		return taken(by, what, have), nil
 	}
 	if have.GetDeletionTimestamp() != nil {
-		return verdict{reason: ReasonLeaving, message: what + " is being deleted; it is made again when its nodes are gone", wait: again}, nil
+		return verdict{reason: ReasonLeaving,
+			message: what + " is being deleted; it is made again when its nodes are gone", wait: again}, nil
 	}
 	patch, edited, err := difference(by, have, want)
 	if err != nil || patch == nil {
 		return verdict{ok: err == nil}, err
 	}
 	v, err := o.sent(o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch)), "patching "+what)
-	// A generation beyond the first says that the spec was changed since; whether by us is told by the status of the owner.
+	// The owner's last word was carried out before, so it was not the owner who made the difference.
 	if err == nil && v.ok && edited && settled(by.object) {
-		ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: want.GetName(), UID: have.GetUID()}
-		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate", "It was changed by hand and is again as %s says; change that instead", by)
+		ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+			Name: want.GetName(), UID: have.GetUID()}
+		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate",
+			"It was changed by hand and is again as %s says; change that instead", by)
 	}
 	return v, err
 }
@@ -108,13 +111,16 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 func taken(by owner, what string, have client.Object) verdict {
 	other := metav1.GetControllerOf(have)
 	if other != nil && other.Kind == by.kind.Kind && other.Name == by.object.GetName() {
-		return verdict{reason: ReasonLeaving, message: what + " belongs to an earlier " + by.String() + " and has to go first", wait: again}
+		return verdict{reason: ReasonLeaving,
+			message: what + " belongs to an earlier " + by.String() + " and has to go first", wait: again}
 	}
 	made := "and was not made from this " + by.kind.Kind
 	if other != nil {
 		made = fmt.Sprintf("and was made from %s %s", other.Kind, other.Name)
 	}
-	return verdict{reason: ReasonNameTaken, wait: again, message: fmt.Sprintf("%s exists already %s; it is left as it is: delete it, or give this %s another name", what, made, by.kind.Kind)}
+	return verdict{reason: ReasonNameTaken, wait: again,
+		message: fmt.Sprintf("%s exists already %s; it is left as it is: delete it, or give this %s another name",
+			what, made, by.kind.Kind)}
 }
 
 // sent is the verdict on a request to the API server. What it finds wrong is for the author of the object.
@@ -192,7 +198,8 @@ func difference(by owner, have, want client.Object) (patch []byte, edited bool, 
 		return nil, false, fmt.Errorf("comparing %s: %w", have.GetName(), err)
 	}
 	// Who changes it at the same time is not overwritten unseen.
-	locked, err := jsonpatch.MergePatch(patch, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, have.GetResourceVersion()))
+	locked, err := jsonpatch.MergePatch(patch,
+		fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, have.GetResourceVersion()))
 	return locked, edited, err
 }
 
@@ -202,7 +209,8 @@ func parts(object client.Object, labels, annotations map[string]string) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
 	}
-	return json.Marshal(map[string]any{"spec": u["spec"], "metadata": map[string]any{"labels": labels, "annotations": annotations}})
+	return json.Marshal(map[string]any{"spec": u["spec"],
+		"metadata": map[string]any{"labels": labels, "annotations": annotations}})
 }
 
 // sameSpec compares what two objects ask for; texts that mean the same quantity or the same JSON are the same.

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 func newClient(t *testing.T) client.Client {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, awsv1.AddToScheme, kwokv1alpha1.AddToScheme, v1alpha5.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, awsv1.AddToScheme, kwokv1alpha1.AddToScheme,
+		v1alpha5.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -65,11 +66,14 @@ func drawProvisioner(t *rapid.T, name string) *v1alpha5.Provisioner {
 	for range rapid.IntRange(0, 2).Draw(t, "taints") {
 		taint := corev1.Taint{Key: word.Draw(t, "taint"), Effect: corev1.TaintEffectNoExecute}
 		p.Spec.Taints = append(p.Spec.Taints, taint)
-		p.Spec.StartupTaints = append(p.Spec.StartupTaints, corev1.Taint{Key: "s" + taint.Key, Value: "a", Effect: corev1.TaintEffectPreferNoSchedule})
+		p.Spec.StartupTaints = append(p.Spec.StartupTaints,
+			corev1.Taint{Key: "s" + taint.Key, Value: "a", Effect: corev1.TaintEffectPreferNoSchedule})
 	}
-	keys := []string{corev1.LabelArchStable, corev1.LabelOSStable, v1.CapacityTypeLabelKey, awsv1.InstanceFamilyLabelKey, corev1.LabelTopologyZone, awsv1.InstanceCPULabelKey}
+	keys := []string{corev1.LabelArchStable, corev1.LabelOSStable, v1.CapacityTypeLabelKey,
+		awsv1.InstanceFamilyLabelKey, corev1.LabelTopologyZone, awsv1.InstanceCPULabelKey}
 	for range rapid.IntRange(0, 4).Draw(t, "requirements") {
-		r := corev1.NodeSelectorRequirement{Key: rapid.SampledFrom(keys).Draw(t, "key"), Operator: corev1.NodeSelectorOpIn, Values: []string{word.Draw(t, "value")}}
+		r := corev1.NodeSelectorRequirement{Key: rapid.SampledFrom(keys).Draw(t, "key"),
+			Operator: corev1.NodeSelectorOpIn, Values: []string{word.Draw(t, "value")}}
 		if some("greater") {
 			r.Operator, r.Values = corev1.NodeSelectorOpGt, []string{"4"}
 		}
@@ -87,7 +91,8 @@ func drawProvisioner(t *rapid.T, name string) *v1alpha5.Provisioner {
 		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &on}
 	}
 	if some("limits") {
-		p.Spec.Limits = &v1alpha5.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(rapid.SampledFrom([]string{"1000", "1k", "2500m", "1e3"}).Draw(t, "cpu"))}}
+		p.Spec.Limits = &v1alpha5.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(rapid.SampledFrom([]string{"1000",
+			"1k", "2500m", "1e3"}).Draw(t, "cpu"))}}
 	}
 	if some("weight") {
 		n := rapid.Int32Range(1, 100).Draw(t, "weight")
@@ -95,7 +100,8 @@ func drawProvisioner(t *rapid.T, name string) *v1alpha5.Provisioner {
 	}
 	if some("kubelet") {
 		n := rapid.Int32Range(0, 300).Draw(t, "pods")
-		p.Spec.KubeletConfiguration = &v1alpha5.KubeletConfiguration{MaxPods: &n, EvictionHard: map[string]string{"memory.available": "5%"}, ClusterDNS: []string{"10.0.0.10"},
+		p.Spec.KubeletConfiguration = &v1alpha5.KubeletConfiguration{MaxPods: &n,
+			EvictionHard: map[string]string{"memory.available": "5%"}, ClusterDNS: []string{"10.0.0.10"},
 			KubeReserved: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}}
 	}
 	settings := drawSettings(t)
@@ -111,7 +117,8 @@ func drawProvisioner(t *rapid.T, name string) *v1alpha5.Provisioner {
 func drawSettings(t *rapid.T) v1alpha1.AWS {
 	var out v1alpha1.AWS
 	some := func(what string) bool { return rapid.Bool().Draw(t, what) }
-	selectors := []map[string]string{nil, {"aws-ids": "ID-1a,ID-2b"}, {"aws::ids": "ID-3c"}, {"karpenter.sh/discovery": "lab"}, {"Name": "*a*,b", "os": "*"}}
+	selectors := []map[string]string{nil, {"aws-ids": "ID-1a,ID-2b"}, {"aws::ids": "ID-3c"},
+		{"karpenter.sh/discovery": "lab"}, {"Name": "*a*,b", "os": "*"}}
 	selector := func(prefix string) map[string]string {
 		made := map[string]string{}
 		for key, value := range rapid.SampledFrom(selectors).Draw(t, "selector") {
@@ -121,7 +128,8 @@ func drawSettings(t *rapid.T) v1alpha1.AWS {
 	}
 	out.SubnetSelector, out.SecurityGroupSelector = selector("subnet"), selector("sg")
 	if some("family") {
-		family := rapid.SampledFrom([]string{"AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022"}).Draw(t, "family")
+		family := rapid.SampledFrom([]string{"AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022"}).Draw(t,
+			"family")
 		out.AMIFamily = &family
 	}
 	if some("profile") {
@@ -136,7 +144,8 @@ func drawSettings(t *rapid.T) v1alpha1.AWS {
 	}
 	if some("disks") {
 		size := resource.MustParse(rapid.SampledFrom([]string{"20Gi", "1Ti", "1024Gi", "100G"}).Draw(t, "size"))
-		out.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: &size, VolumeType: new("gp3")}}}
+		out.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"),
+			EBS: &awsv1.BlockDevice{VolumeSize: &size, VolumeType: new("gp3")}}}
 	}
 	return out
 }
@@ -154,7 +163,8 @@ func TestWhatIsMadeStays(t *testing.T) {
 			rt.Fatalf("the API server refuses the Provisioner: %v", err)
 		}
 		told := &events{}
-		target := translate.Target{Cloud: rapid.SampledFrom([]string{translate.AWS, translate.KWOK}).Draw(rt, "cloud"), Cluster: "lab"}
+		target := translate.Target{Cloud: rapid.SampledFrom([]string{translate.AWS, translate.KWOK}).Draw(rt,
+			"cloud"), Cluster: "lab"}
 		r := &Reconciler{Options{Client: c, Events: told, Target: target}}
 		for range 2 {
 			if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); err != nil {
@@ -164,7 +174,8 @@ func TestWhatIsMadeStays(t *testing.T) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			rt.Fatal(err)
 		}
-		if made := meta.FindStatusCondition(p.Status.Conditions, v1alpha5.ConditionTypeTranslated); made == nil || made.Status != metav1.ConditionTrue {
+		if made := meta.FindStatusCondition(p.Status.Conditions,
+			v1alpha5.ConditionTypeTranslated); made == nil || made.Status != metav1.ConditionTrue {
 			rt.Fatalf("%+v of %+v", made, p.Spec)
 		}
 		pool := &v1.NodePool{}
@@ -172,9 +183,11 @@ func TestWhatIsMadeStays(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if pool.Generation != 1 || slices.Contains(told.reasons, EventPutBack) {
-			rt.Fatalf("the second look found something to put back (generation %d, events %v): %+v", pool.Generation, told.reasons, pool.Spec)
+			rt.Fatalf("the second look found something to put back (generation %d, events %v): %+v", pool.Generation,
+				told.reasons, pool.Spec)
 		}
-		if class := blankClass(target.Cloud); c.Get(ctx, client.ObjectKey{Name: translate.ClassName(p.Name)}, class) != nil || class.GetGeneration() != 1 {
+		if class := blankClass(target.Cloud); c.Get(ctx, client.ObjectKey{Name: translate.ClassName(p.Name)},
+			class) != nil || class.GetGeneration() != 1 {
 			rt.Fatalf("the class has generation %d", class.GetGeneration())
 		}
 		for _, object := range []client.Object{p, pool} {
@@ -212,14 +225,16 @@ func TestNameIsTaken(t *testing.T) {
 		}
 		return meta.FindStatusCondition(template.Status.Conditions, v1alpha1.ConditionTypeTranslated)
 	}
-	if got := look(); got.Reason != ReasonNameTaken || !strings.Contains(got.Message, "EC2NodeClass one exists already") || !slices.Equal(told.reasons, []string{ReasonNameTaken}) {
+	if got := look(); got.Reason != ReasonNameTaken || !strings.Contains(got.Message,
+		"EC2NodeClass one exists already") || !slices.Equal(told.reasons, []string{ReasonNameTaken}) {
 		t.Errorf("the condition is %+v, events %v", got, told.reasons)
 	}
 	look()
 	if len(told.reasons) != 1 {
 		t.Errorf("the same is told again: %v", told.reasons)
 	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil || len(class.OwnerReferences) > 0 || len(class.Labels) > 0 {
+	if err := c.Get(ctx, client.ObjectKeyFromObject(class),
+		class); err != nil || len(class.OwnerReferences) > 0 || len(class.Labels) > 0 {
 		t.Errorf("the class was touched: %+v (%v)", class.ObjectMeta, err)
 	}
 	if err := c.Delete(ctx, class); err != nil {
@@ -247,13 +262,15 @@ func (silent) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error
 }
 
 func TestClusterWithoutOlderKinds(t *testing.T) {
-	for cloud, want := range map[string][]string{translate.AWS: {"Provisioner", "AWSNodeTemplate"}, translate.KWOK: {"Provisioner"}} {
+	for cloud, want := range map[string][]string{translate.AWS: {"Provisioner", "AWSNodeTemplate"},
+		translate.KWOK: {"Provisioner"}} {
 		unknown, err := Setup(nothing{}, Options{Target: translate.Target{Cloud: cloud}})
 		if err != nil || !slices.Equal(unknown, want) {
 			t.Errorf("on %s unknown are %v (%v), want %v", cloud, unknown, err, want)
 		}
 	}
-	if _, err := Setup(broken{}, Options{}); err == nil || !strings.Contains(err.Error(), "whether the cluster serves Provisioners") {
+	if _, err := Setup(broken{}, Options{}); err == nil || !strings.Contains(err.Error(),
+		"whether the cluster serves Provisioners") {
 		t.Errorf("a cluster that does not answer gives %v", err)
 	}
 }

@@ -123,7 +123,9 @@ func (r *Reconciler) keep(ctx context.Context, p *v1alpha5.Provisioner) (verdict
 			return verdict{}, err
 		}
 		if template == nil {
-			return refused(ReasonTemplateNotFound, fmt.Sprintf("spec.providerRef.name %q: there is no AWSNodeTemplate of this name; create it, or correct the name", name)), nil
+			return refused(ReasonTemplateNotFound,
+				fmt.Sprintf("spec.providerRef.name %q: there is no AWSNodeTemplate of this name; create it, or correct the name",
+					name)), nil
 		}
 	}
 	pool, wrong := translate.Provisioner(p, template, r.Target)
@@ -153,7 +155,8 @@ func (r *Reconciler) keep(ctx context.Context, p *v1alpha5.Provisioner) (verdict
 // made says what a Provisioner became, and what of it has no effect here.
 func made(pool *translate.Pool) string {
 	ref := pool.NodePool.Spec.Template.Spec.NodeClassRef
-	text := fmt.Sprintf("it is NodePool %s with %s %s; tenon convert shows what that means", pool.NodePool.Name, ref.Kind, ref.Name)
+	text := fmt.Sprintf("it is NodePool %s with %s %s; tenon convert shows what that means", pool.NodePool.Name,
+		ref.Kind, ref.Name)
 	for _, n := range pool.Notes {
 		if strings.Contains(n.Text, "no effect") {
 			text += "; " + n.String()
@@ -192,7 +195,8 @@ func (r *Reconciler) dropClass(ctx context.Context, p *v1alpha5.Provisioner) err
 	uid := class.GetUID()
 	err = r.Client.Delete(ctx, class, client.Preconditions{UID: &uid})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting the NodeClass %s, which Provisioner %s no longer needs: %w", class.GetName(), p.Name, err)
+		return fmt.Errorf("deleting the NodeClass %s, which Provisioner %s no longer needs: %w", class.GetName(),
+			p.Name, err)
 	}
 	return nil
 }
@@ -246,8 +250,10 @@ func (r *Reconciler) nodePool(ctx context.Context, name string) (*v1.NodePool, e
 
 // judge sets the conditions: Translated by the verdict, Ready if what was made is ready, too.
 func judge(conditions *[]metav1.Condition, generation int64, v verdict, what string, ready *metav1.Condition) {
-	translated := metav1.Condition{Type: v1alpha5.ConditionTypeTranslated, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
-	sum := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
+	translated := metav1.Condition{Type: v1alpha5.ConditionTypeTranslated, Status: metav1.ConditionFalse,
+		Reason: v.reason, Message: v.message, ObservedGeneration: generation}
+	sum := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: v.reason,
+		Message: v.message, ObservedGeneration: generation}
 	if v.ok {
 		translated.Status = metav1.ConditionTrue
 		switch {

@@ -69,7 +69,8 @@ func setupProvisioners(mgr ctrl.Manager, o Options) error {
 		Watches(stored(v1.GroupVersion().WithKind("NodePool")), handler.EnqueueRequestsFromMapFunc(sameName)).
 		Watches(blankClass(o.Target.Cloud), handler.EnqueueRequestsFromMapFunc(ownedBy(v1alpha5.Kind)))
 	if o.Templates {
-		build = build.Watches(stored(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind)), handler.EnqueueRequestsFromMapFunc(users(mgr.GetClient())))
+		build = build.Watches(stored(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind)),
+			handler.EnqueueRequestsFromMapFunc(users(mgr.GetClient())))
 	}
 	return build.Complete(&Reconciler{Options: o})
 }
@@ -106,8 +107,10 @@ func users(c client.Reader) handler.MapFunc {
 		}
 		var out []reconcile.Request
 		for i := range list.Items {
-			if name, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "providerRef", "name"); name == object.GetName() {
-				out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: list.Items[i].GetName()}})
+			if name, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "providerRef",
+				"name"); name == object.GetName() {
+				out = append(out,
+					reconcile.Request{NamespacedName: types.NamespacedName{Name: list.Items[i].GetName()}})
 			}
 		}
 		return out

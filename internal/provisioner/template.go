@@ -60,7 +60,8 @@ func (r *TemplateReconciler) keep(ctx context.Context, t *v1alpha1.AWSNodeTempla
 		return v, err
 	}
 	t.Status.NodeClass = class.Name
-	return verdict{ok: true, reason: ReasonTranslated, message: fmt.Sprintf("it is EC2NodeClass %s; tenon convert shows what that means", class.Name)}, nil
+	return verdict{ok: true, reason: ReasonTranslated,
+		message: fmt.Sprintf("it is EC2NodeClass %s; tenon convert shows what that means", class.Name)}, nil
 }
 
 // tell writes the status and, if the verdict is news, an event.

@@ -27,7 +27,8 @@ func (t *translation) class() {
 	case spec.Provider != nil && spec.ProviderRef != nil:
 		t.wrong("spec.provider", "", "excludes spec.providerRef", "remove one of them")
 	case spec.Provider == nil && spec.ProviderRef == nil:
-		t.wrong("spec.providerRef", "", "is missing", "name the AWSNodeTemplate of the nodes; or set spec.provider to {} for nodes with the defaults of the cluster")
+		t.wrong("spec.providerRef", "", "is missing",
+			"name the AWSNodeTemplate of the nodes; or set spec.provider to {} for nodes with the defaults of the cluster")
 	case t.to.Cloud == KWOK:
 		t.simulated()
 	case spec.Provider != nil:
@@ -85,19 +86,24 @@ func (t *translation) referred() {
 	group, kind, err := reference(ref)
 	switch {
 	case err != nil:
-		t.wrong("spec.providerRef.apiVersion", ref.APIVersion, "is not the version of an API", "use "+v1alpha1.GroupVersion().String())
+		t.wrong("spec.providerRef.apiVersion", ref.APIVersion, "is not the version of an API",
+			"use "+v1alpha1.GroupVersion().String())
 	case group == awsv1.Group && kind == awsv1.Kind && t.p.Spec.KubeletConfiguration == nil:
 		t.use(group, kind, ref.Name)
 	case group == awsv1.Group && kind == awsv1.Kind:
-		t.wrong("spec.kubeletConfiguration", "", "stands in the EC2NodeClass in v1", "move it to spec.kubelet of EC2NodeClass "+ref.Name)
+		t.wrong("spec.kubeletConfiguration", "", "stands in the EC2NodeClass in v1",
+			"move it to spec.kubelet of EC2NodeClass "+ref.Name)
 	case group != v1alpha1.Group || kind != v1alpha1.Kind:
-		t.wrong("spec.providerRef.kind", kind+"."+group, "is not a kind that nodes on EC2 know", "refer to an AWSNodeTemplate of "+v1alpha1.GroupVersion().String())
+		t.wrong("spec.providerRef.kind", kind+"."+group, "is not a kind that nodes on EC2 know",
+			"refer to an AWSNodeTemplate of "+v1alpha1.GroupVersion().String())
 	case t.p.Spec.KubeletConfiguration == nil:
 		t.use(awsv1.Group, awsv1.Kind, ref.Name)
 	case t.template == nil:
-		t.wrong("spec.providerRef.name", ref.Name, "names an AWSNodeTemplate that is not there, and spec.kubeletConfiguration needs a NodeClass made from it", "create the AWSNodeTemplate, or correct the name")
+		t.wrong("spec.providerRef.name", ref.Name,
+			"names an AWSNodeTemplate that is not there, and spec.kubeletConfiguration needs a NodeClass made from it", "create the AWSNodeTemplate, or correct the name")
 	default:
-		t.note("spec.kubeletConfiguration", "spec.template.spec.nodeClassRef", "settings of the kubelet belong to the EC2NodeClass in v1, so the pool has one of its own, made from AWSNodeTemplate %s; a change of one does not change the other", ref.Name)
+		t.note("spec.kubeletConfiguration", "spec.template.spec.nodeClassRef",
+			"settings of the kubelet belong to the EC2NodeClass in v1, so the pool has one of its own, made from AWSNodeTemplate %s; a change of one does not change the other", ref.Name)
 		t.own("AWSNodeTemplate "+ref.Name+": spec", &t.template.Spec)
 	}
 }
@@ -105,7 +111,8 @@ func (t *translation) referred() {
 func (t *translation) use(group, kind, name string) {
 	t.pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: group, Kind: kind, Name: name}
 	if len(name) > longestName {
-		t.wrong("spec.providerRef.name", name, "is the value of a label on each node and too long for one", fmt.Sprintf("use a name of at most %d characters", longestName))
+		t.wrong("spec.providerRef.name", name, "is the value of a label on each node and too long for one",
+			fmt.Sprintf("use a name of at most %d characters", longestName))
 	}
 }
 
@@ -129,7 +136,8 @@ func (t *translation) kubelet(class *awsv1.EC2NodeClass) {
 	}
 	settings := t.p.Spec.KubeletConfiguration.DeepCopy()
 	if settings.ContainerRuntime != nil {
-		t.note(field+".containerRuntime", "", "it is dropped: %s was asked for, and all nodes have containerd today", *settings.ContainerRuntime)
+		t.note(field+".containerRuntime", "", "it is dropped: %s was asked for, and all nodes have containerd today",
+			*settings.ContainerRuntime)
 		settings.ContainerRuntime = nil
 	}
 	text, err := json.Marshal(settings)
@@ -152,7 +160,8 @@ func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Pr
 	const field = "spec.provider"
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw.Raw, &fields); err != nil {
-		return v1alpha1.AWSNodeTemplateSpec{}, []Problem{{Field: field, Why: "is not an object: " + err.Error(), Fix: "use {} or the settings of an AWSNodeTemplate"}}
+		return v1alpha1.AWSNodeTemplateSpec{}, []Problem{{Field: field, Why: "is not an object: " + err.Error(),
+			Fix: "use {} or the settings of an AWSNodeTemplate"}}
 	}
 	var problems []Problem
 	known := append(fieldNames(reflect.TypeFor[v1alpha1.AWS]()), "apiVersion", "kind")
@@ -162,7 +171,9 @@ func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Pr
 		}
 		fix := "remove it"
 		if slices.Contains(fieldNames(reflect.TypeFor[v1alpha1.AWSNodeTemplateSpec]()), name) {
-			problems = append(problems, Problem{Field: field + "." + name, Why: "can't stand in a Provisioner", Fix: "make an AWSNodeTemplate of spec.provider and refer to it with spec.providerRef"})
+			problems = append(problems,
+				Problem{Field: field + "." + name, Why: "can't stand in a Provisioner",
+					Fix: "make an AWSNodeTemplate of spec.provider and refer to it with spec.providerRef"})
 			continue
 		}
 		if meant := require.Nearest(name, known); meant != "" {
@@ -180,7 +191,8 @@ func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Pr
 	decoder := json.NewDecoder(bytes.NewReader(raw.Raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&out); err != nil {
-		return v1alpha1.AWSNodeTemplateSpec{}, []Problem{{Field: field, Why: "can't be read: " + strings.TrimPrefix(err.Error(), "json: "), Fix: "correct it; the fields are those of spec of an AWSNodeTemplate, but for amiSelector, detailedMonitoring and userData"}}
+		return v1alpha1.AWSNodeTemplateSpec{}, []Problem{{Field: field, Why: "can't be read: " + strings.TrimPrefix(err.Error(), "json: "),
+			Fix: "correct it; the fields are those of an AWSNodeTemplate's spec, but for amiSelector, detailedMonitoring and userData"}}
 	}
 	return v1alpha1.AWSNodeTemplateSpec{AWS: out.AWS}, nil
 }
@@ -190,8 +202,10 @@ func AWSNodeTemplate(t *v1alpha1.AWSNodeTemplate, to Target) (*awsv1.EC2NodeClas
 	class, notes, problems := ec2Class("spec", &t.Spec, to)
 	class.Name = t.Name
 	if len(t.Name) > longestName {
-		problems = append(problems, Problem{Field: "metadata.name", Value: t.Name, Why: "is the value of a label on each node and too long for one",
-			Fix: fmt.Sprintf("use a name of at most %d characters", longestName)})
+		problems = append(problems,
+			Problem{Field: "metadata.name", Value: t.Name,
+				Why: "is the value of a label on each node and too long for one",
+				Fix: fmt.Sprintf("use a name of at most %d characters", longestName)})
 	}
 	return class, notes, problems
 }

@@ -52,11 +52,13 @@ func (c *classOf) wrong(name, value, why, fix string) {
 func (c *classOf) network() {
 	subnets := c.selector("subnetSelector", "spec.subnetSelectorTerms", c.spec.SubnetSelector)
 	for _, s := range subnets {
-		c.class.Spec.SubnetSelectorTerms = append(c.class.Spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{ID: s.id, Tags: s.tags})
+		c.class.Spec.SubnetSelectorTerms = append(c.class.Spec.SubnetSelectorTerms,
+			awsv1.SubnetSelectorTerm{ID: s.id, Tags: s.tags})
 	}
 	groups := c.selector("securityGroupSelector", "spec.securityGroupSelectorTerms", c.spec.SecurityGroupSelector)
 	for _, s := range groups {
-		c.class.Spec.SecurityGroupSelectorTerms = append(c.class.Spec.SecurityGroupSelectorTerms, awsv1.SecurityGroupSelectorTerm{ID: s.id, Tags: s.tags})
+		c.class.Spec.SecurityGroupSelectorTerms = append(c.class.Spec.SecurityGroupSelectorTerms,
+			awsv1.SecurityGroupSelectorTerm{ID: s.id, Tags: s.tags})
 	}
 }
 
@@ -97,12 +99,14 @@ func (c *classOf) images() {
 		return
 	}
 	if family == awsv1.AMIFamilyCustom {
-		c.wrong("amiSelector", "", "is missing, and the family Custom has no images of its own", "select images, for instance by aws::ids: ami-0a1b2c3d")
+		c.wrong("amiSelector", "", "is missing, and the family Custom has no images of its own",
+			"select images, for instance by aws::ids: ami-0a1b2c3d")
 		return
 	}
 	if family == "" {
 		family = awsv1.AMIFamilyAL2023
-		c.note("amiFamily", "spec.amiSelectorTerms", "it was not given, which meant Amazon Linux 2; AWS publishes no such images since Kubernetes 1.33, so it is Amazon Linux 2023 (write amiFamily: AL2 to keep the other)")
+		c.note("amiFamily", "spec.amiSelectorTerms",
+			"it was not given, which meant Amazon Linux 2; AWS publishes no such images since Kubernetes 1.33, so it is Amazon Linux 2023 (write amiFamily: AL2 to keep the other)")
 	}
 	c.class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: strings.ToLower(family) + "@" + awsv1.AliasVersionLatest}}
 }
@@ -110,7 +114,8 @@ func (c *classOf) images() {
 // ubuntu: v1 has no such family. Its images start as Amazon Linux 2 does, from another disk.
 func (c *classOf) ubuntu() {
 	if len(c.spec.AMISelector) == 0 {
-		c.wrong("amiFamily", familyUbuntu, "is not a family in v1, and no images are selected", "select the images with amiSelector, for instance by aws::name and aws::owners, or use another family")
+		c.wrong("amiFamily", familyUbuntu, "is not a family in v1, and no images are selected",
+			"select the images with amiSelector, for instance by aws::name and aws::owners, or use another family")
 		return
 	}
 	family := awsv1.AMIFamilyAL2
@@ -121,7 +126,8 @@ func (c *classOf) ubuntu() {
 		size, device, kind, encrypted := resource.MustParse("20Gi"), "/dev/sda1", "gp3", true
 		c.spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: &device, RootVolume: true,
 			EBS: &awsv1.BlockDevice{VolumeSize: &size, VolumeType: &kind, Encrypted: &encrypted}}}
-		c.note("blockDeviceMappings", "spec.blockDeviceMappings", "the disk of Ubuntu's images is written down, because AL2 has another")
+		c.note("blockDeviceMappings", "spec.blockDeviceMappings",
+			"the disk of Ubuntu's images is written down, because AL2 has another")
 	}
 }
 
@@ -135,7 +141,8 @@ func (c *classOf) ownImages() {
 	c.class.Spec.AMISelectorTerms = found
 	for _, term := range found {
 		if len(term.Tags) > 0 {
-			c.note("amiSelector", "spec.amiSelectorTerms", "tags of images no longer say which instance types an image is for")
+			c.note("amiSelector", "spec.amiSelectorTerms",
+				"tags of images no longer say which instance types an image is for")
 			return
 		}
 	}
@@ -152,7 +159,8 @@ func (c *classOf) identity() {
 		c.note("instanceProfile", "spec.instanceProfile", "it was not given, so it is the default one")
 	default:
 		c.class.Spec.Role = awsv1.DefaultRolePrefix + cmp.Or(c.to.Cluster, awsv1.ClusterNameVariable)
-		c.note("instanceProfile", "spec.role", "it was not given, so one is made for the role that has the name of the cluster")
+		c.note("instanceProfile", "spec.role",
+			"it was not given, so one is made for the role that has the name of the cluster")
 	}
 }
 
@@ -162,7 +170,8 @@ var wholeSize = regexp.MustCompile(`^[1-9][0-9]{0,4}(Gi|G|Ti|T)$`)
 // rest is what has kept its name.
 func (c *classOf) rest() {
 	if name := c.spec.LaunchTemplateName; name != nil {
-		c.wrong("launchTemplate", *name, "can't be used in v1, which makes its launch templates by itself", "say with the other fields what the launch template says, and remove it")
+		c.wrong("launchTemplate", *name, "can't be used in v1, which makes its launch templates by itself",
+			"say with the other fields what the launch template says, and remove it")
 	}
 	spec := &c.class.Spec
 	spec.UserData, spec.Context, spec.DetailedMonitoring = c.spec.UserData, c.spec.Context, c.spec.DetailedMonitoring
@@ -171,7 +180,8 @@ func (c *classOf) rest() {
 		if d == nil || d.EBS == nil || d.EBS.VolumeSize == nil || wholeSize.MatchString(d.EBS.VolumeSize.String()) {
 			continue
 		}
-		c.wrong(fmt.Sprintf("blockDeviceMappings[%d].ebs.volumeSize", i), d.EBS.VolumeSize.String(), "is not a whole number of Gi, G, Ti or T", "write it as such, for instance 100Gi")
+		c.wrong(fmt.Sprintf("blockDeviceMappings[%d].ebs.volumeSize", i), d.EBS.VolumeSize.String(),
+			"is not a whole number of Gi, G, Ti or T", "write it as such, for instance 100Gi")
 	}
 	c.metadata()
 }
@@ -182,10 +192,12 @@ func (c *classOf) metadata() {
 	if given == nil {
 		given = &v1alpha1.MetadataOptions{}
 	}
-	out := &awsv1.MetadataOptions{HTTPEndpoint: or(given.HTTPEndpoint, "enabled"), HTTPProtocolIPv6: or(given.HTTPProtocolIPv6, "disabled"),
+	out := &awsv1.MetadataOptions{HTTPEndpoint: or(given.HTTPEndpoint, "enabled"),
+		HTTPProtocolIPv6:        or(given.HTTPProtocolIPv6, "disabled"),
 		HTTPPutResponseHopLimit: or(given.HTTPPutResponseHopLimit, 2), HTTPTokens: or(given.HTTPTokens, "required")}
 	if given.HTTPPutResponseHopLimit == nil {
-		c.note("metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit", "it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
+		c.note("metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit",
+			"it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
 	}
 	c.class.Spec.MetadataOptions = out
 }

@@ -67,7 +67,8 @@ func (t *translation) metadata() {
 	maps.Copy(out.Labels, spec.Labels)
 	for _, key := range []string{v1.ProvisionerNameLabelKey, v1.NodePoolLabelKey} {
 		if value, set := spec.Labels[key]; set {
-			t.wrong(fmt.Sprintf("spec.labels[%s]", key), value, "is set from the name of the Provisioner", "remove this label")
+			t.wrong(fmt.Sprintf("spec.labels[%s]", key), value, "is set from the name of the Provisioner",
+				"remove this label")
 		}
 	}
 	out.Labels[v1.ProvisionerNameLabelKey] = t.p.Name
@@ -79,7 +80,8 @@ func (t *translation) metadata() {
 func (t *translation) taints(field string, taints []corev1.Taint) []v1.Taint {
 	var out []v1.Taint
 	for i, taint := range taints {
-		if !slices.Contains([]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, taint.Effect) {
+		if !slices.Contains([]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+			corev1.TaintEffectNoExecute}, taint.Effect) {
 			t.wrong(fmt.Sprintf("%s[%d].effect", field, i), string(taint.Effect), "is not an effect of a taint",
 				"use NoSchedule, PreferNoSchedule or NoExecute")
 		}
@@ -91,7 +93,8 @@ func (t *translation) taints(field string, taints []corev1.Taint) []v1.Taint {
 // requirements takes over what is required, and adds what was meant where nothing was said.
 func (t *translation) requirements() {
 	const field, at = "spec.requirements", "spec.template.spec.requirements"
-	known := []corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
+	known := []corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn,
+		corev1.NodeSelectorOpExists,
 		corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt}
 	said := map[string]bool{}
 	for key := range t.p.Spec.Labels {
@@ -101,19 +104,23 @@ func (t *translation) requirements() {
 	for i, r := range t.p.Spec.Requirements {
 		switch {
 		case r.Key == v1.ProvisionerNameLabelKey || r.Key == v1.NodePoolLabelKey:
-			t.wrong(fmt.Sprintf("%s[%d].key", field, i), r.Key, "is set from the name of the Provisioner", "remove this requirement")
+			t.wrong(fmt.Sprintf("%s[%d].key", field, i), r.Key, "is set from the name of the Provisioner",
+				"remove this requirement")
 		case !slices.Contains(known, r.Operator):
-			t.wrong(fmt.Sprintf("%s[%d].operator", field, i), string(r.Operator), "is not an operator", "use In, NotIn, Exists, DoesNotExist, Gt or Lt")
+			t.wrong(fmt.Sprintf("%s[%d].operator", field, i), string(r.Operator), "is not an operator",
+				"use In, NotIn, Exists, DoesNotExist, Gt or Lt")
 		}
 		said[r.Key] = true
-		out = append(out, v1.NodeSelectorRequirementWithMinValues{Key: r.Key, Operator: r.Operator, Values: slices.Clone(r.Values)})
+		out = append(out,
+			v1.NodeSelectorRequirementWithMinValues{Key: r.Key, Operator: r.Operator, Values: slices.Clone(r.Values)})
 	}
 	for _, d := range defaults(t.to.Cloud) {
 		if slices.ContainsFunc(d.unless, func(key string) bool { return said[key] }) {
 			continue
 		}
 		for _, r := range d.add {
-			t.note(field, fmt.Sprintf("%s[%d]", at, len(out)), "%s %s %v was the default of a Provisioner, which v1 does not have", r.Key, r.Operator, r.Values)
+			t.note(field, fmt.Sprintf("%s[%d]", at, len(out)),
+				"%s %s %v was the default of a Provisioner, which v1 does not have", r.Key, r.Operator, r.Values)
 			out = append(out, r)
 		}
 	}
@@ -168,14 +175,16 @@ func (t *translation) disruption() {
 	consolidates := spec.Consolidation != nil && spec.Consolidation.Enabled != nil && *spec.Consolidation.Enabled
 	switch {
 	case consolidates && spec.TTLSecondsAfterEmpty != nil:
-		t.wrong("spec.ttlSecondsAfterEmpty", fmt.Sprint(*spec.TTLSecondsAfterEmpty), "excludes consolidation.enabled, which removes empty nodes, too", "remove one of them")
+		t.wrong("spec.ttlSecondsAfterEmpty", fmt.Sprint(*spec.TTLSecondsAfterEmpty),
+			"excludes consolidation.enabled, which removes empty nodes, too", "remove one of them")
 	case consolidates:
 		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmptyOrUnderutilized, lasting("0s")
 	case spec.TTLSecondsAfterEmpty != nil:
 		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmpty, lasting(seconds(*spec.TTLSecondsAfterEmpty))
 	default:
 		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmpty, v1.NeverDuration()
-		t.note("spec.ttlSecondsAfterEmpty", "spec.disruption.consolidateAfter", "without it and without consolidation, empty nodes stay; the default of v1 is to consolidate at once")
+		t.note("spec.ttlSecondsAfterEmpty", "spec.disruption.consolidateAfter",
+			"without it and without consolidation, empty nodes stay; the default of v1 is to consolidate at once")
 	}
 	out.Budgets = []v1.Budget{
 		{Nodes: "100%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
@@ -190,11 +199,13 @@ func (t *translation) expiry() {
 	ttl := t.p.Spec.TTLSecondsUntilExpired
 	if ttl == nil {
 		out.ExpireAfter = v1.NeverDuration()
-		t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter", "without it nodes don't expire; the default of v1 is 720h")
+		t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter",
+			"without it nodes don't expire; the default of v1 is 720h")
 		return
 	}
 	out.ExpireAfter = lasting(seconds(*ttl))
-	t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter", "in v1 nodes that expire are drained at once, without regard to budgets; before, they went one after the other once their replacement was ready (annotation tenon.sh/soft-expiry does that)")
+	t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter",
+		"in v1 nodes that expire are drained at once, without regard to budgets; before, they went one after the other once their replacement was ready (annotation tenon.sh/soft-expiry does that)")
 }
 
 // lasting is a duration as it is written.

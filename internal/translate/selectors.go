@@ -31,13 +31,15 @@ type selected struct {
 func terms(selector map[string]string) ([]selected, *Problem) {
 	ids, tags, special := split(selector)
 	if len(special) > 0 {
-		return nil, &Problem{Why: "has the key " + special[0] + ", which only amiSelector knows", Fix: "select by tags or by " + idsKey}
+		return nil, &Problem{Why: "has the key " + special[0] + ", which only amiSelector knows",
+			Fix: "select by tags or by " + idsKey}
 	}
 	if problem := empty(selector); problem != nil {
 		return nil, problem
 	}
 	if len(ids) > 0 && len(tags) > 0 {
-		return nil, &Problem{Why: "selects by ids and by tags at once, which one term of v1 can't", Fix: "keep one of the two: the ids alone select exactly these"}
+		return nil, &Problem{Why: "selects by ids and by tags at once, which one term of v1 can't",
+			Fix: "keep one of the two: the ids alone select exactly these"}
 	}
 	var out []selected
 	for _, id := range ids {
@@ -65,7 +67,8 @@ func empty(selector map[string]string) *Problem {
 }
 
 func tooMany(n int) *Problem {
-	return &Problem{Why: fmt.Sprintf("means %d alternatives, and v1 takes %d", n, mostTerms), Fix: "select by a tag that all of them share"}
+	return &Problem{Why: fmt.Sprintf("means %d alternatives, and v1 takes %d", n, mostTerms),
+		Fix: "select by a tag that all of them share"}
 }
 
 // imageTerms reads a selector of images.
@@ -76,7 +79,8 @@ func imageTerms(selector map[string]string) ([]awsv1.AMISelectorTerm, *Problem) 
 	}
 	if len(ids) > 0 {
 		if len(tags) > 0 || slices.Contains(special, nameKey) {
-			return nil, &Problem{Why: "selects by ids and by something else at once, which one term of v1 can't", Fix: "keep the ids, which select exactly these"}
+			return nil, &Problem{Why: "selects by ids and by something else at once, which one term of v1 can't",
+				Fix: "keep the ids, which select exactly these"}
 		}
 		var out []awsv1.AMISelectorTerm
 		for _, id := range ids {
