@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -120,6 +121,9 @@ func poolNotes(p *v1beta1.NodePool, out *v1.NodePool) []translate.Note {
 	case p.Spec.Template.Spec.NodeClassRef == nil:
 		notes = append(notes,
 			translate.Note{Field: "spec.nodeClassRef", At: ref, Text: "it stood under spec and belongs here"})
+	}
+	if !equality.Semantic.DeepEqual(p.Spec.Template.Spec.Resources, v1.ResourceRequirements{}) {
+		notes = append(notes, translate.Note{Field: "spec.template.spec.resources", Text: "it is dropped: it had no effect"})
 	}
 	if !out.Spec.Template.Spec.ExpireAfter.IsNever() {
 		notes = append(notes, translate.Note{Field: "spec.disruption.expireAfter", At: expiry,
