@@ -16,13 +16,24 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newRootCommand().ExecuteContext(ctx); err != nil {
+	root := newRootCommand()
+	root.SetArgs(arguments(os.Args[1:]))
+	if err := root.ExecuteContext(ctx); err != nil {
 		if !errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, "error:", err)
 		}
 		stop()
 		os.Exit(1)
 	}
+}
+
+// arguments is what the root command is given. In a pod the executable without arguments is the controller, as Karpenter's is, so
+// that its Deployment fits. Elsewhere it says what it can do.
+func arguments(given []string) []string {
+	if _, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST"); inPod && len(given) == 0 {
+		return []string{"controller"}
+	}
+	return given
 }
 
 func newRootCommand() *cobra.Command {
