@@ -228,7 +228,7 @@ func (f *awsFacts) addNodeClasses(on ground, provider *aws.Provider) error {
 	}
 	options := nodeclass.Options{
 		Client: on.mgr.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: on.events, CABundle: f.cluster.CABundle,
-		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Now: time.Now}),
+		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: o.clusterName, Region: f.config.Region, Default: o.defaultProfile, Now: time.Now}),
 		Cluster:  o.clusterName, ReservedCapacity: on.o.gates[gateReservedCapacity], Expressions: o.gates[gateNodeClassCEL], Metrics: shown,
 		Every: min(o.amiRefresh, o.subnetRefresh), Guard: f.guard, Now: time.Now,
 	}

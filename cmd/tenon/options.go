@@ -245,13 +245,12 @@ func (o *options) unknownGates() []unknownGate {
 	return out
 }
 
-// withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them.
+// withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them. The CPU request is not
+// among them: the chart sets it in every pod, and it promises nothing.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
-	for _, name := range []string{"cpu-requests", "disable-controller-warmup"} {
-		if f.Changed(name) && f.Lookup(name).Value.String() != f.Lookup(name).DefValue {
-			out = append(out, "--"+name)
-		}
+	if warmup := f.Lookup("disable-controller-warmup"); warmup.Changed && warmup.Value.String() != warmup.DefValue {
+		out = append(out, "--"+warmup.Name)
 	}
 	out = append(out, o.aws.withoutEffect(f, o.cloudProvider)...)
 	out = append(out, idleGates(o.gates, o.cloudProvider)...)

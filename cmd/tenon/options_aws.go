@@ -22,6 +22,7 @@ type awsOptions struct {
 	clusterName           string
 	clusterEndpoint       string
 	clusterCABundle       string
+	defaultProfile        string
 	isolatedVPC           bool
 	eksControlPlane       bool
 	memoryOverheadPercent float64
@@ -51,6 +52,7 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.clusterName, "cluster-name", "", "name of the EKS cluster; needed for --cloud-provider=aws")
 	f.StringVar(&a.clusterEndpoint, "cluster-endpoint", "", "URL of the API server that nodes join; empty to ask EKS")
 	f.StringVar(&a.clusterCABundle, "cluster-ca-bundle", "", "certificate authority of the API server for nodes, in base64; empty for the one that the controller itself uses")
+	f.StringVar(&a.defaultProfile, "default-instance-profile", "", "instance profile of EC2NodeClasses that name neither role nor instanceProfile, as older versions of the API allow; empty for none")
 	f.BoolVar(&a.isolatedVPC, "isolated-vpc", false, "the controller can't reach the Pricing API: on-demand prices stay those of the built-in table")
 	f.BoolVar(&a.eksControlPlane, "eks-control-plane", false, "the control plane is EKS: ask it for the version of Kubernetes instead of the API server")
 	f.Float64Var(&a.memoryOverheadPercent, "vm-memory-overhead-percent", 0.075, "share of a machine's memory that its hypervisor and kernel keep, until a node of the kind has been seen: 0.075 is 7.5%")

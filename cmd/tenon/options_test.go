@@ -103,14 +103,14 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o.register(f)
 	if err := f.Parse([]string{
 		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true,Newer=false,ReservedCapcity=false", "--scheduler-config", "{}",
-		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7",
+		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7", "--karpenter-service", "karpenter", "--disable-controller-warmup=false",
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := "--cpu-requests, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
+	want := "--disable-controller-warmup, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
 	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}

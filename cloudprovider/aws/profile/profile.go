@@ -14,6 +14,7 @@ package profile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ const trust = 15 * time.Minute
 type Options struct {
 	API             API
 	Cluster, Region string
+	// Default is the profile of classes that name neither a profile nor a role; empty for none. Only classes of older versions of the API
+	// may be like that.
+	Default string
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -53,6 +57,7 @@ type Options struct {
 type Keeper struct {
 	api             API
 	cluster, region string
+	fallback        string
 	now             func() time.Time
 
 	mu sync.Mutex
@@ -64,14 +69,17 @@ type Keeper struct {
 
 // New returns a Keeper that has looked at nothing yet.
 func New(o Options) *Keeper {
-	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, now: o.Now, sound: map[[2]string]time.Time{}, made: map[string]time.Time{}}
+	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, fallback: o.Default, now: o.Now, sound: map[[2]string]time.Time{}, made: map[string]time.Time{}}
 }
 
 // Ensure returns the name of the instance profile of the class: the one that it names, or one for its role, which is
 // made if it is not there.
 func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
-	if named := class.Spec.InstanceProfile; named != nil {
-		return *named, nil
+	if named := k.named(class); named != "" {
+		return named, nil
+	}
+	if class.Spec.Role == "" {
+		return "", errNoProfile
 	}
 	role := roleName(class.RoleIn(k.cluster))
 	// The one from before is kept if it still fits: Karpenter has made it, or an older version of us.
@@ -96,6 +104,20 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 	}
 	k.trustNow(name, role)
 	return name, nil
+}
+
+// errNoProfile is what a class lacks without which its nodes can't join.
+var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the controller --default-instance-profile")
+
+// named is the profile that the class names, or the default if it leaves the choice to us; empty if one is made for its role.
+func (k *Keeper) named(class *awsv1.EC2NodeClass) string {
+	switch {
+	case class.Spec.InstanceProfile != nil:
+		return *class.Spec.InstanceProfile
+	case class.Spec.Role == "":
+		return k.fallback
+	}
+	return ""
 }
 
 // fits tells whether there is a profile of the name and role.
@@ -229,7 +251,7 @@ func (k *Keeper) nameFor(class *awsv1.EC2NodeClass, role string) (string, error)
 // Managed tells whether profiles were made for the class, so that there may be some to remove. Of a class that was always
 // given a profile by name nothing is asked of IAM, which many private networks can't reach.
 func (k *Keeper) Managed(class *awsv1.EC2NodeClass) bool {
-	if class.Spec.InstanceProfile == nil || class.Annotations[MadeAnnotationKey] != "" {
+	if k.named(class) == "" || class.Annotations[MadeAnnotationKey] != "" {
 		return true
 	}
 	return k.Replaces(class)
@@ -237,8 +259,8 @@ func (k *Keeper) Managed(class *awsv1.EC2NodeClass) bool {
 
 // Replaces tells whether the class is about to use a profile of its own in place of one that was made for it.
 func (k *Keeper) Replaces(class *awsv1.EC2NodeClass) bool {
-	named, used := class.Spec.InstanceProfile, class.Status.InstanceProfile
-	return named != nil && used != *named && strings.HasPrefix(used, k.cluster+"_")
+	named, used := k.named(class), class.Status.InstanceProfile
+	return named != "" && used != named && strings.HasPrefix(used, k.cluster+"_")
 }
 
 // MadeAnnotationKey is on a class that has its own instance profile now and for which profiles were made before.

@@ -114,6 +114,26 @@ func TestEnsureMakesOne(t *testing.T) {
 	}
 }
 
+// A class of an older version of the API may name nothing.
+func TestClassesThatNameNothing(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.keeper.Ensure(t.Context(), class("")); err == nil || !strings.Contains(err.Error(), "--default-instance-profile") {
+		t.Errorf("without a default: %v", err)
+	}
+	given := profile.New(profile.Options{API: w.api, Cluster: "lab", Region: "us-west-2", Default: "shared", Now: w.clock.Now})
+	if name, err := given.Ensure(t.Context(), class("")); err != nil || name != "shared" {
+		t.Errorf("with a default: %s, %v", name, err)
+	}
+	if name, err := given.Ensure(t.Context(), class("nodes")); err != nil || name == "shared" {
+		t.Errorf("a class with a role: %s, %v", name, err)
+	}
+	bare := class("")
+	bare.Status.InstanceProfile = "shared"
+	if given.Managed(bare) || given.Replaces(bare) {
+		t.Error("the default counts as made for the class")
+	}
+}
+
 // After a crash nobody remembers the name, and asking again is the same act.
 func TestEnsureTwiceIsOnce(t *testing.T) {
 	w := newWorld(t)

@@ -93,8 +93,7 @@ func (k *Keeper) DeleteAll(ctx context.Context, class *awsv1.EC2NodeClass) error
 		}
 	}
 	name := class.Status.InstanceProfile
-	given := class.Spec.InstanceProfile
-	if name == "" || given != nil && *given == name || slices.ContainsFunc(mine, func(p Profile) bool { return p.Name == name }) {
+	if name == "" || name == k.named(class) || slices.ContainsFunc(mine, func(p Profile) bool { return p.Name == name }) {
 		return nil
 	}
 	found, err := k.get(ctx, name)
