@@ -91,17 +91,20 @@ lab: build ## build the lab's control plane, if it is not there yet (some minute
 	@$(BIN) lab build
 
 .PHONY: generate
-generate: ## regenerate deep copies, CustomResourceDefinitions, the instance catalogs and the price table
+generate: ## regenerate deep copies, CustomResourceDefinitions, what follows from the chart's values, the instance catalogs and the price table
 	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... paths=./api/aws/... output:crd:dir=charts/karpenter-crd/templates
 	@# controller-gen's pattern for quantities lets 1e1.5 pass, which no Kubernetes client can read: one such object would
 	@# hide all others of its kind. The exponent is a whole number of at most three digits.
+	@# The chart's annotations stand in a comment, so that kubectl can apply the files as they are.
 	@for f in charts/karpenter-crd/templates/*.yaml; do \
-	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; \
+	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f | \
+	    awk '{print} /^    controller-gen.kubebuilder.io\/version:/ {print "    # more: {{ with .Values.additionalAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}"}' > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
 	go generate ./cloudprovider/aws/price ./cloudprovider/kwok/catalog # the second reads what the first writes
+	go run ./internal/chart
 
 # What generate writes to.
-GENERATED := api charts cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog
+GENERATED := api charts docs/reference/chart.md cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog
 
 .PHONY: verify
 verify: generate ## fail if a generated file differs from what its source gives

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// expect finds a text in a place: "object:path", or the name of an environment variable of the controller.
+func expect(t *testing.T, objects map[string]*unstructured.Unstructured, what string, place [2]string) {
+	t.Helper()
+	name, path, found := strings.Cut(place[0], ":")
+	if !found {
+		name, path = theDeployment(objects), "spec/template/spec/containers/0/env/"+place[0]+"/value"
+	}
+	object, ok := objects[name]
+	if !ok {
+		t.Errorf("%s: there is no %s among %v", what, name, slices.Sorted(maps.Keys(objects)))
+		return
+	}
+	if got := jsonOf(t, at(object.Object, path)); !strings.Contains(got, place[1]) {
+		t.Errorf("%s: %s is %.300s, want %s", what, place[0], got, place[1])
+	}
+}
+
+func theDeployment(objects map[string]*unstructured.Unstructured) string {
+	for name := range objects {
+		if strings.HasPrefix(name, "Deployment ") {
+			return name
+		}
+	}
+	return ""
+}
+
+// TestDocumentsCommandLines: the flags of three generations of documents, as they are printed there.
+func TestDocumentsCommandLines(t *testing.T) {
+	endpoint := `controller.clusterEndpoint="https://0123456789.gr7.us-east-1.eks.amazonaws.com"` // AWS's command line prints JSON
+	account := [2]string{"Deployment karpenter:spec/template/spec/serviceAccountName", `"karpenter"`}
+	for _, document := range []struct {
+		name  string
+		flags []string
+		want  [][2]string
+	}{
+		{"2021", []string{"--skip-crds", "--set", "serviceAccount.create=false", "--version", "0.5.0", "--set", "controller.clusterName=eks-karpenter-demo", "--set", endpoint, "--set", "defaultProvisioner.create=false"},
+			[][2]string{{"CLUSTER_NAME", `"eks-karpenter-demo"`}, {"CLUSTER_ENDPOINT", `"https://0123456789.gr7.us-east-1.eks.amazonaws.com"`}, account}},
+		{"v1beta1", []string{"--version", "v0.32.0", "--set", `serviceAccount.annotations."eks\.amazonaws\.com/role-arn"=arn:aws:iam::123456789012:role/karpenter`, "--set", "settings.aws.clusterName=demo",
+			"--set", "settings.aws.defaultInstanceProfile=KarpenterNodeInstanceProfile", "--set", "settings.aws.interruptionQueueName=q"},
+			[][2]string{{"CLUSTER_NAME", `"demo"`}, {"DEFAULT_INSTANCE_PROFILE", `"KarpenterNodeInstanceProfile"`}, {"INTERRUPTION_QUEUE", `"q"`}, {"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn", `"arn:aws:iam::123456789012:role/karpenter"`}, account}},
+		{"v1", []string{"--version", "1.1.1", "--set", "settings.clusterName=myCluster", "--set", "settings.interruptionQueue=myCluster", "--set", "controller.resources.requests.cpu=1", "--set", "controller.resources.requests.memory=1Gi",
+			"--set", "controller.resources.limits.cpu=1", "--set", "controller.resources.limits.memory=1Gi", "--set", `serviceAccount.annotations."eks.amazonaws.com/role-arn"=arn:aws:iam::012345678901:role/myCluster-karpenter`},
+			[][2]string{{"CLUSTER_NAME", `"myCluster"`}, {"INTERRUPTION_QUEUE", `"myCluster"`}, {"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn", `"arn:aws:iam::012345678901:role/myCluster-karpenter"`},
+				{"Deployment karpenter:spec/template/spec/containers/0/resources/limits", `{"cpu":1,"memory":"1Gi"}`}, account}},
+		{"an account of one's own", []string{"--set", "settings.clusterName=c", "--set", "serviceAccount.create=false"},
+			[][2]string{{account[0], `"default"`}, {"ClusterRoleBinding karpenter-core:subjects/0/name", `"default"`}}},
+		{"older names of the rest", []string{"--set", "clusterName=c,clusterEndpoint=https://c,controller.logLevel=debug,controller.batchMaxDuration=20s,settings.aws.isolatedVPC=true,settings.aws.vmMemoryOverheadPercent=0.1,settings.aws.reservedENIs=2,settings.aws.clusterCABundle=Q0E="},
+			[][2]string{{"CLUSTER_NAME", `"c"`}, {"CLUSTER_ENDPOINT", `"https://c"`}, {"LOG_LEVEL", `"debug"`}, {"BATCH_MAX_DURATION", `"20s"`}, {"ISOLATED_VPC", `"true"`}, {"VM_MEMORY_OVERHEAD_PERCENT", `"0.1"`}, {"RESERVED_ENIS", `"2"`}, {"CLUSTER_CA_BUNDLE", `"Q0E="`}}},
+		{"the newer name wins", []string{"--set", "settings.clusterName=new,settings.aws.clusterName=old,controller.clusterName=older"}, [][2]string{{"CLUSTER_NAME", `"new"`}}},
+		{"the name in the environment", []string{"--set", "controller.env[0].name=CLUSTER_NAME,controller.env[0].value=e"}, [][2]string{{"CLUSTER_NAME", `"e"`}, {"CLOUD_PROVIDER", `"aws"`}}},
+		{"text for truth", []string{"--set-string", "settings.clusterName=1,settings.isolatedVPC=true,serviceAccount.create=false,hostNetwork=false"}, [][2]string{{"CLUSTER_NAME", `"1"`}, {"ISOLATED_VPC", `"true"`}, {"Deployment karpenter:spec/template/spec/hostNetwork", "null"}}},
+		{"a part of another chart", []string{"--set", "global.a=b,enabled=true,settings.clusterName=c"}, [][2]string{{"CLUSTER_NAME", `"c"`}}},
+	} {
+		objects, problems := render(t, "karpenter", document.flags...)
+		if objects == nil {
+			t.Errorf("%s: %s", document.name, problems)
+			continue
+		}
+		for _, place := range append(document.want, [2]string{theDeployment(objects) + ":spec/template/metadata/labels", `"karpenter":"controller"`},
+			[2]string{theDeployment(objects) + ":spec/template/metadata/labels", `"app.kubernetes.io/name":"karpenter"`}) {
+			expect(t, objects, document.name, place)
+		}
+	}
+}
+
+// TestMistakesAreNamed: what the chart does not know or can't use is refused, with what was probably meant.
+func TestMistakesAreNamed(t *testing.T) {
+	for _, try := range []struct {
+		set  string
+		want []string
+	}{
+		{"settings.clusterNme=c", []string{"settings.clusterNme is not a value of this chart; did you mean settings.clusterName?"}},
+		{"resources.limits.cpu=1", []string{"resources is not", "did you mean controller.resources?"}},
+		{"replica=3", []string{"did you mean replicas?"}},
+		{"settings.featureGates.spotToSpot=true", []string{"did you mean settings.featureGates.spotToSpotConsolidation?"}},
+		{"serviceAccount.annotation.a=b", []string{"did you mean serviceAccount.annotations?"}},
+		{"settings.aws.tags.a=b", []string{"settings.aws.tags is not", "spec.tags in the EC2NodeClass"}},
+		{"qqq=1", []string{"qqq is not", "docs/reference/chart.md"}},
+		{"replicas=two", []string{"replicas", "integer"}},
+		{"settings.placement=bound", []string{"placement", "'nominate', 'bind'"}},
+		{"settings.batchMaxDuration=10", []string{"batchMaxDuration"}},
+		{"settings.cloudProvider=gcp", []string{"cloudProvider", "'kwok'"}},
+		{"logLevel=loud", []string{"logLevel", "'debug'"}},
+		{"defaultProvisioner.create=true", []string{"defaultProvisioner.create=true is not offered"}},
+		{"settings.clusterName=", []string{"settings.clusterName is empty", "settings.cloudProvider=kwok"}},
+	} {
+		objects, problems := render(t, "karpenter", "--set", "settings.clusterName=c", "--set", try.set)
+		for _, want := range try.want {
+			if objects != nil || !strings.Contains(problems, want) {
+				t.Errorf("%s: refused with %q, want %q", try.set, problems, want)
+			}
+		}
+	}
+	if _, problems := render(t, "karpenter-crd", "--set", "additionalAnnotation.a=b"); !strings.Contains(problems, "additionalAnnotation") {
+		t.Errorf("karpenter-crd: %s", problems)
+	}
+}
+
+// TestTheControllerKnowsItsEnvironment: each variable that the chart sets is a flag of the controller.
+func TestTheControllerKnowsItsEnvironment(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference", "settings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--values", filepath.Join("testdata", "every-value.yaml")}, {"--set", "settings.cloudProvider=kwok"}} {
+		objects, problems := render(t, "karpenter", flags...)
+		if objects == nil {
+			t.Fatal(problems)
+		}
+		env, _ := at(objects[theDeployment(objects)].Object, "spec/template/spec/containers/0/env").([]any)
+		if len(env) < 15 {
+			t.Fatalf("the environment is %v", env)
+		}
+		for _, one := range env {
+			name, _ := at(one, "name").(string)
+			flag := "`--" + strings.ReplaceAll(strings.ToLower(name), "_", "-") + "`"
+			if name != "SYSTEM_NAMESPACE" && !strings.Contains(string(text), flag) {
+				t.Errorf("the chart sets %s, and the controller has no flag %s", name, flag)
+			}
+			if flags[0] == "--set" && strings.Contains(flag, "cluster-name") {
+				t.Errorf("%s is set for simulated nodes, where it means nothing", name)
+			}
+		}
+	}
+}
+
+// TestRulesAreThoseOfTheFiles: the chart grants what the files in rbac say, which the end-to-end tests compare with what the controller asks for.
+func TestRulesAreThoseOfTheFiles(t *testing.T) {
+	for flags, files := range map[string][]string{
+		"settings.clusterName=c":      {"core", "people", "aws"},
+		"settings.cloudProvider=kwok": {"core", "people", "optional/kwok"},
+		"settings.clusterName=c,settings.placement=bind,settings.schedulerConfig=x,controller.metrics.secure=true": {"core", "people", "aws", "optional/placement-bind", "optional/scheduler-config", "optional/secure-metrics"},
+	} {
+		objects, problems := render(t, "karpenter", "--set", flags)
+		if objects == nil {
+			t.Fatal(problems)
+		}
+		want := map[string]bool{}
+		for _, file := range files {
+			for name, rules := range rulesOf(t, file) {
+				want[name] = true
+				if got := objects[name]; got == nil || jsonOf(t, got.Object["rules"]) != rules {
+					t.Errorf("%s: %s is not that of rbac/%s.yaml", flags, name, file)
+				}
+			}
+		}
+		for name, object := range objects {
+			if object.Object["rules"] != nil && !want[name] {
+				t.Errorf("%s: %s comes from no file", flags, name)
+			}
+		}
+	}
+}
+
+func rulesOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "charts", "karpenter", "rbac", file+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(string(text), -1) {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if rules := object.Object["rules"]; rules != nil {
+			out[object.GetKind()+" "+object.GetName()] = jsonOf(t, rules)
+		}
+	}
+	return out
+}
+
+// TestDefinitionsOfTheTwoCharts: both charts bring the same definitions, and karpenter-crd annotates them.
+func TestDefinitionsOfTheTwoCharts(t *testing.T) {
+	objects, problems := render(t, "karpenter-crd", "--set", `additionalAnnotations.helm\.sh/resource-policy=keep`)
+	if objects == nil {
+		t.Fatal(problems)
+	}
+	plain, problems := render(t, "karpenter", "--include-crds", "--set", "settings.clusterName=c")
+	if plain == nil {
+		t.Fatal(problems)
+	}
+	if len(objects) < 4 {
+		t.Fatalf("karpenter-crd has only %d definitions", len(objects))
+	}
+	for name, object := range objects {
+		expect(t, objects, name, [2]string{name + ":metadata/annotations/helm.sh~resource-policy", `"keep"`})
+		if other := plain[name]; other == nil || jsonOf(t, other.Object["spec"]) != jsonOf(t, object.Object["spec"]) {
+			t.Errorf("the chart karpenter has not the same %s", name)
+		}
+	}
+}

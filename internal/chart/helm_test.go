@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// root is the repository's, seen from here.
+const root = "../.."
+
+// helmPath builds Helm, once in a while, and says where it is: the go command keeps it.
+var helmPath = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("go", "-C", filepath.Join(root, "charts", "helm"), "tool", "-n", "helm")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+})
+
+// runHelm runs Helm with an empty home of its own.
+func runHelm(ctx context.Context, home, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+	path, err := helmPath()
+	if err != nil {
+		return "", "", err
+	}
+	var out, problems bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	err = cmd.Run()
+	var notes []string
+	for _, line := range strings.Split(problems.String(), "\n") {
+		if !strings.Contains(line, "found symbolic link") { // the chart's definitions are those of karpenter-crd
+			notes = append(notes, line)
+		}
+	}
+	return out.String(), strings.Join(notes, "\n"), err
+}
+
+func chartPath(name string) string { return filepath.Join(root, "charts", name) }
+
+// render is what Helm makes of the chart in the namespace karpenter, and what it complains about.
+func render(t *testing.T, chart string, flags ...string) (map[string]*unstructured.Unstructured, string) {
+	t.Helper()
+	args := append([]string{"template", "karpenter", chartPath(chart), "--namespace", "karpenter"}, flags...)
+	out, problems, err := runHelm(t.Context(), t.TempDir(), "", args...)
+	if err != nil {
+		return nil, problems
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for _, document := range strings.Split("\n"+out, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatalf("reading what Helm wrote: %v\n%s", err, document)
+		}
+		if len(object.Object) > 0 {
+			objects[object.GetKind()+" "+object.GetName()] = object
+		}
+	}
+	return objects, ""
+}
+
+// at is the field of an object at a path such as spec/containers/0/name; nil if it is not there. A list of things with a name, such as
+// containers and env, can be asked by name. A slash within a name is written as ~.
+func at(content any, path string) any {
+	for _, step := range strings.Split(path, "/") {
+		step = strings.ReplaceAll(step, "~", "/")
+		switch now := content.(type) {
+		case map[string]any:
+			content = now[step]
+		case []any:
+			content = item(now, step)
+		default:
+			return nil
+		}
+	}
+	return content
+}
+
+func item(list []any, step string) any {
+	if i, err := strconv.Atoi(step); err == nil && i < len(list) {
+		return list[i]
+	}
+	for _, candidate := range list {
+		if m, ok := candidate.(map[string]any); ok && m["name"] == step {
+			return candidate
+		}
+	}
+	return nil
+}
