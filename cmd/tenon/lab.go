@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tenon-sh/tenon/internal/lab"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
+	"github.com/tenon-sh/tenon/internal/lab/labpods"
 )
 
 // newLabCommand makes "tenon lab". Its subcommands find or build the lab's own
@@ -25,7 +26,7 @@ The executable is built from source the first time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab: state, logs and DIR/kubeconfig")
-	cmd.AddCommand(newLabUp(), newLabDown(), newLabStatus(), newLabRestart(), newLabKubectl(), newLabBuild())
+	cmd.AddCommand(newLabUp(), newLabSystem(), newLabDown(), newLabStatus(), newLabRestart(), newLabKubectl(), newLabBuild())
 	return cmd
 }
 
@@ -81,6 +82,9 @@ func newLabDown() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := labpods.Down(cmd.Context(), dir); err != nil {
+				return err
+			}
 			if err := labaws.Down(cmd.Context(), dir); err != nil {
 				return err
 			}
@@ -106,6 +110,9 @@ func newLabStatus() *cobra.Command {
 			}
 			if account, ok, err := labaws.Running(dir); err == nil && ok {
 				fmt.Fprintf(cmd.OutOrStdout(), "a simulated AWS account (pid %d) answers at %s\n\n", account.PID, account.URL)
+			}
+			if pid, err := labpods.Running(dir); err == nil && pid != 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "the pods of the system nodes run (pid %d)\n\n", pid)
 			}
 			return execLab(cmd)
 		},

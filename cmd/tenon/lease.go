@@ -67,10 +67,22 @@ func (t *term) asked(o *options) func() bool {
 	return t.holds
 }
 
-func newLease(config *rest.Config, o *options, t *term, lost func(error)) (resourcelock.Interface, error) {
+// replicaName is the pod's name, as Kubernetes tells it to every container, or the machine's.
+func replicaName() (string, error) {
+	if pod := os.Getenv("HOSTNAME"); pod != "" {
+		return pod, nil
+	}
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding a name for this replica: %w", err)
+		return "", fmt.Errorf("finding a name for this replica: %w", err)
+	}
+	return host, nil
+}
+
+func newLease(config *rest.Config, o *options, t *term, lost func(error)) (resourcelock.Interface, error) {
+	host, err := replicaName()
+	if err != nil {
+		return nil, err
 	}
 	lease, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, electionNamespace(o), o.electionName,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, leaseTimeout)

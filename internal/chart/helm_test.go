@@ -1,49 +1,25 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenon-sh/tenon/internal/chart/helm"
 )
 
 // root is the repository's, seen from here.
 const root = "../.."
 
-// helmPath builds Helm, once in a while, and says where it is: the go command keeps it.
-var helmPath = sync.OnceValues(func() (string, error) {
-	cmd := exec.Command("go", "-C", filepath.Join(root, "charts", "helm"), "tool", "-n", "helm")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	return strings.TrimSpace(string(out)), err
-})
-
-// runHelm runs Helm with an empty home of its own.
-func runHelm(ctx context.Context, home, kubeconfig string, args ...string) (stdout, stderr string, err error) {
-	path, err := helmPath()
-	if err != nil {
-		return "", "", err
-	}
-	var out, problems bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	cmd.Stdout, cmd.Stderr = &out, &problems
-	err = cmd.Run()
-	var notes []string
-	for _, line := range strings.Split(problems.String(), "\n") {
-		if !strings.Contains(line, "found symbolic link") { // the chart's definitions are those of karpenter-crd
-			notes = append(notes, line)
-		}
-	}
-	return out.String(), strings.Join(notes, "\n"), err
+// runHelm runs Helm without a cluster.
+func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	h := &helm.Helm{Root: root, Home: t.TempDir()}
+	return h.Run(t.Context(), args...)
 }
 
 func chartPath(name string) string { return filepath.Join(root, "charts", name) }
@@ -52,7 +28,7 @@ func chartPath(name string) string { return filepath.Join(root, "charts", name) 
 func render(t *testing.T, chart string, flags ...string) (map[string]*unstructured.Unstructured, string) {
 	t.Helper()
 	args := append([]string{"template", "karpenter", chartPath(chart), "--namespace", "karpenter"}, flags...)
-	out, problems, err := runHelm(t.Context(), t.TempDir(), "", args...)
+	out, problems, err := runHelm(t, args...)
 	if err != nil {
 		return nil, problems
 	}

@@ -28,7 +28,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 
 func TestLint(t *testing.T) {
 	for _, chart := range []string{"karpenter", "karpenter-crd"} {
-		out, problems, err := runHelm(t.Context(), t.TempDir(), "", "lint", "--strict", chartPath(chart))
+		out, problems, err := runHelm(t, "lint", "--strict", chartPath(chart))
 		if err != nil {
 			t.Errorf("%s: %v\n%s%s", chart, err, out, problems)
 		}

@@ -44,6 +44,8 @@ func writeCredentials(dir labdir.Dir, server string) error {
 		{"etcd-client", authority, pki.Leaf{CommonName: "kube-apiserver-etcd-client"}},
 		{"supervisor", authority, pki.Leaf{CommonName: "tenon-lab-supervisor", Groups: []string{"system:masters"}}},
 		{"apiserver", authority, pki.Leaf{CommonName: "kube-apiserver", Hosts: append(inCluster, local...)}},
+		// Who shows this certificate to a node's log server is the API server.
+		{"apiserver-kubelet-client", authority, pki.Leaf{CommonName: "kube-apiserver-kubelet-client"}},
 		{"controller-manager", authority, pki.Leaf{CommonName: "kube-controller-manager", Hosts: local}},
 		{"scheduler", authority, pki.Leaf{CommonName: "kube-scheduler", Hosts: local}},
 		{"front-proxy-client", frontProxy, pki.Leaf{CommonName: "front-proxy-client"}},

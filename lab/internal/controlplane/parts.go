@@ -94,6 +94,7 @@ func apiServerPart(dir labdir.Dir, p ports) part {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + pki("front-proxy-client.crt"),
 			"--proxy-client-key-file=" + pki("front-proxy-client.key"),
+			"--kubelet-client-certificate=" + pki("apiserver-kubelet-client.crt"), "--kubelet-client-key=" + pki("apiserver-kubelet-client.key"),
 			"--enable-aggregator-routing=false",
 			"--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000",
 			"--profiling=false",

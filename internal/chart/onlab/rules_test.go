@@ -1,0 +1,177 @@
+package onlab
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+)
+
+// grant is a role of the release: a ClusterRole or a Role.
+type grant struct {
+	name   string
+	object client.Object
+	rules  *[]rbacv1.PolicyRule
+}
+
+// grants are the roles that the controller's account has.
+func (w *world) grants() []grant {
+	w.Helper()
+	var out []grant
+	wide, narrow := &rbacv1.ClusterRoleList{}, &rbacv1.RoleList{}
+	for _, list := range []client.ObjectList{wide, narrow} {
+		if err := w.c.List(w.Context(), list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for i := range wide.Items {
+		if role := &wide.Items[i]; role.Name != "karpenter-view" && role.Name != "karpenter-admin" { // those are for people
+			out = append(out, grant{"ClusterRole " + role.Name, role, &role.Rules})
+		}
+	}
+	for i := range narrow.Items {
+		role := &narrow.Items[i]
+		out = append(out, grant{"Role " + role.Namespace + "/" + role.Name, role, &role.Rules})
+	}
+	return out
+}
+
+// TestEachRuleIsNeeded takes one rule at a time from the controller's account. Each time the controller says what it may not do any more.
+func TestEachRuleIsNeeded(t *testing.T) {
+	w := newWorld(t)
+	w.runHelm("install", release, w.helm.Chart("karpenter"), "--namespace", release, "--set", "settings.cloudProvider=kwok,replicas=1", "--wait", "--timeout", "2m")
+	w.apply("examples/kwok/nodepool.yaml")
+	w.apply("examples/kwok/inflate.yaml")
+	w.makeHard()
+	stop := w.keepBusy()
+	defer stop()
+	tried := 0
+	for _, role := range w.grants() {
+		all := slices.Clone(*role.rules)
+		for i, rule := range all {
+			tried++
+			*role.rules = slices.Delete(slices.Clone(all), i, i+1)
+			w.update(role)
+			began := time.Now()
+			said := w.complaint(rule)
+			if said == "" {
+				t.Errorf("%s: without the rule %v nothing is missed within %s", role.name, rule, ruleTime)
+			}
+			t.Logf("%5.1f s  %s without %v %v: %s", time.Since(began).Seconds(), role.name, rule.Verbs, rule.Resources, said)
+			*role.rules = all
+			w.update(role)
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d rules were found", tried)
+	}
+}
+
+// update writes a role; it is read again first, because Helm's labels stay as they are.
+func (w *world) update(role grant) {
+	w.Helper()
+	role.object.SetResourceVersion("")
+	if err := w.c.Update(w.Context(), role.object); err != nil {
+		w.Fatalf("changing %s: %v", role.name, err)
+	}
+}
+
+// makeHard has nodes take a while to be ready, so that pods are told theirs before, and end pods whose eviction a budget forbids.
+func (w *world) makeHard() {
+	w.Helper()
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	patch := `{"spec":{"template":{"metadata":{"labels":{"lab.tenon.sh/boot-seconds":"2"}},"spec":{"terminationGracePeriod":"2s"}}}}`
+	if err := w.c.Patch(w.Context(), pool, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		w.Fatal(err)
+	}
+	none := intstr.FromInt32(0)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inflate"},
+		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "inflate"}}}}
+	if err := w.c.Create(w.Context(), budget); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// keepBusy gives the controller something to do all the time: pods come, nodes are deleted under them, pods go. What fails is tried in the
+// next round: the controller is crippled on purpose.
+func (w *world) keepBusy() (stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		ticker := time.NewTicker(4 * time.Second)
+		defer ticker.Stop()
+		for round := 0; ; round++ {
+			switch round % 3 {
+			case 0:
+				_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, "inflate", "application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 3+round%5), metav1.PatchOptions{})
+			case 1:
+				_ = w.c.DeleteAllOf(ctx, &v1.NodeClaim{})
+			case 2:
+				_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, "inflate", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return func() { cancel(); busy.Wait() }
+}
+
+// ruleTime bounds how long one rule is tried.
+const ruleTime = 45 * time.Second
+
+// refusal is how the API server names what somebody may not do.
+var refusal = regexp.MustCompile(`cannot (\w+) resource \\?"([a-z/]+)\\?" in API group`)
+
+// complaint starts the controller anew and waits until it is refused something that the rule allowed. It returns those words.
+func (w *world) complaint(rule rbacv1.PolicyRule) string {
+	w.Helper()
+	before := map[string]bool{}
+	pods := w.controllers()
+	for i := range pods {
+		before[pods[i].Name] = true
+		now := int64(1)
+		_ = w.core.CoreV1().Pods(release).Delete(w.Context(), pods[i].Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.Now().Add(ruleTime); time.Now().Before(end); <-ticker.C {
+		for _, pod := range w.controllers() {
+			if before[pod.Name] {
+				continue
+			}
+			for _, log := range []string{w.logOf(pod.Name), w.previousLogOf(pod.Name)} {
+				for _, found := range refusal.FindAllStringSubmatch(log, -1) {
+					if slices.Contains(rule.Verbs, found[1]) && slices.Contains(rule.Resources, found[2]) {
+						return strings.ReplaceAll(found[0], `\`, "")
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// previousLogOf is what the process before said in a pod whose process has ended.
+func (w *world) previousLogOf(pod string) string {
+	raw, err := w.core.CoreV1().Pods(release).GetLogs(pod, &corev1.PodLogOptions{Previous: true}).DoRaw(w.Context())
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
