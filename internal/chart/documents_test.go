@@ -49,7 +49,7 @@ func TestDocumentsCommandLines(t *testing.T) {
 		want  [][2]string
 	}{
 		{"2021", []string{"--skip-crds", "--set", "serviceAccount.create=false", "--version", "0.5.0", "--set", "controller.clusterName=eks-karpenter-demo", "--set", endpoint, "--set", "defaultProvisioner.create=false"},
-			[][2]string{{"CLUSTER_NAME", `"eks-karpenter-demo"`}, {"CLUSTER_ENDPOINT", `"https://0123456789.gr7.us-east-1.eks.amazonaws.com"`}, account}},
+			[][2]string{{"CLUSTER_NAME", `"eks-karpenter-demo"`}, {"CLUSTER_ENDPOINT", `"https://0123456789.gr7.us-east-1.eks.amazonaws.com"`}, {"Deployment karpenter:spec/replicas", "1"}, account}},
 		{"v1beta1", []string{"--version", "v0.32.0", "--set", `serviceAccount.annotations."eks\.amazonaws\.com/role-arn"=arn:aws:iam::123456789012:role/karpenter`, "--set", "settings.aws.clusterName=demo",
 			"--set", "settings.aws.defaultInstanceProfile=KarpenterNodeInstanceProfile", "--set", "settings.aws.interruptionQueueName=q"},
 			[][2]string{{"CLUSTER_NAME", `"demo"`}, {"DEFAULT_INSTANCE_PROFILE", `"KarpenterNodeInstanceProfile"`}, {"INTERRUPTION_QUEUE", `"q"`}, {"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn", `"arn:aws:iam::123456789012:role/karpenter"`}, account}},

@@ -46,7 +46,8 @@ cluster's name or endpoint, as ` + "`aws ... --output json`" + ` prints them, ar
 const pageTail = `| ` + "`defaultProvisioner.create`" + ` | only ` + "`false`" + ` is taken: the chart makes no pool |
 
 With ` + "`controller.clusterName`" + ` and ` + "`serviceAccount.create=false`" + ` the account is the one called ` + "`karpenter`" + `, as in 2021; otherwise it is ` + "`default`" + ` unless
-` + "`serviceAccount.name`" + ` says another.
+` + "`serviceAccount.name`" + ` says another. With ` + "`controller.clusterName`" + ` there is also one replica unless more than two are asked for: the documents of
+then read the log of the one pod.
 
 ## karpenter-crd
 

@@ -55,6 +55,11 @@ aws
 {{- end -}}
 {{- end -}}
 
+{{/* Documents of 2021 set the cluster's name under controller, count on one replica, and read the log of "the" pod. */}}
+{{- define "karpenter.replicas" -}}
+{{- if and .Values.controller.clusterName (eq (int .Values.replicas) 2) -}}1{{- else -}}{{- .Values.replicas -}}{{- end -}}
+{{- end -}}
+
 {{/* Name=true,Other=false. */}}
 {{- define "karpenter.gates" -}}
 {{- $gates := list -}}

@@ -30,14 +30,20 @@ type Helm struct {
 // Chart is the folder of a chart.
 func (h *Helm) Chart(name string) string { return filepath.Join(h.Root, "charts", name) }
 
+// Path is where the built Helm is.
+func (h *Helm) Path() (string, error) {
+	h.built.Do(h.build)
+	return h.path, h.err
+}
+
 // Run runs Helm and returns what it printed and what it complained about.
 func (h *Helm) Run(ctx context.Context, args ...string) (out, complaints string, err error) {
-	h.built.Do(h.build)
-	if h.err != nil {
-		return "", "", h.err
+	path, err := h.Path()
+	if err != nil {
+		return "", "", err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, h.path, args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+h.Kubeconfig, "HELM_CACHE_HOME="+h.Home, "HELM_CONFIG_HOME="+h.Home, "HELM_DATA_HOME="+h.Home)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()

@@ -10,14 +10,17 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
 // grant is a role of the release: a ClusterRole or a Role.
@@ -89,7 +92,7 @@ func (w *world) update(role grant) {
 	}
 }
 
-// makeHard has nodes take a while to be ready, so that pods are told theirs before, and end pods whose eviction a budget forbids.
+// makeHard has nodes take a while to be ready, so that pods are told theirs before, and has pods whose eviction a budget forbids.
 func (w *world) makeHard() {
 	w.Helper()
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -101,6 +104,18 @@ func (w *world) makeHard() {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inflate"},
 		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "inflate"}}}}
 	if err := w.c.Create(w.Context(), budget); err != nil {
+		w.Fatal(err)
+	}
+	// Others may be evicted. Their size is another, so that it matters which pod goes to which node.
+	other := &appsv1.Deployment{}
+	if err := w.c.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: "inflate"}, other); err != nil {
+		w.Fatal(err)
+	}
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "larger"}
+	other.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "larger"}}
+	other.Spec.Template.Labels = other.Spec.Selector.MatchLabels
+	other.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	if err := w.c.Create(w.Context(), other); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -116,11 +131,13 @@ func (w *world) keepBusy() (stop func()) {
 		for round := 0; ; round++ {
 			switch round % 3 {
 			case 0:
-				_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, "inflate", "application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 3+round%5), metav1.PatchOptions{})
+				w.want(ctx, 3+round%5)
+				_ = w.c.Create(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}}) // its status is to be written
 			case 1:
 				_ = w.c.DeleteAllOf(ctx, &v1.NodeClaim{})
 			case 2:
-				_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, "inflate", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+				w.want(ctx, 0)
+				_ = w.c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}
 			select {
 			case <-ctx.Done():
@@ -130,6 +147,13 @@ func (w *world) keepBusy() (stop func()) {
 		}
 	})
 	return func() { cancel(); busy.Wait() }
+}
+
+// want has so many pods of both kinds wanted.
+func (w *world) want(ctx context.Context, replicas int) {
+	for _, name := range []string{"inflate", "larger"} {
+		_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, name, "application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	}
 }
 
 // ruleTime bounds how long one rule is tried.

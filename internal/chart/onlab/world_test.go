@@ -66,7 +66,7 @@ type world struct {
 	helm *helm.Helm
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*world, *labpods.Options)) *world {
 	t.Helper()
 	path, err := executable()
 	if err != nil {
@@ -84,7 +84,11 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, lab: l, c: l.Client(scheme), core: core, helm: &helm.Helm{Root: root, Home: t.TempDir(), Kubeconfig: l.Kubeconfig()}}
-	runner, err := labpods.Start(t.Context(), labpods.Options{Config: l.Config(), Dir: t.TempDir(), Executable: path, Zones: []string{"us-west-2a", "us-west-2b"}, Log: t.Logf})
+	o := labpods.Options{Config: l.Config(), Dir: t.TempDir(), Executable: path, Zones: []string{"us-west-2a", "us-west-2b"}, Log: t.Logf}
+	for _, c := range change {
+		c(w, &o)
+	}
+	runner, err := labpods.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
