@@ -1,4 +1,4 @@
-// Helm, for those who have none and for the tests: go -C charts/helm tool helm. It is a module of its own so that
+// Helm, for those who have none and for the tests: go tool -modfile=charts/helm/go.mod helm. It is a module of its own so that
 // Helm's dependencies never enter the product's go.mod.
 module github.com/tenon-sh/tenon/charts/helm
 

@@ -95,6 +95,9 @@ func detachSystem(ctx context.Context, dir string, nodes int, region string, out
 	if err != nil {
 		return fmt.Errorf("resolving --dir: %w", err)
 	}
+	if pid, err := labpods.Running(absolute); err != nil || pid != 0 {
+		return errors.Join(err, fmt.Errorf("the lab in %s already has system nodes (pid %d)", dir, pid))
+	}
 	log, err := os.OpenFile(labpods.LogPath(absolute), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir, dir)

@@ -1,6 +1,8 @@
 package labpods
 
 import (
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 func TestWhichImagesAreExecuted(t *testing.T) {
@@ -143,4 +146,42 @@ func sendLog(t *testing.T, path, query string) string {
 		t.Fatal(err)
 	}
 	return w.Body.String()
+}
+
+// TestProbes: a process is ready when it says so, and sick when it does not answer.
+func TestProbes(t *testing.T) {
+	answers := func(code int) intstr.IntOrString {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }), ReadHeaderTimeout: time.Second}
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(func() { _ = server.Close() })
+		return intstr.FromInt32(int32(listener.Addr().(*net.TCPAddr).Port))
+	}
+	probe := func(port intstr.IntOrString) *corev1.Probe {
+		return &corev1.Probe{FailureThreshold: 1, PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port}}}
+	}
+	named := answers(http.StatusOK)
+	p := onePod(t, corev1.Container{Image: "tenon", ReadinessProbe: probe(intstr.FromString("http")), LivenessProbe: probe(answers(http.StatusInternalServerError)),
+		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: named.IntVal}}})
+	p.address = "127.0.0.1"
+	sick, ended := make(chan struct{}), make(chan struct{})
+	asking := p.containers[0].probe(sick, ended)
+	for what, happens := range map[string]<-chan struct{}{"is ready": p.news, "is sick": sick} {
+		select {
+		case <-happens:
+		case <-time.After(time.Minute):
+			t.Errorf("nobody notices that it %s", what)
+		}
+	}
+	close(ended)
+	asking.Wait()
+	if !p.containers[0].status().Ready {
+		t.Error("a process whose probe succeeds is not ready")
+	}
+	if _, err := p.containers[0].port(intstr.FromString("none")); err == nil {
+		t.Error("a port that the container does not have was found")
+	}
 }
