@@ -126,9 +126,7 @@ func (w *world) keepBusy() (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var busy sync.WaitGroup
 	busy.Go(func() {
-		ticker := time.NewTicker(4 * time.Second)
-		defer ticker.Stop()
-		for round := 0; ; round++ {
+		for round := 0; ctx.Err() == nil; round++ {
 			switch round % 3 {
 			case 0:
 				w.want(ctx, 3+round%5)
@@ -139,11 +137,7 @@ func (w *world) keepBusy() (stop func()) {
 				w.want(ctx, 0)
 				_ = w.c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+			w.settle(ctx)
 		}
 	})
 	return func() { cancel(); busy.Wait() }
@@ -156,8 +150,39 @@ func (w *world) want(ctx context.Context, replicas int) {
 	}
 }
 
+// roundTime bounds a round: a crippled controller may never get there.
+const roundTime = 12 * time.Second
+
+// settle waits until both kinds have the pods that are wanted and no node is on its way out, or the round is over.
+func (w *world) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		list, err := w.core.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
+		if err == nil && !slices.ContainsFunc(list.Items, func(d appsv1.Deployment) bool {
+			return d.Status.ObservedGeneration != d.Generation || d.Status.ReadyReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas
+		}) && !w.leaving(ctx) {
+			return
+		}
+	}
+}
+
+// leaving reports whether a NodeClaim is being deleted.
+func (w *world) leaving(ctx context.Context) bool {
+	list := &v1.NodeClaimList{}
+	err := w.c.List(ctx, list)
+	return err != nil || slices.ContainsFunc(list.Items, func(c v1.NodeClaim) bool { return c.DeletionTimestamp != nil })
+}
+
 // ruleTime bounds how long one rule is tried.
-const ruleTime = 45 * time.Second
+const ruleTime = 90 * time.Second
 
 // refusal is how the API server names what somebody may not do.
 var refusal = regexp.MustCompile(`cannot (\w+) resource \\?"([a-z/]+)\\?" in API group`)
