@@ -6,7 +6,8 @@ STATICCHECK_VERSION := v0.8.2
 GOVULNCHECK_VERSION := v1.8.0
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
-MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./...
+MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./... \
+  deploy/aws/check:./...
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$${m\#\#*:} && $(2)) || exit 1; done
 
