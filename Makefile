@@ -92,7 +92,7 @@ lab: build ## build the lab's control plane, if it is not there yet (some minute
 	@$(BIN) lab build
 
 .PHONY: generate
-generate: ## regenerate deep copies, CustomResourceDefinitions, what follows from the chart's values, the instance catalogs and the price table
+generate: ## regenerate deep copies, CustomResourceDefinitions and their pages, what follows from the chart's values, the instance catalogs and the price table
 	$(CONTROLLER_GEN) object crd paths=./api/karpenter/... paths=./api/kwok/... paths=./api/aws/... output:crd:dir=charts/karpenter-crd/templates
 	@# controller-gen's pattern for quantities lets 1e1.5 pass, which no Kubernetes client can read: one such object would
 	@# hide all others of its kind. The exponent is a whole number of at most three digits.
@@ -101,11 +101,12 @@ generate: ## regenerate deep copies, CustomResourceDefinitions, what follows fro
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f | \
 	    awk '{print} /^    controller-gen.kubebuilder.io\/version:/ {print "    # more: {{ with .Values.additionalAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}"}' > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
+	go run ./internal/apidocs -out docs/reference/api
 	go generate ./cloudprovider/aws/price ./cloudprovider/kwok/catalog # the second reads what the first writes
 	go run ./internal/chart
 
 # What generate writes to.
-GENERATED := api charts docs/reference/chart.md cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog
+GENERATED := api charts docs/reference/api docs/reference/chart.md cloudprovider/kwok/catalog cloudprovider/aws/price cloudprovider/aws/ec2sim/catalog
 
 .PHONY: verify
 verify: generate ## fail if a generated file differs from what its source gives
