@@ -5,8 +5,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -138,18 +136,4 @@ func TestSettingsOfAnotherCloudAreTold(t *testing.T) {
 	if got := told("--cluster-name=prod", "--isolated-vpc", "--feature-gates=ReservedCapacity=false", "--aws-feature-gates=NodeClassCEL=true"); got != "" {
 		t.Errorf("told %q of settings that count", got)
 	}
-}
-
-func TestEveryFlagIsDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	(&options{}).register(f)
-	f.VisitAll(func(flag *pflag.Flag) {
-		if !strings.Contains(string(text), "| `--"+flag.Name+"` |") {
-			t.Errorf("docs/reference/settings.md does not describe --%s", flag.Name)
-		}
-	})
 }

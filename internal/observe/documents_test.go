@@ -136,6 +136,22 @@ func TestDocumentNamesEveryMetric(t *testing.T) {
 	}
 }
 
+// TestAdditionsNameEveryMetricOfOurs compares the other page that lists them, in both directions.
+func TestAdditionsNameEveryMetricOfOurs(t *testing.T) {
+	text, have := document(t, "reference", "additions.md"), registered(t)
+	for name := range have {
+		if strings.HasPrefix(name, "tenon_") && !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/reference/additions.md does not name %s", name)
+		}
+	}
+	for _, m := range regexp.MustCompile("`(tenon_[a-z_]+[a-z])`").FindAllStringSubmatch(text, -1) {
+		if have[m[1]] == "" {
+			t.Errorf("docs/reference/additions.md names %s, which is not registered", m[1])
+		}
+	}
+}
+
+// TestDocumentNamesEveryEventOfDisruption looks at those whose reason is worked out as the program runs.
 func TestDocumentNamesEveryEventOfDisruption(t *testing.T) {
 	text := document(t, "reference", "events.md")
 	for _, reason := range append(rationed(), terminating, "NodeRepairBlocked") {
