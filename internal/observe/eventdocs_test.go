@@ -34,7 +34,7 @@ func readSource(t *testing.T) source {
 	s := source{constants: map[string]string{}, told: map[string]string{}, literals: map[string]bool{}}
 	var files []*ast.File
 	fset := token.NewFileSet()
-	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1") {
+	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1", "internal/actuate", "cloudprovider/aws", "cloudprovider/aws/fault", "cmd/tenon") {
 		names, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s has no files: %v", dir, err)
@@ -182,6 +182,46 @@ func TestDocumentNamesEveryEvent(t *testing.T) {
 	for reason := range documented {
 		if !s.literals[reason] {
 			t.Errorf("docs/reference/events.md has %s, which nothing tells", reason)
+		}
+	}
+}
+
+// elsewhere are names on the pages for troubles that are not ours.
+func elsewhere() map[string]string {
+	return map[string]string{
+		"HearOfInterruptions": "a statement of the controller's policy", "ReadPrices": "a statement of the controller's policy",
+		"StaticCapacity": "a gate", "Custom": "an AMI family", "Never": "a value", "Lt": "an operator", "Gt": "an operator",
+		"NodeOverlay": "a kind that is not there", "CapacityBuffer": "a kind that is not there",
+	}
+}
+
+// TestPagesForTroublesNameWhatThereIs looks for events, conditions, reasons, metrics and log lines that somebody would look for in vain.
+func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
+	s, metrics := readSource(t), registered(t)
+	for _, page := range [][]string{{"tasks", "troubleshooting.md"}, {"reference", "limits.md"}, {"faq.md"}} {
+		names := 0
+		for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(document(t, page...), -1) {
+			name := m[1]
+			switch {
+			case regexp.MustCompile(`^(karpenter|tenon)_[a-z_]+[a-z]$`).MatchString(name):
+				names++
+				if metrics[name] == "" {
+					t.Errorf("%v names the metric %s, which is not registered", page, name)
+				}
+			case regexp.MustCompile(`^(tenon\.sh/)?[A-Z][a-z]+[A-Za-z]*$`).MatchString(name):
+				names++
+				if !s.literals[name] && elsewhere()[name] == "" {
+					t.Errorf("%v names %s, which the source does not have", page, name)
+				}
+			}
+		}
+		if names < 1 {
+			t.Errorf("%v names nothing", page)
+		}
+	}
+	for _, line := range []string{"this setting has no effect", "planned new nodes", "WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud"} {
+		if !s.literals[line] {
+			t.Errorf("the log has no line %q", line)
 		}
 	}
 }
