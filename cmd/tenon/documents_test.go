@@ -80,3 +80,19 @@ func TestAdditionsNameFlagsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesForTroublesNameFlagsThatExist looks at the flags of the controller that these pages tell people to set.
+func TestPagesForTroublesNameFlagsThatExist(t *testing.T) {
+	found := 0
+	for _, page := range []string{"../tasks/troubleshooting.md", "../tasks/migrate.md", "limits.md", "../faq.md"} {
+		for _, m := range regexp.MustCompile("`--([a-z0-9-]+)").FindAllStringSubmatch(reference(t, page), -1) {
+			found++
+			if flags().Lookup(m[1]) == nil {
+				t.Errorf("%s names --%s, which the program does not have", page, m[1])
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("only %d flags were found", found)
+	}
+}

@@ -189,7 +189,7 @@ func TestDocumentNamesEveryEvent(t *testing.T) {
 // elsewhere are names on the pages for troubles that are not ours.
 func elsewhere() map[string]string {
 	return map[string]string{
-		"HearOfInterruptions": "a statement of the controller's policy", "ReadPrices": "a statement of the controller's policy",
+		"HearOfInterruptions": "a statement of the controller's policy", "NameOwnInstances": "another", "ReadPrices": "another",
 		"StaticCapacity": "a gate", "Custom": "an AMI family", "Never": "a value", "Lt": "an operator", "Gt": "an operator",
 		"NodeOverlay": "a kind that is not there", "CapacityBuffer": "a kind that is not there",
 	}
@@ -198,7 +198,7 @@ func elsewhere() map[string]string {
 // TestPagesForTroublesNameWhatThereIs looks for events, conditions, reasons, metrics and log lines that somebody would look for in vain.
 func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
 	s, metrics := readSource(t), registered(t)
-	for _, page := range [][]string{{"tasks", "troubleshooting.md"}, {"reference", "limits.md"}, {"faq.md"}} {
+	for _, page := range [][]string{{"tasks", "troubleshooting.md"}, {"tasks", "migrate.md"}, {"reference", "limits.md"}, {"faq.md"}} {
 		names := 0
 		for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(document(t, page...), -1) {
 			name := m[1]
