@@ -1,3 +1,5 @@
+//go:build !windows && !nolab
+
 package main
 
 import (

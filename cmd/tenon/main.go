@@ -45,6 +45,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newControllerCommand(), newLabCommand(), newDemoCommand(), newEC2SimCommand(), newReplayCommand(), newConvertCommand())
+	root.AddCommand(newControllerCommand(), newReplayCommand(), newConvertCommand(), newVersionCommand())
+	root.AddCommand(newLabCommands()...)
 	return root
 }

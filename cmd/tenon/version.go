@@ -1,24 +1,113 @@
 package main
 
-import "runtime/debug"
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
 
-// version is the module's version, as the go command stamped it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// What the linker was told, set by the linker (go build -ldflags "-X main.linkedVersion=…", see release/): an
+// executable that is built elsewhere, from an archive of the source without its history, has nothing else to go by.
+var linkedVersion, linkedCommit, linkedTreeState, linkedDate string
+
+// buildVersion says which program this is, in the fields that kubectl and the API server use for themselves.
+type buildVersion struct {
+	GitVersion   string `json:"gitVersion"`
+	GitCommit    string `json:"gitCommit"`
+	GitTreeState string `json:"gitTreeState"`
+	BuildDate    string `json:"buildDate"`
+	GoVersion    string `json:"goVersion"`
+	Compiler     string `json:"compiler"`
+	Platform     string `json:"platform"`
 }
 
-// commit is the revision that the binary was built from, if the go command stamped it.
-func commit() string {
+// readVersion takes what the linker was told, and for the rest what the go command has written into the executable.
+func readVersion() buildVersion {
+	v := buildVersion{
+		GitVersion: linkedVersion, GitCommit: linkedCommit, GitTreeState: linkedTreeState, BuildDate: linkedDate,
+		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 7 {
-				return s.Value[:7]
+		v.fill(info)
+	}
+	for _, field := range []*string{&v.GitVersion, &v.GitCommit, &v.GitTreeState, &v.BuildDate} {
+		if *field == "" {
+			*field = "unknown"
+		}
+	}
+	return v
+}
+
+// fill takes over what is still empty. A linked version means that the other fields were linked too, or that there is
+// nothing to say: the history of the clone that the build happened in may be another's.
+func (v *buildVersion) fill(info *debug.BuildInfo) {
+	if v.GitVersion != "" {
+		return
+	}
+	v.GitVersion = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.GitCommit = s.Value
+		case "vcs.time":
+			v.BuildDate = s.Value
+		case "vcs.modified":
+			v.GitTreeState = "clean"
+			if s.Value == "true" {
+				v.GitTreeState = "dirty"
 			}
 		}
 	}
-	return "unknown"
+}
+
+// version is the version by tag, or the module's as the go command stamped it.
+func version() string { return readVersion().GitVersion }
+
+// commit is the short name of the commit that the executable was built from.
+func commit() string {
+	commit := readVersion().GitCommit
+	return commit[:min(len(commit), 7)]
+}
+
+func newVersionCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Print the version of this executable. -o json and -o yaml print all that is known of its build.",
+		Example: "  tenon version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printVersion(cmd.OutOrStdout(), readVersion(), output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml; without it, the version alone in one line")
+	return cmd
+}
+
+func printVersion(out io.Writer, v buildVersion, format string) error {
+	document := map[string]buildVersion{"clientVersion": v}
+	var text []byte
+	var err error
+	switch format {
+	case "":
+		text = fmt.Appendf(nil, "Client Version: %s\n", v.GitVersion)
+	case "json":
+		text, err = json.MarshalIndent(document, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(document)
+	default:
+		return fmt.Errorf("--output %q is not known: use json or yaml, or leave it out", format)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the version as %s: %w", format, err)
+	}
+	_, err = out.Write(text)
+	return err
 }

@@ -236,10 +236,13 @@ func TestRule9NoGlobals(t *testing.T) {
 	}
 }
 
-// globals lists package-level variables, except for interface checks (var _ I = …), embedded files, error values and
-// compiled expressions: none of them can change.
+// globals lists package-level variables, except for interface checks (var _ I = …), embedded files, error values,
+// compiled expressions and what the linker writes, which only a variable can take: none of them changes in a process.
 func globals(d *ast.GenDecl) []string {
-	if d.Tok != token.VAR || d.Doc != nil && strings.Contains(rawText(d.Doc), "go:embed") {
+	if d.Tok != token.VAR {
+		return nil
+	}
+	if d.Doc != nil && (strings.Contains(rawText(d.Doc), "go:embed") || strings.Contains(rawText(d.Doc), "set by the linker")) {
 		return nil
 	}
 	var out []string
