@@ -7,7 +7,7 @@ GOVULNCHECK_VERSION := v1.8.0
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
 MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./... \
-  deploy/aws/check:./...
+  deploy/aws/check:./... release:./...
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$${m\#\#*:} && $(2)) || exit 1; done
 
@@ -116,6 +116,28 @@ verify: generate ## fail if a generated file differs from what its source gives
 .PHONY: build
 build: ## build bin/tenon
 	go build -o $(BIN) ./cmd/tenon
+
+# What people get (docs/tasks/release.md). DIST is where it goes, VERSION is for a version other than the one by tag. The program
+# that writes it runs with the compiler that it builds with, because the compression in the archives is the compiler's too.
+DIST ?= dist
+RELEASE = cd release && GOWORK=off GOTOOLCHAIN=$$(sed -n 's/^const Toolchain = "\(.*\)"/\1/p' internal/compile/compile.go) \
+  go run . $(1) -root .. -out $(abspath $(DIST)) $(if $(VERSION),-version $(VERSION))
+
+.PHONY: image
+image: ## write the controller's image for amd64 and arm64 to dist/image, an OCI layout; needs no container runtime
+	$(call RELEASE,image)
+
+.PHONY: release
+release: ## write all that a release has to dist: executables, image, charts, CRDs, bills of materials, checksums
+	$(call RELEASE,all)
+
+# Whoever builds a commit gets the same digest: here once more, from a clone elsewhere and with an empty build cache.
+.PHONY: reproduce
+reproduce: image ## build the image of this commit twice, the second time elsewhere and from nothing, and compare
+	@work="$$(mktemp -d)" && trap 'chmod -R u+w "$$work"; rm -rf "$$work"' EXIT && \
+	  git clone -q --no-local . "$$work/clone" && \
+	  GOCACHE="$$work/cache" SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(MAKE) --no-print-directory -C "$$work/clone" image DIST="$$work/dist" && \
+	  diff -r "$(abspath $(DIST))/image" "$$work/dist/image" && echo "the two images are the same"
 
 .PHONY: bench
 bench: ## run the engine's benchmarks, in the form that benchstat reads
