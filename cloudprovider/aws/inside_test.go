@@ -88,6 +88,9 @@ func offer(t *testing.T, text string) (string, cloudprovider.Offering) {
 	if reservation != "" {
 		o.ReservationID, o.ReservationCapacity, o.Available = reservation, left, left > 0
 		o.Labels[awsv1.CapacityReservationTypeLabelKey] = how
+		if how == "interruptible" {
+			o.Labels[awsv1.CapacityReservationTypeLabelKey], o.Labels[awsv1.CapacityReservationInterruptibleLabelKey] = "default", "true"
+		}
 	}
 	return kind, o
 }
@@ -108,6 +111,9 @@ func TestNarrow(t *testing.T) {
 		{"a reservation that is full does not count", []string{"m a spot 1", "m a reserved 0.5 cr-1 0 default"}, "m/a/spot"},
 		{"of two reservations the one with more left", []string{"m a reserved 0.5 cr-1 1 default", "m a reserved 0.5 cr-2 4 default"}, "m/a/reserved=cr-2"},
 		{"only one capacity block", []string{"m a reserved 0.1 cr-1 1 capacity-block", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
+		{"interruptible reservations and others don't mix", []string{"m a reserved 0.1 cr-1 1 interruptible", "n a reserved 0.2 cr-2 1 default"}, "m/a/reserved=cr-1"},
+		{"at the same price what nobody takes back comes first", []string{"m a reserved 0.1 cr-1 9 interruptible", "n a reserved 0.1 cr-2 1 capacity-block", "o a reserved 0.1 cr-3 1 default"}, "o/a/reserved=cr-3"},
+		{"a block is not taken back", []string{"m a reserved 0.1 cr-1 9 interruptible", "n a reserved 0.1 cr-2 1 capacity-block"}, "n/a/reserved=cr-2"},
 		{"blocks and reservations don't mix", []string{"m a reserved 0.1 cr-1 1 default", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -215,6 +221,10 @@ func TestTemplateData(t *testing.T) {
 	}
 	if *d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId != "cr-1" || d.InstanceMarketOptions == nil || len(d.TagSpecifications) != 2 {
 		t.Errorf("a block is bought by %v", d.CapacityReservationSpecification)
+	}
+	d = read(mold{Reservation: "cr-1", Interruptible: true}, Cluster{}, nil)
+	if d.InstanceMarketOptions == nil || d.InstanceMarketOptions.MarketType != ec2types.MarketTypeInterruptibleCapacityReservation {
+		t.Errorf("an interruptible reservation is bought by %v", d.InstanceMarketOptions)
 	}
 	d = read(mold{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"}, &network.PlacementGroup{ID: "pg-1"})
 	if *d.Placement.PartitionNumber != 3 || *d.Placement.GroupId != "pg-1" || d.Placement.Tenancy != ec2types.TenancyDedicated {

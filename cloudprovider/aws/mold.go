@@ -25,10 +25,11 @@ type mold struct {
 	// EFAs is how many interfaces with the Elastic Fabric Adapter are attached.
 	EFAs int64
 	Spot bool
-	// Reservation is the capacity reservation to launch into; Block says that it is a capacity block.
-	Reservation string
-	Block       bool
-	Tenancy     string
+	// Reservation is the capacity reservation to launch into; Block says that it is a capacity block, Interruptible that its
+	// owner may take it back.
+	Reservation          string
+	Block, Interruptible bool
+	Tenancy              string
 	// Partition of the placement group; empty if it has none.
 	Partition string
 }
@@ -42,7 +43,7 @@ func moldOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate)
 	m := mold{
 		ImageID: ami.ID, ImageName: ami.Name, MaxPods: c.Type.Capacity.Pods().Value(),
 		Spot: capacityTypeOf(c) == v1.CapacityTypeSpot, Reservation: c.Offering.ReservationID,
-		Block:     c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock),
+		Block: isBlock(c), Interruptible: isInterruptible(c),
 		Tenancy:   c.Label(awsv1.InstanceTenancyLabelKey),
 		Partition: partitionOf(claim, c),
 	}

@@ -71,18 +71,44 @@ func onlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
 	return out
 }
 
-// oneReservation makes a choice among reservations that one fleet can ask for. Reservations and capacity blocks are
-// bought in different ways, so only the kind of the cheapest stays; a block is paid for already, so only the cheapest of
-// them. Of several reservations of a type in a zone the one with most left stays.
-func oneReservation(list []choose.Candidate) []choose.Candidate {
-	kind := list[0].Offering.Labels[awsv1.CapacityReservationTypeLabelKey]
-	if kind == string(awsv1.CapacityReservationTypeCapacityBlock) {
-		return list[:1]
+func isBlock(c *choose.Candidate) bool {
+	return c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock)
+}
+
+func isInterruptible(c *choose.Candidate) bool {
+	return c.Offering.ReservationID != "" && c.Offering.Labels[awsv1.CapacityReservationInterruptibleLabelKey] == "true"
+}
+
+// reservationKind says how a reservation is bought, and which goes first at the same price: an ordinary one, then a
+// capacity block, then one that its owner may take back.
+func reservationKind(c *choose.Candidate) int {
+	switch {
+	case isInterruptible(c):
+		return 2
+	case isBlock(c):
+		return 1
 	}
+	return 0
+}
+
+// oneReservation makes a choice among reservations that one fleet can ask for. Ordinary reservations, capacity blocks and
+// interruptible reservations are bought in different ways, so only the kind of the cheapest stays; a block is paid for
+// already, so only the cheapest of them. Of several reservations of a type in a zone the one with most left stays.
+func oneReservation(list []choose.Candidate) []choose.Candidate {
+	first := 0
+	for i := range list {
+		if list[i].Offering.Price == list[0].Offering.Price && reservationKind(&list[i]) < reservationKind(&list[first]) {
+			first = i
+		}
+	}
+	if isBlock(&list[first]) {
+		return list[first : first+1]
+	}
+	kind := reservationKind(&list[first])
 	type place struct{ kind, zone string }
 	best := map[place]choose.Candidate{}
 	for _, c := range list {
-		if c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] != kind {
+		if reservationKind(&c) != kind {
 			continue
 		}
 		at := place{c.Type.Name, c.Ref().Zone}

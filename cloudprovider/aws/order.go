@@ -24,8 +24,9 @@ type order struct {
 	// Class and Pool are tagged on what is launched.
 	Class, Pool  string
 	CapacityType string
-	// Block says that the order is for a capacity block, which EC2 sells as a capacity type of its own.
-	Block bool
+	// Block says that the order is for a capacity block, Interruptible that it is for a reservation which its owner may take
+	// back: EC2 sells each as a capacity type of its own.
+	Block, Interruptible bool
 	// Prioritized says that prices are the user's own, so that EC2 must go by our order and not by its prices.
 	Prioritized bool
 	Context     string
@@ -83,7 +84,7 @@ func newOrder(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choos
 		Class:     class.Name, Pool: claim.Labels[v1.NodePoolLabelKey], CapacityType: capacityTypeOf(&candidates[0]),
 		Prioritized: claim.Annotations[v1.PriceOverlayAppliedAnnotationKey] == "true", Tags: tags, class: class,
 	}
-	o.Block = candidates[0].Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock)
+	o.Block, o.Interruptible = isBlock(&candidates[0]), isInterruptible(&candidates[0])
 	if class.Spec.Context != nil {
 		o.Context = *class.Spec.Context
 	}

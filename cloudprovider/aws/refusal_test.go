@@ -189,6 +189,28 @@ func TestUsedUpReservation(t *testing.T) {
 	}
 }
 
+// TestInterruptibleReservation: EC2 sells such capacity on its own terms, and so it describes the instance.
+func TestInterruptibleReservation(t *testing.T) {
+	w, p := start(t, setup{})
+	id := w.sim.World.AddReservation(ec2types.CapacityReservation{Interruptible: new(true),
+		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})
+	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
+		c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Create(t.Context(), claim())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Labels[awsv1.CapacityReservationIDLabelKey] != id || got.Labels[awsv1.CapacityReservationInterruptibleLabelKey] != "true" {
+		t.Errorf("launched %v, want one in reservation %s", got.Labels, id)
+	}
+	if alive := w.alive(); len(alive) != 1 || alive[0].Market != cloud.Interruptible {
+		t.Errorf("EC2 has %v", alive)
+	}
+}
+
 // TestReservationOfAnotherKind has reservations that no node of the class can run in.
 func TestReservationOfAnotherKind(t *testing.T) {
 	w, p := start(t, setup{})

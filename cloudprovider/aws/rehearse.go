@@ -182,6 +182,8 @@ func (o *order) terms(in *ec2.RunInstancesInput, d *ec2types.RequestLaunchTempla
 	switch {
 	case o.Block:
 		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	case o.Interruptible:
+		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
 	case o.CapacityType == v1.CapacityTypeSpot:
 		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot}
 	}

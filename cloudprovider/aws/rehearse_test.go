@@ -80,6 +80,8 @@ func TestRehearsalWithoutOnDemand(t *testing.T) {
 		{"alone on a machine", &ec2types.CapacityReservation{Tenancy: ec2types.CapacityReservationTenancyDedicated}, false, ec2types.DefaultTargetCapacityTypeOnDemand, ""},
 		{"a capacity block", &ec2types.CapacityReservation{ReservationType: ec2types.CapacityReservationTypeCapacityBlock}, false,
 			ec2types.DefaultTargetCapacityTypeCapacityBlock, ec2types.MarketTypeCapacityBlock},
+		{"an interruptible reservation", &ec2types.CapacityReservation{Interruptible: new(true)}, false,
+			ec2types.DefaultTargetCapacityTypeReservedCapacity, ec2types.MarketTypeInterruptibleCapacityReservation},
 		{"spot", nil, true, ec2types.DefaultTargetCapacityTypeSpot, ec2types.MarketTypeSpot},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -76,6 +76,8 @@ func (o *order) target(count int) *ec2types.TargetCapacitySpecificationRequest {
 	switch {
 	case o.Block:
 		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeCapacityBlock
+	case o.Interruptible:
+		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeReservedCapacity
 	case o.CapacityType == v1.CapacityTypeSpot:
 		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
 	}
@@ -87,6 +89,9 @@ func (o *order) target(count int) *ec2types.TargetCapacitySpecificationRequest {
 func (o *order) strategy(in *ec2.CreateFleetInput) {
 	switch {
 	case o.Block:
+	case o.Interruptible:
+		in.ReservedCapacityOptions = &ec2types.ReservedCapacityOptionsRequest{
+			ReservationTypes: []ec2types.FleetReservationType{ec2types.FleetReservationTypeInterruptibleCapacityReservation}}
 	case o.CapacityType == v1.CapacityTypeSpot:
 		in.SpotOptions = &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized}
 		if o.Prioritized {

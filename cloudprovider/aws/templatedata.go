@@ -81,8 +81,11 @@ func (b *blueprint) data() (*ec2types.RequestLaunchTemplateData, error) {
 		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone}
 	}
-	if b.mold.Block {
+	switch {
+	case b.mold.Block:
 		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	case b.mold.Interruptible:
+		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
 	}
 	return out, nil
 }

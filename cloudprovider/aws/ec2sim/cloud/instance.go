@@ -47,6 +47,7 @@ const (
 	OnDemand      Market = "on-demand"
 	Spot          Market = "spot"
 	CapacityBlock Market = "capacity-block"
+	Interruptible Market = "interruptible-capacity-reservation"
 )
 
 // Instance is one machine.

@@ -243,6 +243,9 @@ func (w *World) resolveMarket(p *place) *wire.Error {
 	if options != nil && options.MarketType == ec2types.MarketTypeCapacityBlock {
 		p.market = CapacityBlock
 	}
+	if options != nil && options.MarketType == ec2types.MarketTypeInterruptibleCapacityReservation {
+		p.market = Interruptible
+	}
 	return nil
 }
 

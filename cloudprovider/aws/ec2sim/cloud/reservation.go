@@ -164,6 +164,7 @@ func (w *World) reserveNamed(p *place, id string) (*ec2types.CapacityReservation
 func (w *World) fits(r *ec2types.CapacityReservation, p *place) bool {
 	block := r.ReservationType == ec2types.CapacityReservationTypeCapacityBlock
 	return w.reservationState(r) == ec2types.CapacityReservationStateActive && block == (p.market == CapacityBlock) &&
+		aws.ToBool(r.Interruptible) == (p.market == Interruptible) &&
 		aws.ToString(r.InstanceType) == string(p.info.InstanceType) && aws.ToString(r.AvailabilityZone) == p.zone.Name &&
 		string(r.Tenancy) == tenancyOf(p.request) && isWindows(string(r.InstancePlatform)) == isWindows(string(p.image.Platform))
 }

@@ -16,7 +16,7 @@ import (
 
 // markets are the capacity types.
 func markets() []string {
-	return []string{string(cloud.Spot), string(cloud.OnDemand), string(cloud.CapacityBlock)}
+	return []string{string(cloud.Spot), string(cloud.OnDemand), string(cloud.CapacityBlock), string(cloud.Interruptible)}
 }
 
 // list joins values of the SDK.

@@ -136,6 +136,8 @@ func forMarket(p *pool, market cloud.Market, r rules) *sdk.RunInstancesInput {
 		}
 	case cloud.CapacityBlock:
 		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	case cloud.Interruptible:
+		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
 	default:
 		request.InstanceMarketOptions = nil
 		if r.reservationsOnly && request.CapacityReservationSpecification == nil {

@@ -1,6 +1,8 @@
 package ec2
 
 import (
+	"slices"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -148,6 +150,11 @@ func (f *fleet) fulfil() {
 		spot += rest
 	case ec2types.DefaultTargetCapacityTypeCapacityBlock:
 		market, onDemand = cloud.CapacityBlock, onDemand+rest
+	case ec2types.DefaultTargetCapacityTypeReservedCapacity:
+		onDemand += rest
+		if o := f.in.ReservedCapacityOptions; o != nil && slices.Contains(o.ReservationTypes, ec2types.FleetReservationTypeInterruptibleCapacityReservation) {
+			market = cloud.Interruptible
+		}
 	default:
 		onDemand += rest
 	}
