@@ -21,6 +21,10 @@ const (
 	InstanceStopping        = "InstanceStopping"
 	InstanceTerminating     = "InstanceTerminating"
 	InstanceUnhealthy       = "InstanceUnhealthy"
+	// The three are what a cloud's own checks say: of the instance, of its host, and of changes that are planned for it.
+	InstanceStatus = "InstanceStatus"
+	SystemStatus   = "SystemStatus"
+	EventStatus    = "EventStatus"
 )
 
 // force is the word for Force in the text.

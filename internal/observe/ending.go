@@ -3,6 +3,7 @@ package observe
 import (
 	"slices"
 
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -90,7 +91,7 @@ func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 		mode = "forceful"
 	}
 	if c.Reason == command.Interrupted {
-		reason = snakeCase(claim.Interruption.Kind)
+		reason = interruptionLabel(claim.Interruption.Kind)
 	}
 	m.claimsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Inc()
 	if c.Reason == command.Unhealthy {
@@ -106,6 +107,21 @@ func (m *metrics) disrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 	}
 	m.podsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Add(float64(moving))
 	m.carriedOut(&e, claim, reason)
+}
+
+// interruptionLabel is the contract's word for a kind of interruption. It has the past tense for what has happened.
+func interruptionLabel(kind string) string {
+	switch kind {
+	case cloudprovider.SpotInterruption:
+		return "spot_interrupted"
+	case cloudprovider.ReservationInterruption:
+		return "capacity_reservation_interrupted"
+	case cloudprovider.InstanceStopping:
+		return "instance_stopped"
+	case cloudprovider.InstanceTerminating:
+		return "instance_terminated"
+	}
+	return snakeCase(kind)
 }
 
 // carriedOut counts the decision that is behind a deletion, and what it saves.

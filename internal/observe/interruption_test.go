@@ -19,8 +19,15 @@ func TestInterruptionIsTold(t *testing.T) {
 		reason string
 		mode   string
 	}{
-		{cluster.Interruption{Kind: "SpotInterruption", Deadline: now.Add(time.Minute)}, "spot_interruption", "eventual"},
+		{cluster.Interruption{Kind: "SpotInterruption", Deadline: now.Add(time.Minute)}, "spot_interrupted", "eventual"},
 		{cluster.Interruption{Kind: "InstanceUnhealthy", Force: true}, "instance_unhealthy", "forceful"},
+		{cluster.Interruption{Kind: "InstanceStatus", Force: true}, "instance_status", "forceful"},
+		{cluster.Interruption{Kind: "SystemStatus", Force: true}, "system_status", "forceful"},
+		{cluster.Interruption{Kind: "EventStatus", Deadline: now.Add(time.Minute)}, "event_status", "eventual"},
+		{cluster.Interruption{Kind: "ScheduledChange", Deadline: now.Add(time.Minute)}, "scheduled_change", "eventual"},
+		{cluster.Interruption{Kind: "ReservationInterruption", Deadline: now.Add(time.Minute)}, "capacity_reservation_interrupted", "eventual"},
+		{cluster.Interruption{Kind: "InstanceStopping", Deadline: now.Add(time.Minute)}, "instance_stopped", "eventual"},
+		{cluster.Interruption{Kind: "InstanceTerminating", Deadline: now.Add(time.Minute)}, "instance_terminated", "eventual"},
 		{cluster.Interruption{Kind: "RebalanceRecommendation"}, "rebalance_recommendation", "graceful"},
 	} {
 		o, r, registry, _ := newObserver(&now)

@@ -86,7 +86,7 @@ func (w *Watcher) recordOf(c *claim) *record {
 
 // apply writes a notice on a claim, unless the claim says as much already. People are told of what is new.
 func (w *Watcher) apply(ctx context.Context, c *claim, n *notice) error {
-	if c.deleting && n.counted == stateChange {
+	if c.deleting && n.ofState() {
 		return nil // we have ended it ourselves
 	}
 	r := w.recordOf(c)

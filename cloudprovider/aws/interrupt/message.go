@@ -16,13 +16,14 @@ const warning = 2 * time.Minute
 // true: an instance that has ended is told of by its state, which EC2 confirms.
 const leastWarning = 30 * time.Second
 
-// What messages are counted as.
+// What messages are counted as: the contract's words.
 const (
-	spotInterruption = "spot_interruption"
+	spotInterruption = "spot_interrupted"
 	rebalance        = "rebalance_recommendation"
 	scheduledChange  = "scheduled_change"
-	stateChange      = "state_change"
-	reservationEnds  = "capacity_reservation_interruption"
+	stopped          = "instance_stopped"
+	terminated       = "instance_terminated"
+	reservationEnds  = "capacity_reservation_interrupted"
 	noOp             = "no_op"
 )
 
@@ -97,6 +98,9 @@ func read(body string, now time.Time) (notice, error) {
 	return n, nil
 }
 
+// ofState tells that the notice is about an instance that EC2 says has stopped or ended.
+func (n *notice) ofState() bool { return n.counted == stopped || n.counted == terminated }
+
 // endsAt sets when a warning says that the instance ends.
 func (n *notice) endsAt(at, now time.Time) {
 	if least := now.Add(leastWarning); at.Before(least) {
@@ -130,7 +134,6 @@ func (n *notice) ofInstance(d *detail, what string, now time.Time) {
 		n.endsAt(at, now)
 		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes the instance back at "+stamp(n.Deadline)
 	case "EC2 Instance State-change Notification":
-		n.counted = stateChange
 		if !d.state(n) {
 			return
 		}
@@ -145,9 +148,9 @@ func (n *notice) ofInstance(d *detail, what string, now time.Time) {
 func (d *detail) state(n *notice) bool {
 	switch d.State {
 	case "stopping", "stopped":
-		n.Kind, n.reason = cloudprovider.InstanceStopping, "InstanceStopping"
+		n.counted, n.Kind, n.reason = stopped, cloudprovider.InstanceStopping, "InstanceStopping"
 	case "shutting-down", "terminated":
-		n.Kind, n.reason = cloudprovider.InstanceTerminating, "InstanceTerminating"
+		n.counted, n.Kind, n.reason = terminated, cloudprovider.InstanceTerminating, "InstanceTerminating"
 	default:
 		return false
 	}

@@ -117,7 +117,7 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 		if !w.guarded(ctx, &messages[i], func() { l = w.open(ctx, &messages[i], accountOf(url)) }) {
 			continue // it comes back
 		}
-		if l.counted == stateChange && !l.void {
+		if l.ofState() && !l.void {
 			doubtful = append(doubtful, l)
 			continue
 		}

@@ -38,7 +38,7 @@ func TestSpotWarning(t *testing.T) {
 	other := w.running("other")
 	w.start()
 	w.until("what was before is read", 0, func() bool {
-		return w.counter(deletedMessages, "") == w.counter(received, "state_change") && w.counter(received, "state_change") >= 2
+		return w.counter(deletedMessages, "") == w.counter(received, "no_op") && w.counter(received, "no_op") >= 2
 	})
 	warned, before := w.clock.Now(), w.counter(deletedMessages, "")
 	if err := w.World.InterruptSpot(id); err != nil {
@@ -54,7 +54,7 @@ func TestSpotWarning(t *testing.T) {
 	if got := w.interruption("other"); got != "" {
 		t.Errorf("the claim of %s says %q, of which nobody spoke", other, got)
 	}
-	for name, label := range map[string]string{received: "spot_interruption", "karpenter_interruption_message_queue_duration_seconds": "", "tenon_interruption_queue_readable": ""} {
+	for name, label := range map[string]string{received: "spot_interrupted", "karpenter_interruption_message_queue_duration_seconds": "", "tenon_interruption_queue_readable": ""} {
 		if w.counter(name, label) < 1 {
 			t.Errorf("%s %s is %v", name, label, w.counter(name, label))
 		}
@@ -78,7 +78,7 @@ func TestRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("the second warning is read", 0, func() bool {
-		return w.counter(received, "spot_interruption") == 2 && w.counter(deletedMessages, "") >= 4
+		return w.counter(received, "spot_interrupted") == 2 && w.counter(deletedMessages, "") >= 4
 	})
 	if got := w.interruption("one"); got != first || w.patches() != 1 || w.events.count("SpotInterrupted") != 2 {
 		t.Errorf("%q, %d patches, events:\n%s", got, w.patches(), strings.Join(w.events.all(), "\n"))
@@ -105,7 +105,8 @@ func TestBadMessages(t *testing.T) {
 	w.start()
 	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
 	w.until("nothing is left", 0, func() bool { return w.counter(deletedMessages, "") == 7 })
-	if w.counter(received, "no_op") != 4 || w.logged.count("a message is dropped") != 3 {
+	// Two more say that the machine starts and runs.
+	if w.counter(received, "no_op") != 6 || w.logged.count("a message is dropped") != 3 {
 		t.Errorf("%v, log:\n%s", w.counter(received, "no_op"), strings.Join(w.logged.all(), "\n"))
 	}
 }
@@ -160,7 +161,7 @@ func TestWarningBeforeTheClaim(t *testing.T) {
 		}
 	}
 	w.start()
-	w.until("the warnings are read", 0, func() bool { return w.counter(received, "spot_interruption") == 2 })
+	w.until("the warnings are read", 0, func() bool { return w.counter(received, "spot_interrupted") == 2 })
 	w.claim("late", id)
 	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("late"), "SpotInterruption ") })
 	w.until("the stranger's warning is dropped in the end", time.Second, func() bool { return w.counter(deletedMessages, "") >= 6 })

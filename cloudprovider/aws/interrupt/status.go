@@ -135,15 +135,18 @@ func (w *Watcher) judge(category string, s *ec2types.InstanceStatus) (n notice, 
 	switch category {
 	case eventStatus:
 		unwell = planned(&n, s.Events, now)
+		n.Kind = cloudprovider.EventStatus
 		return n, unwell
 	case instanceStatus:
 		unwell = failed(s.InstanceStatus, now)
+		n.Kind = cloudprovider.InstanceStatus
 		n.text = "EC2's check of the instance has failed for two minutes or more"
 	case systemStatus:
 		unwell = failed(s.SystemStatus, now)
+		n.Kind = cloudprovider.SystemStatus
 		n.text = "EC2's check of the instance's host has failed for two minutes or more"
 	}
-	n.Kind, n.Force = cloudprovider.InstanceUnhealthy, true
+	n.Force = true
 	return n, unwell
 }
 

@@ -30,7 +30,7 @@ func TestImpaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.clock.Advance(time.Minute)
-	w.until("the claim says so", 0, func() bool { return w.interruption("one") == "InstanceUnhealthy force" })
+	w.until("the claim says so", 0, func() bool { return strings.HasSuffix(w.interruption("one"), "Status force") })
 	for range 3 { // it is counted once
 		w.clock.AwaitWaiters(1)
 		w.clock.Advance(time.Minute)
@@ -55,7 +55,7 @@ func TestScheduledEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	want := "ScheduledChange " + at.UTC().Format(time.RFC3339)
+	want := "EventStatus " + at.UTC().Format(time.RFC3339)
 	w.until("the claim says so", 0, func() bool { return w.interruption("one") == want })
 	w.clock.AwaitWaiters(1)
 	if w.counter(unhealthy, "EventStatus") != 1 || w.events.count("InstanceUnhealthy: AWS has planned a change of the instance (instance-retirement)") != 2 {
@@ -83,7 +83,7 @@ func TestStatusDenied(t *testing.T) {
 	}
 	w.Faults.Allow("ec2:DescribeInstanceStatus")
 	w.clock.Advance(time.Minute)
-	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "ScheduledChange ") })
+	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "EventStatus ") })
 	w.clock.AwaitWaiters(1)
 	if w.logged.count("known again") != 1 {
 		t.Errorf("log:\n%s", strings.Join(w.logged.all(), "\n"))
