@@ -254,7 +254,8 @@ func (f *awsFacts) addUpkeep(on ground) error {
 		}
 	}
 	if on.o.gates[gateReservedCapacity] {
-		if err := on.mgr.Add(&upkeep.Reserved{Client: on.mgr.GetClient(), EC2: f.ec2, Guard: f.guard}); err != nil {
+		reserved := &upkeep.Reserved{Client: on.mgr.GetClient(), EC2: f.ec2, Reservations: f.network, Now: on.clock.Now, Guard: f.guard}
+		if err := on.mgr.Add(reserved); err != nil {
 			return fmt.Errorf("adding the look at reserved nodes: %w", err)
 		}
 	}

@@ -14,8 +14,12 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
-// reclaim is how long before the end of a capacity block EC2 takes its instances back.
-const reclaim = 40 * time.Minute
+const (
+	// reclaim is how long before the end of a capacity block its nodes are drained.
+	reclaim = 40 * time.Minute
+	// taken is how long before the end EC2 begins to take the instances back.
+	taken = 30 * time.Minute
+)
 
 // Reservation is capacity that was paid for in advance.
 type Reservation struct {
@@ -40,6 +44,9 @@ func (r Reservation) State(now time.Time) awsv1.CapacityReservationState {
 	}
 	return awsv1.CapacityReservationStateActive
 }
+
+// TakenBack is when EC2 begins to end the instances of a capacity block.
+func (r Reservation) TakenBack() time.Time { return r.End.Add(-taken) }
 
 // Status is the reservation as a class shows it.
 func (r Reservation) Status(now time.Time) awsv1.CapacityReservation {
@@ -66,6 +73,15 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 	}
 	found, err := f.reservations.get(ctx, key, func(ctx context.Context) ([]Reservation, error) { return f.askReservations(ctx, terms) })
 	return slices.Clone(found), err
+}
+
+// ReservationsByID lists those of the reservations that are active.
+func (f *Finder) ReservationsByID(ctx context.Context, ids []string) ([]Reservation, error) {
+	class := &awsv1.EC2NodeClass{}
+	for _, id := range ids {
+		class.Spec.CapacityReservationSelectorTerms = append(class.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
+	}
+	return f.CapacityReservations(ctx, class)
 }
 
 // ForgetReservation makes the next question for any class that uses the reservation go to EC2: it is full or gone.

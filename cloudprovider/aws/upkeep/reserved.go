@@ -37,11 +37,16 @@ const (
 )
 
 // Reserved looks at nodes that were bought from capacity reservations. When a reservation ends, its instances run on, on
-// demand: their claims and nodes are told so by their labels. It runs on the leader.
+// demand: their claims and nodes are told so by their labels. When a capacity block is about to end, its instances are taken
+// away: their claims are told so by an annotation (blocks.go). It runs on the leader.
 type Reserved struct {
 	// Client reads NodeClaims, as plain trees, and writes labels of NodeClaims and Nodes.
 	Client client.Client
 	EC2    InstancesAPI
+	// Reservations is asked when capacity blocks end; nil if nobody is.
+	Reservations ReservationFinder
+	// Now is the time that ends are compared with; time.Now if it is nil.
+	Now func() time.Time
 	// Guard catches panics; nil to tell nobody of them.
 	Guard *contain.Guard
 	// After tells when a time has passed; time.After if it is nil.
@@ -74,7 +79,7 @@ func (r *Reserved) keep(ctx context.Context, after func(time.Duration) <-chan ti
 	}
 }
 
-// Look corrects the labels of nodes that have lost their reservation.
+// Look corrects the labels of nodes that have lost their reservation, and announces the end of capacity blocks.
 func (r *Reserved) Look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reservedLimit)
 	defer cancel()
@@ -91,7 +96,7 @@ func (r *Reserved) Look(ctx context.Context) error {
 			byID[id], ids = &list.Items[i], append(ids, id)
 		}
 	}
-	var failures []error
+	failures := []error{r.endBlocks(ctx, list.Items)}
 	for some := range slices.Chunk(ids, mostInFilter) {
 		without, err := r.withoutReservation(ctx, some)
 		failures = append(failures, err)
