@@ -111,7 +111,7 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, er
 		return nil, err
 	}
 	ranked := shelf.list.Ranked(claim)
-	candidates := narrow(ranked, p.refused())
+	candidates := narrow(claim, ranked, p.refused())
 	if len(candidates) == 0 {
 		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
 		return nil, err

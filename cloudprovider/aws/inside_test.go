@@ -131,7 +131,7 @@ func TestNarrow(t *testing.T) {
 				byType[kind].Offerings = append(byType[kind].Offerings, o)
 			}
 			var got []string
-			for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{}), nothingRefused) {
+			for _, c := range narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused) {
 				text := c.Type.Name + "/" + c.Ref().Zone + "/" + c.Ref().CapacityType
 				if strings.Contains(tc.want, "=") {
 					text += "=" + c.Offering.ReservationID
@@ -164,7 +164,7 @@ func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
 		"all, so EC2 has the word": {func(cloudprovider.OfferingRef) bool { return true }, "m/a/reserved n/a/reserved"},
 	} {
 		var got []string
-		for _, c := range narrow(choose.Ranked(list, &v1.NodeClaim{}), tc.refused) {
+		for _, c := range narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), tc.refused) {
 			got = append(got, c.Type.Name+"/"+c.Ref().Zone+"/"+c.Ref().CapacityType)
 		}
 		if have := strings.Join(got, " "); have != tc.want {
@@ -183,9 +183,52 @@ func TestNarrowBoundsTheRequest(t *testing.T) {
 		}
 		list = append(list, kind)
 	}
-	got := narrow(choose.Ranked(list, &v1.NodeClaim{}), nothingRefused)
+	got := narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused)
 	if len(got) != mostLines || got[0].Type.Name != "m000" {
 		t.Errorf("%d offerings are kept from %s on", len(got), got[0].Type.Name)
+	}
+}
+
+// TestNarrowKeepsAChoice: a claim with minValues gets no fewer values than it wants, and nothing is left out for its price.
+func TestNarrowKeepsAChoice(t *testing.T) {
+	var list []*cloudprovider.InstanceType
+	for n := range 100 {
+		kind := &cloudprovider.InstanceType{Name: fmt.Sprintf("m%03d", n), Labels: map[string][]string{
+			corev1.LabelInstanceTypeStable: {fmt.Sprintf("m%03d", n)}, awsv1.InstanceFamilyLabelKey: {fmt.Sprintf("f%d", n/80)},
+		}}
+		if n == 1 {
+			kind.Labels[awsv1.InstanceGPUCountLabelKey] = []string{"1"}
+		}
+		for _, terms := range []string{"spot", "on-demand"} {
+			_, o := offer(t, fmt.Sprintf("x a %s %d", terms, n+1))
+			kind.Offerings = append(kind.Offerings, o)
+		}
+		list = append(list, kind)
+	}
+	for name, tc := range map[string]struct {
+		key         string
+		least, want int
+		exotic      bool
+	}{
+		"none":     {"", 0, 1, false},
+		"types":    {corev1.LabelInstanceTypeStable, 70, 70, true},
+		"families": {awsv1.InstanceFamilyLabelKey, 2, mostTypes, true},
+	} {
+		claim := &v1.NodeClaim{}
+		if tc.key != "" {
+			claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: tc.key, Operator: "Exists", MinValues: &tc.least}}
+		}
+		kinds, families, exotic := map[string]bool{}, map[string]bool{}, false
+		for _, c := range narrow(claim, choose.Ranked(list, claim), nothingRefused) {
+			if c.Ref().CapacityType != "spot" {
+				t.Errorf("%s: %v is not spot", name, c.Ref())
+			}
+			kinds[c.Type.Name], families[c.Label(awsv1.InstanceFamilyLabelKey)] = true, true
+			exotic = exotic || isExotic(&c)
+		}
+		if len(kinds) != tc.want || exotic != tc.exotic || tc.key == awsv1.InstanceFamilyLabelKey && len(families) != 2 {
+			t.Errorf("%s: %d types, want %d; of %v; machines that few need: %v", name, len(kinds), tc.want, families, exotic)
+		}
 	}
 }
 

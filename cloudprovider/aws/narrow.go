@@ -23,18 +23,36 @@ const (
 )
 
 // narrow keeps of the offerings that a claim may be launched on, cheapest first, those that are asked of EC2 together:
-// all of one capacity type, because a fleet buys one.
-func narrow(ranked []choose.Candidate, refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
+// all of one capacity type, because a fleet buys one. A claim with minValues wants a choice: for it nothing is left out
+// because it is dear or seldom needed, and what is left out for the size of the request leaves as many values.
+func narrow(claim *v1.NodeClaim, ranked []choose.Candidate, refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
+	wide := minValues(claim)
 	kept := welcome(slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) }), refused)
 	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
-		return fewest(ordinary(oneReservation(reserved)))
+		kept = oneReservation(reserved)
+		if len(wide) == 0 {
+			kept = ordinary(kept)
+		}
+		return fewest(kept, wide)
 	}
-	kept = ordinary(kept)
-	kept = worthwhileSpot(kept)
+	if len(wide) == 0 {
+		kept = worthwhileSpot(ordinary(kept))
+	}
 	if spot := onlyCapacityType(kept, v1.CapacityTypeSpot); len(spot) > 0 {
-		return fewest(spot)
+		return fewest(spot, wide)
 	}
-	return fewest(kept)
+	return fewest(kept, wide)
+}
+
+// minValues are how many values of a label a claim wants to be asked for, by label.
+func minValues(claim *v1.NodeClaim) map[string]int {
+	out := map[string]int{}
+	for _, r := range claim.Spec.Requirements {
+		if r.MinValues != nil {
+			out[r.Key] = max(out[r.Key], *r.MinValues)
+		}
+	}
+	return out
 }
 
 func nothingRefused(cloudprovider.OfferingRef) bool { return false }
@@ -156,18 +174,35 @@ func worthwhileSpot(list []choose.Candidate) []choose.Candidate {
 	})
 }
 
-// fewest keeps the cheapest types, so that the request is not too large for EC2.
-func fewest(list []choose.Candidate) []choose.Candidate {
+// fewest keeps the cheapest types, so that the request is not too large for EC2, and those that bring values which are
+// wanted.
+func fewest(list []choose.Candidate, wide map[string]int) []choose.Candidate {
+	types := bringing(list, wide)
+	for i := 0; i < len(list) && len(types) < mostTypes; i++ {
+		types[list[i].Type.Name] = true
+	}
 	var out []choose.Candidate
-	types := map[string]bool{}
 	for _, c := range list {
-		if !types[c.Type.Name] && len(types) == mostTypes {
+		if !types[c.Type.Name] {
 			continue
 		}
-		types[c.Type.Name] = true
-		if out = append(out, c); len(out) == mostLines {
+		if out = append(out, c); len(out) == mostLines && len(wide) == 0 {
 			break
 		}
 	}
 	return out
+}
+
+// bringing are the cheapest types that together have as many values as are wanted.
+func bringing(list []choose.Candidate, wide map[string]int) map[string]bool {
+	types := map[string]bool{}
+	for key, least := range wide {
+		seen := map[string]bool{}
+		for i := 0; i < len(list) && len(seen) < least; i++ {
+			if value := list[i].Label(key); value != "" && !seen[value] {
+				seen[value], types[list[i].Type.Name] = true, true
+			}
+		}
+	}
+	return types
 }
