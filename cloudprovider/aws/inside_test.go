@@ -232,6 +232,51 @@ func TestNarrowKeepsAChoice(t *testing.T) {
 	}
 }
 
+// TestAddresses: prefixes and addresses are of the cluster's own kind, on every interface but one for the fabric alone.
+func TestAddresses(t *testing.T) {
+	class := &awsv1.EC2NodeClass{}
+	class.Spec.IPPrefixCount = new(int32(2))
+	class.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{
+		{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeInterface},
+		{NetworkCardIndex: 2, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly},
+	}
+	for cidr, want := range map[string]string{
+		"10.100.0.0/16": "prefixes 2 0, address 0; prefixes 2 0, address 0; prefixes 0 0, address 0",
+		"fd00::/108":    "prefixes 0 2, address 1 primary; prefixes 0 2, address 1 primary; prefixes 0 0, address 0",
+	} {
+		var got []string
+		for _, i := range (&blueprint{class: class, cluster: Cluster{ServiceCIDR: cidr}}).interfaces() {
+			text := fmt.Sprintf("prefixes %d %d, address %d", numberOf(i.Ipv4PrefixCount), numberOf(i.Ipv6PrefixCount), numberOf(i.Ipv6AddressCount))
+			if i.PrimaryIpv6 != nil && *i.PrimaryIpv6 {
+				text += " primary"
+			}
+			got = append(got, text)
+		}
+		if have := strings.Join(got, "; "); have != want {
+			t.Errorf("services in %s: %s, want %s", cidr, have, want)
+		}
+	}
+}
+
+func numberOf(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// TestMetadataWithoutIPv6: in isolated regions EC2 refuses the option, whatever its value.
+func TestMetadataWithoutIPv6(t *testing.T) {
+	class := &awsv1.EC2NodeClass{}
+	class.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPProtocolIPv6: new("enabled")}
+	for without, want := range map[bool]string{false: "enabled", true: ""} {
+		got := (&blueprint{class: class, mold: mold{NoIPv6Metadata: without}}).metadata().HttpProtocolIpv6
+		if string(got) != want {
+			t.Errorf("without %v: %q, want %q", without, got, want)
+		}
+	}
+}
+
 // TestTemplateData looks at the parts of a launch template that follow from the class.
 func TestTemplateData(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}

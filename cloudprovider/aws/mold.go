@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -32,6 +35,8 @@ type mold struct {
 	Tenancy              string
 	// Partition of the placement group; empty if it has none.
 	Partition string
+	// NoIPv6Metadata says that EC2 in the region refuses to be told about IPv6 in the metadata service.
+	NoIPv6Metadata bool
 }
 
 // moldOf says what a candidate is launched from; false if no image of the class boots on it.
@@ -46,6 +51,8 @@ func moldOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate)
 		Block: isBlock(c), Interruptible: isInterruptible(c),
 		Tenancy:   c.Label(awsv1.InstanceTenancyLabelKey),
 		Partition: partitionOf(claim, c),
+		// The regions of the isolated partitions: us-iso-east-1, us-isob-east-1, us-isof-south-1 and so on.
+		NoIPv6Metadata: strings.HasPrefix(c.Label(corev1.LabelTopologyRegion), "us-iso"),
 	}
 	if wanted, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; ok && !wanted.IsZero() {
 		have := c.Type.Capacity[awsv1.ResourceEFA]

@@ -170,7 +170,7 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 	for _, n := range d.NetworkInterfaces {
 		out.NetworkInterfaces = append(out.NetworkInterfaces, ec2types.InstanceNetworkInterfaceSpecification{
 			SubnetId: new(subnet), Groups: n.Groups, DeviceIndex: n.DeviceIndex, NetworkCardIndex: n.NetworkCardIndex, InterfaceType: n.InterfaceType,
-			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination, Ipv4PrefixCount: n.Ipv4PrefixCount,
+			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination, Ipv4PrefixCount: n.Ipv4PrefixCount, Ipv6PrefixCount: n.Ipv6PrefixCount,
 			Ipv6AddressCount: n.Ipv6AddressCount, PrimaryIpv6: n.PrimaryIpv6, ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
 		})
 	}

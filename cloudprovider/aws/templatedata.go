@@ -50,7 +50,7 @@ func (b *blueprint) data() (*ec2types.RequestLaunchTemplateData, error) {
 		ImageId:             new(b.mold.ImageID),
 		UserData:            userData,
 		BlockDeviceMappings: devices(family.Of(b.class).Devices(b.class)),
-		MetadataOptions:     metadata(spec.MetadataOptions),
+		MetadataOptions:     b.metadata(),
 		NetworkInterfaces:   b.interfaces(),
 		Placement:           b.placement(),
 		TagSpecifications:   []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: tagList(b.tags)}},
@@ -140,14 +140,15 @@ func (b *blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfa
 		i := ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
 			NetworkCardIndex: new(card), DeviceIndex: new(device), InterfaceType: new(kind), Groups: b.groups(), DeleteOnTermination: new(true),
 		}
-		if card == 0 && device == 0 {
+		if card == 0 && device == 0 && !several { // EC2 gives an instance with several interfaces no public address, and refuses to be asked
+			i.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
+		}
+		switch { // an interface for the fabric alone has no addresses
+		case kind == string(awsv1.InterfaceTypeEFAOnly):
+		case b.cluster.ipv6():
+			i.Ipv6AddressCount, i.PrimaryIpv6, i.Ipv6PrefixCount = new(int32(1)), new(true), spec.IPPrefixCount
+		default:
 			i.Ipv4PrefixCount = spec.IPPrefixCount
-			if !several { // EC2 gives an instance with several interfaces no public address, and refuses to be asked
-				i.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
-			}
-			if b.cluster.ipv6() {
-				i.Ipv6AddressCount, i.PrimaryIpv6 = new(int32(1)), new(true)
-			}
 		}
 		if t := spec.ConnectionTracking; t != nil && kind != string(awsv1.InterfaceTypeEFAOnly) {
 			i.ConnectionTrackingSpecification = &ec2types.ConnectionTrackingSpecificationRequest{
@@ -247,6 +248,15 @@ func metadata(o *awsv1.MetadataOptions) *ec2types.LaunchTemplateInstanceMetadata
 	}
 	if o.HTTPTokens != nil {
 		out.HttpTokens = ec2types.LaunchTemplateHttpTokensState(*o.HTTPTokens)
+	}
+	return out
+}
+
+// metadata are the options in the region of the mold.
+func (b *blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
+	out := metadata(b.class.Spec.MetadataOptions)
+	if b.mold.NoIPv6Metadata {
+		out.HttpProtocolIpv6 = ""
 	}
 	return out
 }
