@@ -38,14 +38,12 @@ func controllerCommand(o *options) *cobra.Command {
 with underscores for dashes. A flag wins over the environment.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
+			unread := fromEnvironment(cmd.Flags())
 			o.webhookPortChosen = cmd.Flags().Changed("webhook-port")
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return runController(cmd.Context(), o, o.withoutEffect(cmd.Flags()))
+			return runController(cmd.Context(), o, append(unread, o.withoutEffect(cmd.Flags())...))
 		},
 	}
 	o.register(cmd.Flags())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 // newLogger writes JSON lines in the shape that people's log pipelines expect. flush is called at the end.
 func newLogger(o *options) (log logr.Logger, flush func(), err error) {
-	level, err := zapcore.ParseLevel(o.logLevel)
+	level, err := zapcore.ParseLevel(cmp.Or(o.logLevel, "info"))
 	if err != nil {
 		return logr.Logger{}, nil, fmt.Errorf("--log-level: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -119,27 +120,31 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone that the cloud could not sell; twice as long each time it happens again")
 	f.DurationVar(&o.backoffMax, "capacity-backoff-max", 15*time.Minute, "longest time that an offering is left alone")
 	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")
-	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, without budgets and without waiting for what takes their place")
+	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, within budgets, without waiting for what takes their place")
 	o.disruption.register(f)
 	f.StringVar(&o.cloudProvider, "cloud-provider", "", "where nodes come from: aws, or kwok for simulated ones; empty for aws if there is a --cluster-name, else kwok")
 	o.aws.register(f)
 	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and after how long, instead of the provider's or besides: Ready=False:30m,...")
 }
 
-// fromEnvironment fills the flags that were not given from the environment.
-func fromEnvironment(f *pflag.FlagSet) error {
-	var problem error
+// fromEnvironment fills the flags that were not given from the environment. A variable that is empty or can't be read
+// leaves the default, as the contract has it: charts set variables for values that nobody gave. It returns those that
+// can't be read.
+func fromEnvironment(f *pflag.FlagSet) (unread []string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		name := strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 		value, set := os.LookupEnv(name)
-		if !set || flag.Changed || problem != nil || flag.Name == "help" {
+		if !set || flag.Changed || flag.Name == "help" || value == "" && flag.Value.Type() != "string" {
 			return
 		}
-		if err := f.Set(flag.Name, value); err != nil {
-			problem = fmt.Errorf("environment variable %s: %w", name, err)
+		before := flag.Value.String()
+		if f.Set(flag.Name, value) == nil {
+			return
 		}
+		unread = append(unread, fmt.Sprintf("environment variable %s: %q can't be read as %s; %s is used", name, value, flag.Value.Type(), before))
+		_ = flag.Value.Set(before) // some kinds of flags forget their value when they can't read another
 	})
-	return problem
+	return unread
 }
 
 // validate names the flag and the fix for everything that makes no sense.
@@ -148,7 +153,7 @@ func (o *options) validate() error {
 		flag, value string
 		allowed     []string
 	}{
-		{"log-level", o.logLevel, []string{"debug", "info", "error"}},
+		{"log-level", cmp.Or(o.logLevel, "info"), []string{"debug", "info", "error"}},
 		{"preference-policy", o.preferencePolicy, []string{"Respect", "Ignore"}},
 		{"min-values-policy", o.minValuesPolicy, []string{"Strict", "BestEffort"}},
 		{"placement", o.placement, []string{string(plan.PlaceByNomination), string(plan.PlaceByBinding), string(plan.PlaceByEvent)}},
@@ -158,9 +163,10 @@ func (o *options) validate() error {
 			return fmt.Errorf("--%s: %q is not one of %s", c.flag, c.value, strings.Join(c.allowed, ", "))
 		}
 	}
-	if o.batchIdle <= 0 || o.batchMax < o.batchIdle {
-		return fmt.Errorf("--batch-idle-duration (%s) must be more than 0 and at most --batch-max-duration (%s)", o.batchIdle, o.batchMax)
+	if o.batchIdle <= 0 || o.batchMax <= 0 {
+		return fmt.Errorf("--batch-idle-duration (%s) and --batch-max-duration (%s) must be more than 0", o.batchIdle, o.batchMax)
 	}
+	o.batchIdle = min(o.batchIdle, o.batchMax) // nothing waits longer than the longest wait
 	for _, p := range []struct {
 		flag string
 		port int
@@ -181,8 +187,8 @@ func (o *options) validate() error {
 	if o.bindAddress != "" && net.ParseIP(o.bindAddress) == nil {
 		return fmt.Errorf("--bind-address: %q is not an IP address; use for instance 127.0.0.1", o.bindAddress)
 	}
-	if o.kubeClientQPS <= 0 || o.kubeClientBurst < o.kubeClientQPS {
-		return fmt.Errorf("--kube-client-qps (%d) must be more than 0 and at most --kube-client-burst (%d)", o.kubeClientQPS, o.kubeClientBurst)
+	if o.kubeClientQPS <= 0 || o.kubeClientBurst <= 0 {
+		return fmt.Errorf("--kube-client-qps (%d) and --kube-client-burst (%d) must be more than 0", o.kubeClientQPS, o.kubeClientBurst)
 	}
 	if err := o.validateCloud(); err != nil {
 		return err

@@ -76,7 +76,10 @@ func (a *awsOptions) validate() error {
 	if err := checkClusterName(a.clusterName); err != nil {
 		return err
 	}
-	if u, err := url.Parse(a.clusterEndpoint); a.clusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
+	// Who takes it from "aws eks describe-cluster --output json" gets it in quotation marks.
+	a.clusterEndpoint = strings.Trim(a.clusterEndpoint, `"`)
+	u, err := url.Parse(a.clusterEndpoint)
+	if a.clusterEndpoint != "" && (err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "") {
 		return fmt.Errorf("--cluster-endpoint: %q is not the URL of an API server; use for instance https://example.eks.amazonaws.com", a.clusterEndpoint)
 	}
 	if err := checkCABundle(a.clusterCABundle); err != nil {
@@ -99,7 +102,6 @@ func (a *awsOptions) validate() error {
 			return fmt.Errorf("--%s: %s is too often for AWS; use %s or more", flag, every, shortestRefresh)
 		}
 	}
-	var err error
 	a.gates, err = parseAWSGates(a.featureGates)
 	return err
 }
@@ -117,10 +119,10 @@ func checkCABundle(text string) error {
 	return nil
 }
 
-// checkClusterName refuses what EKS would not take for a name.
+// checkClusterName refuses what neither EKS nor kOps, whose names are those of DNS, would take for a name.
 func checkClusterName(name string) error {
-	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`).MatchString(name) {
-		return fmt.Errorf("--cluster-name: %q is not the name of a cluster; it has up to 100 letters, digits, dashes and underscores and begins with a letter or digit", name)
+	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,99}$`).MatchString(name) {
+		return fmt.Errorf("--cluster-name: %q is not the name of a cluster; it has up to 100 letters, digits, dots, dashes and underscores and begins with a letter or digit", name)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestBadAWSSettingsAreNamed(t *testing.T) {
 		"--cloud-provider=aws":                             "--cluster-name (CLUSTER_NAME) is empty",
 		"--cluster-name=my/cluster":                        `--cluster-name: "my/cluster" is not the name of a cluster`,
 		"--cluster-name=c --cluster-endpoint=example.com":  "--cluster-endpoint: \"example.com\" is not the URL",
-		"--cluster-name=c --cluster-endpoint=http://a":     "--cluster-endpoint",
+		"--cluster-name=c --cluster-endpoint=ftp://a":      "--cluster-endpoint",
 		"--cluster-name=c --cluster-ca-bundle=%":           "--cluster-ca-bundle is not base64",
 		"--cluster-name=c --cluster-ca-bundle=YWJj":        "--cluster-ca-bundle is base64 of something that has no certificate",
 		"--cluster-name=c --vm-memory-overhead-percent=7":  "--vm-memory-overhead-percent: 7 is not a share",

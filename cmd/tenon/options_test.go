@@ -25,9 +25,7 @@ func parse(t *testing.T, args ...string) (*options, error) {
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	if err := fromEnvironment(f); err != nil {
-		return nil, err
-	}
+	fromEnvironment(f)
 	return o, o.validate()
 }
 
@@ -52,7 +50,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--log-level", "loud"}, `--log-level: "loud" is not one of debug, info, error`},
 		{[]string{"--preference-policy", "respect"}, "--preference-policy"},
 		{[]string{"--min-values-policy", "None"}, "--min-values-policy"},
-		{[]string{"--batch-idle-duration", "20s"}, "--batch-max-duration (10s)"},
+		{[]string{"--batch-max-duration", "0s"}, "--batch-max-duration (0s)"},
 		{[]string{"--batch-idle-duration", "0s"}, "--batch-idle-duration"},
 		{[]string{"--metrics-port", "70000"}, "--metrics-port: 70000 is not a port"},
 		{[]string{"--metrics-port", "8081"}, "--metrics-port and --health-probe-port are both 8081"},
@@ -92,9 +90,40 @@ func TestBadSettingsAreNamed(t *testing.T) {
 			t.Errorf("%v: %v, want an error with %q", c.args, err, c.want)
 		}
 	}
-	t.Setenv("METRICS_PORT", "many")
-	if _, err := parse(t); err == nil || !strings.Contains(err.Error(), "METRICS_PORT") {
-		t.Errorf("a bad variable gave %v, want an error that names it", err)
+}
+
+// What the contract accepts does not keep the controller from starting.
+func TestSettingsOfTheContract(t *testing.T) {
+	o, err := parse(t, "--kube-client-qps", "50", "--kube-client-burst", "20", "--batch-idle-duration", "20s", "--log-level", "",
+		"--cluster-name", "prod.k8s.example.com", "--cluster-endpoint", `"http://10.0.0.1:6443"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.kubeClientQPS != 50 || o.kubeClientBurst != 20 || o.batchIdle != o.batchMax || o.aws.clusterEndpoint != "http://10.0.0.1:6443" {
+		t.Errorf("%+v", o)
+	}
+	if _, flush, err := newLogger(o); err != nil {
+		t.Errorf("a log without a level: %v", err)
+	} else {
+		flush()
+	}
+}
+
+// A variable that can't be read leaves the default and is told; an empty one leaves it, too.
+func TestVariablesThatCantBeRead(t *testing.T) {
+	for name, value := range map[string]string{"METRICS_PORT": "many", "BATCH_MAX_DURATION": "soon", "KUBE_CLIENT_QPS": "", "ISOLATED_VPC": "", "LOG_LEVEL": ""} {
+		t.Setenv(name, value)
+	}
+	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.register(f)
+	got := strings.Join(fromEnvironment(f), "\n")
+	want := `environment variable BATCH_MAX_DURATION: "soon" can't be read as duration; 10s is used
+environment variable METRICS_PORT: "many" can't be read as int; 8080 is used`
+	if got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+	if err := o.validate(); err != nil || o.metricsPort != 8080 || o.batchMax != 10*time.Second || o.kubeClientQPS != 200 {
+		t.Errorf("port %d, max %s, qps %d: %v", o.metricsPort, o.batchMax, o.kubeClientQPS, err)
 	}
 }
 
