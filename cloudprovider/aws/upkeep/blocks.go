@@ -24,7 +24,7 @@ type ReservationFinder interface {
 }
 
 // endBlocks says on the claims of capacity blocks that are about to end that their instances will be taken away, so that
-// their pods are moved while there is time. EC2 sends no warning for a block that is used up as planned.
+// their pods are moved while there is time. It needs no interruption queue: the end of a block is known in advance.
 func (r *Reserved) endBlocks(ctx context.Context, claims []unstructured.Unstructured) error {
 	if r.Reservations == nil {
 		return nil
