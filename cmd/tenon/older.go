@@ -15,7 +15,7 @@ func addOlderKinds(on ground) error {
 	}
 	target := translate.Target{Cloud: translate.KWOK}
 	if on.o.cloudProvider == cloudAWS {
-		target = translate.Target{Cloud: translate.AWS, Cluster: on.o.aws.clusterName, InstanceProfile: on.o.aws.defaultInstanceProfile}
+		target = translate.Target{Cloud: translate.AWS, Cluster: on.o.aws.clusterName, InstanceProfile: on.o.aws.defaultProfile}
 	}
 	unknown, err := provisioner.Setup(on.mgr, provisioner.Options{Client: writes, Events: on.events, Target: target})
 	if err != nil {

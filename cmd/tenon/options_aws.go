@@ -35,8 +35,6 @@ type awsOptions struct {
 	amiLatest             time.Duration
 	subnetRefresh         time.Duration
 	featureGates          string
-	// defaultInstanceProfile is for AWSNodeTemplates and Provisioners that name none.
-	defaultInstanceProfile string
 
 	// What validate has read of featureGates.
 	gates map[string]bool
@@ -52,7 +50,8 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.clusterName, "cluster-name", "", "name of the EKS cluster; needed for --cloud-provider=aws")
 	f.StringVar(&a.clusterEndpoint, "cluster-endpoint", "", "URL of the API server that nodes join; empty to ask EKS")
 	f.StringVar(&a.clusterCABundle, "cluster-ca-bundle", "", "certificate authority of the API server for nodes, in base64; empty for the one that the controller itself uses")
-	f.StringVar(&a.defaultProfile, "default-instance-profile", "", "instance profile of EC2NodeClasses that name neither role nor instanceProfile, as older versions of the API allow; empty for none")
+	f.StringVar(&a.defaultProfile, "aws-default-instance-profile", "", "instance profile of what names neither role nor instanceProfile: Provisioners, AWSNodeTemplates, EC2NodeClasses of older versions of the API; "+
+		"if empty, one is made for the role KarpenterNodeRole-CLUSTER where the older version allows that")
 	f.BoolVar(&a.isolatedVPC, "isolated-vpc", false, "the controller can't reach the Pricing API: on-demand prices stay those of the built-in table")
 	f.BoolVar(&a.eksControlPlane, "eks-control-plane", false, "the control plane is EKS: ask it for the version of Kubernetes instead of the API server")
 	f.Float64Var(&a.memoryOverheadPercent, "vm-memory-overhead-percent", 0.075, "share of a machine's memory that its hypervisor and kernel keep, until a node of the kind has been seen: 0.075 is 7.5%")
@@ -64,7 +63,6 @@ func (a *awsOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&a.amiRefresh, "ami-refresh-interval", time.Minute, "how often the images of an EC2NodeClass are looked for")
 	f.DurationVar(&a.amiLatest, "ami-latest-interval", image.DefaultLatest, "how often is asked which image @latest, or an ssmParameter, stands for")
 	f.DurationVar(&a.subnetRefresh, "subnet-refresh-interval", time.Minute, "how often the subnets of an EC2NodeClass are looked for")
-	f.StringVar(&a.defaultInstanceProfile, "aws-default-instance-profile", "", "instance profile of nodes whose Provisioner or AWSNodeTemplate names none; empty for one that is made for the role KarpenterNodeRole-CLUSTER")
 	f.StringVar(&a.featureGates, "aws-feature-gates", "", "gates of the AWS provider as Name=true,Other=false")
 }
 

@@ -68,8 +68,8 @@ func (o *options) webhookSecret() client.ObjectKey {
 	return key
 }
 
-// listen opens the webhook's port and says how the API server reaches it: as told, or by the Service, or, if the API server is on this
-// machine, as in the lab, directly. There is no listener if there is no way.
+// listen opens the webhook's port and says how the API server reaches it: as told, or directly if the API server is on this machine,
+// as in the lab, or by the Service. There is no listener if there is no way.
 func (o *options) listen(config *rest.Config) (net.Listener, webhook.Address, error) {
 	var address webhook.Address
 	host, port := o.bindAddress, o.webhookPort
@@ -77,14 +77,14 @@ func (o *options) listen(config *rest.Config) (net.Listener, webhook.Address, er
 	switch {
 	case o.webhookURL != "":
 		address.URL = o.webhookURL
-	case o.karpenterService != "":
-		address.Service = &apiextensionsv1.ServiceReference{
-			Namespace: electionNamespace(o), Name: o.karpenterService, Path: new(webhook.Path), Port: new(int32(o.webhookPort)),
-		}
-	case isLocal(config.Host):
+	case isLocal(config.Host): // it runs on this machine, where no Service leads anywhere
 		direct, host = true, "127.0.0.1"
 		if !o.webhookPortChosen {
 			port = 0 // any that is free: several controllers may run on this machine
+		}
+	case o.karpenterService != "":
+		address.Service = &apiextensionsv1.ServiceReference{
+			Namespace: electionNamespace(o), Name: o.karpenterService, Path: new(webhook.Path), Port: new(int32(o.webhookPort)),
 		}
 	default:
 		return nil, address, nil

@@ -113,7 +113,7 @@ func shows() map[string][2]string {
 		"settings.clusterCABundle":                  {"CLUSTER_CA_BUNDLE", `"Q0E="`},
 		"settings.clusterName":                      {"CLUSTER_NAME", `"mine"`},
 		"settings.clusterEndpoint":                  {"CLUSTER_ENDPOINT", `"https://mine.example"`},
-		"settings.defaultInstanceProfile":           {"DEFAULT_INSTANCE_PROFILE", `"profile"`},
+		"settings.defaultInstanceProfile":           {"AWS_DEFAULT_INSTANCE_PROFILE", `"profile"`},
 		"settings.isolatedVPC":                      {"ISOLATED_VPC", `"true"`},
 		"settings.eksControlPlane":                  {"EKS_CONTROL_PLANE", `"true"`},
 		"settings.vmMemoryOverheadPercent":          {"VM_MEMORY_OVERHEAD_PERCENT", `"0.05"`},

@@ -106,7 +106,7 @@ CLUSTER_NAME: {{ include "karpenter.clusterName" . | quote }}
 CLUSTER_ENDPOINT: {{ include "karpenter.clusterEndpoint" . | quote }}
 CLUSTER_CA_BUNDLE: {{ include "karpenter.first" (list $s.clusterCABundle $aws.clusterCABundle) | quote }}
 INTERRUPTION_QUEUE: {{ include "karpenter.interruptionQueue" . | quote }}
-DEFAULT_INSTANCE_PROFILE: {{ include "karpenter.first" (list $s.defaultInstanceProfile $aws.defaultInstanceProfile (default dict .Values.aws).defaultInstanceProfile) | quote }}
+AWS_DEFAULT_INSTANCE_PROFILE: {{ include "karpenter.first" (list $s.defaultInstanceProfile $aws.defaultInstanceProfile (default dict .Values.aws).defaultInstanceProfile) | quote }}
 ISOLATED_VPC: {{ include "karpenter.newer" (list $s.isolatedVPC "false" $aws.isolatedVPC) | quote }}
 EKS_CONTROL_PLANE: {{ $s.eksControlPlane | quote }}
 VM_MEMORY_OVERHEAD_PERCENT: {{ include "karpenter.newer" (list $s.vmMemoryOverheadPercent "0.075" $aws.vmMemoryOverheadPercent) | quote }}

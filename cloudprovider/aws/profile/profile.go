@@ -107,7 +107,7 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 }
 
 // errNoProfile is what a class lacks without which its nodes can't join.
-var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the controller --default-instance-profile")
+var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the controller --aws-default-instance-profile")
 
 // named is the profile that the class names, or the default if it leaves the choice to us; empty if one is made for its role.
 func (k *Keeper) named(class *awsv1.EC2NodeClass) string {

@@ -117,7 +117,7 @@ func TestEnsureMakesOne(t *testing.T) {
 // A class of an older version of the API may name nothing.
 func TestClassesThatNameNothing(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.keeper.Ensure(t.Context(), class("")); err == nil || !strings.Contains(err.Error(), "--default-instance-profile") {
+	if _, err := w.keeper.Ensure(t.Context(), class("")); err == nil || !strings.Contains(err.Error(), "--aws-default-instance-profile") {
 		t.Errorf("without a default: %v", err)
 	}
 	given := profile.New(profile.Options{API: w.api, Cluster: "lab", Region: "us-west-2", Default: "shared", Now: w.clock.Now})

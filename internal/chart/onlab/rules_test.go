@@ -14,12 +14,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
@@ -130,17 +133,37 @@ func (w *world) keepBusy() (stop func()) {
 			switch round % 3 {
 			case 0:
 				w.want(ctx, 3+round%5)
+				w.spoilWebhook(ctx)
+				_ = w.c.Create(ctx, older())                                                                   // a NodePool and a KWOKNodeClass are made of it
 				_ = w.c.Create(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}}) // its status is to be written
 			case 1:
 				_ = w.c.DeleteAllOf(ctx, &v1.NodeClaim{})
 			case 2:
 				w.want(ctx, 0)
+				_ = w.c.Delete(ctx, older())
 				_ = w.c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}
 			w.settle(ctx)
 		}
 	})
 	return func() { cancel(); busy.Wait() }
+}
+
+// older is a Provisioner, of which a NodePool is made.
+func older() *v1alpha5.Provisioner {
+	return &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "older"}, Spec: v1alpha5.ProvisionerSpec{
+		Provider: &apiextensionsv1.JSON{Raw: []byte("{}")}, Weight: new(int32(1)),
+	}}
+}
+
+// spoilWebhook takes away what the controller keeps for its webhook: the certificate, and where a definition says that it is. A
+// definition also says that objects are stored in an older version.
+func (w *world) spoilWebhook(ctx context.Context) {
+	_ = w.core.CoreV1().Secrets(release).Delete(ctx, "karpenter-cert", metav1.DeleteOptions{})
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"}}
+	merge := func(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
+	_ = w.c.Patch(ctx, definition, merge(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	_ = w.c.Status().Patch(ctx, definition, merge(`{"status":{"storedVersions":["v1beta1","v1"]}}`))
 }
 
 // want has so many pods of both kinds wanted.
