@@ -40,6 +40,12 @@ func (s *Sim) scribble() {
 		if now := s.store.get(k, name); now != nil && now.GetAnnotations()[key] == text {
 			s.annotate(k, name, string(uid), key, old, had && key != v1.DoNotDisruptAnnotationKey)
 		}
+		// What is written on a claim is copied to its node when that registers.
+		for _, n := range list[*corev1.Node](s.store, nodes) {
+			if k == claims && n.Annotations[key] == text {
+				s.annotate(nodes, n.Name, string(n.UID), key, "", false)
+			}
+		}
 	})
 }
 

@@ -191,14 +191,13 @@ func (s *Sim) canRun(p *corev1.Pod) bool {
 // alone is the room of a machine without DaemonSets.
 func alone(t *cloudprovider.InstanceType) amount { return roomOf(t.Allocatable()) }
 
-// besideDaemons is the room that the DaemonSets leave a pod on a machine which takes as many of them as fit. Those of
-// lower priority give way.
+// besideDaemons is the room that all DaemonSets together leave a pod on a machine, below zero if there is too little for
+// them. Those of lower priority give way.
 func (s *Sim) besideDaemons(p *corev1.Pod, t *cloudprovider.InstanceType) amount {
 	used := amount{}
 	for _, ds := range s.daemons {
-		d := daemonPod(ds, "")
-		if all := used.add(sizeOf(d)); priorityOf(d) >= priorityOf(p) && all.within(alone(t)) {
-			used = all
+		if d := daemonPod(ds, ""); priorityOf(d) >= priorityOf(p) {
+			used = used.add(sizeOf(d))
 		}
 	}
 	return amount{cpu: alone(t).cpu - used.cpu, memory: alone(t).memory - used.memory, pods: alone(t).pods - used.pods}

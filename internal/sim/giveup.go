@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -67,6 +68,11 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
 				})
 			}}, is("the planner has failed, and takes the move back", withdraws(r.current.command)),
+			plea{"a replacement is interrupted, and its pods need the others", func() bool {
+				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
+					return c.Annotations[cluster.ReplacesAnnotation] == move && c.Annotations[cloudprovider.InterruptionAnnotation] != ""
+				})
+			}},
 			plea{"pods that wait are sent to what was made", func() bool { return coming-j.sentTo(r, move) <= left+rounding }})
 		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
 			r, claim.Name, move, left, coming)
