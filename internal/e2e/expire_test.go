@@ -7,11 +7,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestNodesExpire lets nodes live for a few seconds only: each is replaced, and the pods run on.
+// TestNodesExpire lets nodes live for little more than a minute: each is replaced, and the pods run on. They have to run for a minute:
+// nodes that live more shortly are made with growing pauses.
 func TestNodesExpire(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
-		p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(10 * time.Second)
+		p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(75 * time.Second)
 	}))
 	c := w.run()
 	w.create(w.deployment("web", 3, "2"))
