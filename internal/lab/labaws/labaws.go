@@ -133,6 +133,7 @@ func open(o account.Options, port int) (*account.Account, net.Listener, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the simulated AWS account: %w", err)
 	}
+	made.IAM.PutProfile("KarpenterNodeInstanceProfile-"+made.Cluster, made.NodeRole()) // as older guides have it
 	at, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding a port for the simulated AWS account: %w", err)

@@ -168,7 +168,6 @@ func (a *Account) furnish(o Options) error {
 		}
 	}
 	a.IAM.PutRole(a.NodeRole())
-	a.IAM.PutProfile("KarpenterNodeInstanceProfile-"+a.Cluster, a.NodeRole()) // as older guides have it
 	a.IAM.PutRole(o.Cluster + "-karpenter")
 	a.SQS.Create(o.Cluster, retention)
 	a.World.OnChange(a.Events.Tell)
