@@ -226,6 +226,11 @@ func electionNamespace(o *options) string {
 	if o.electionNamespace != "" {
 		return o.electionNamespace
 	}
+	return ownNamespace()
+}
+
+// ownNamespace is where the controller runs.
+func ownNamespace() string {
 	if ns := os.Getenv("SYSTEM_NAMESPACE"); ns != "" {
 		return ns
 	}

@@ -61,7 +61,7 @@ func addWebhook(ctx context.Context, on ground) error {
 
 // webhookSecret is where the certificate is kept.
 func (o *options) webhookSecret() client.ObjectKey {
-	key := client.ObjectKey{Namespace: electionNamespace(o), Name: webhookSecretName}
+	key := client.ObjectKey{Namespace: ownNamespace(), Name: webhookSecretName}
 	if o.karpenterService != "" {
 		key.Name = o.karpenterService + "-cert"
 	}
@@ -84,7 +84,7 @@ func (o *options) listen(config *rest.Config) (net.Listener, webhook.Address, er
 		}
 	case o.karpenterService != "":
 		address.Service = &apiextensionsv1.ServiceReference{
-			Namespace: electionNamespace(o), Name: o.karpenterService, Path: new(webhook.Path), Port: new(int32(o.webhookPort)),
+			Namespace: ownNamespace(), Name: o.karpenterService, Path: new(webhook.Path), Port: new(int32(o.webhookPort)),
 		}
 	default:
 		return nil, address, nil

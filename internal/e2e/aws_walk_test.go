@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -19,6 +20,8 @@ import (
 func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
 	port := freePort(t)
+	certificate := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-cert"}}
+	w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, certificate))) // another test's: this controller is to make its own
 	asked := w.noteRequests()
 	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port, "--webhook-port", freePort(t))
 	w.apply("aws/classes", "aws/pools", "aws/pods")

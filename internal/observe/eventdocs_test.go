@@ -14,7 +14,7 @@ import (
 // tellers are the packages that tell events, or word them for this one to tell.
 func tellers() []string {
 	return []string{"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle", "internal/loop",
-		"internal/observe", "internal/plan", "internal/schedule", "internal/validate", "cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass"}
+		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate", "cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass"}
 }
 
 // reasonAt says where functions that tell an event take its reason.

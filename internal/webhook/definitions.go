@@ -13,6 +13,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -76,15 +77,31 @@ func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) 
 		}
 		have, want := clientConfig(&definition), d.wanted(&definition, bundle)
 		elsewhere = want.URL != nil && *want.URL != d.address.URL
-		if have != nil && sameConfig(have, want) && definition.Spec.Versions[older].Served {
+		right := have != nil && sameConfig(have, want) && definition.Spec.Versions[older].Served
+		owned := slices.IndexFunc(definition.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
+		switch {
+		case right && owned < 0:
 			return elsewhere, nil
+		case right:
+			err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, disowned(owned)))
+		default:
+			err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, patchOf(&definition, older, want)), client.FieldOwner(fieldManager))
 		}
-		err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, patchOf(&definition, older, want)))
-		if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 			return elsewhere, err
 		}
 	}
 	return elsewhere, err
+}
+
+// fieldManager is whose the changes to definitions are, until they are disowned.
+const fieldManager = "tenon-webhook"
+
+// disowned makes the changes nobody's: if they stayed ours, whoever applies the definitions on the server's side, as Helm does,
+// would meet a conflict about the list of versions.
+func disowned(entry int) []byte {
+	return fmt.Appendf(nil, `[{"op":"test","path":"/metadata/managedFields/%d/manager","value":%q},{"op":"remove","path":"/metadata/managedFields/%d"}]`,
+		entry, fieldManager, entry)
 }
 
 // olderVersion is the version that is converted.

@@ -19,7 +19,7 @@ import (
 const Path = "/conversion"
 
 // mostBytes bounds a request. The API server sends whole lists: a few thousand NodeClaims are some tens of megabytes.
-const mostBytes = 512 << 20
+const mostBytes = 128 << 20
 
 // handler answers the API server's requests to convert objects.
 type handler struct {

@@ -83,7 +83,7 @@ func New(s Settings) (*Webhook, error) {
 	mux := http.NewServeMux()
 	mux.Handle(Path, &handler{converter: converter, log: s.Log})
 	w.server = &http.Server{
-		Handler: mux, ErrorLog: log.New(debugLog{s.Log}, "", 0), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: mux, ErrorLog: log.New(debugLog{s.Log}, "", 0), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate},
 	}
 	return w, nil
