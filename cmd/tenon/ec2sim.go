@@ -27,12 +27,15 @@ func newEC2SimCommand() *cobra.Command {
 		Short: "Make things happen in the lab's simulated AWS account",
 		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt spot instances, take
 capacity away, reserve it, change prices, publish images, make calls fail, end sessions. Machines are named by their ids (i-…) or by the names of
-their nodes.`,
+their nodes.
+
+The account is that of --endpoint or of the lab in --dir. Without these it is the one whose variables the shell has (. .lab/aws.env),
+then the one of the lab in .lab.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab")
-	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab in --dir")
+	cmd.PersistentFlags().String("dir", defaultLab, "directory of the lab; default: $"+labaws.DirVariable+", then "+defaultLab)
+	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab")
 	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimSnapshot(), newSimShift(), newSimCredentials(),
 		newSimReservation(), newSimPlacementGroup())
 	cmd.AddCommand(newSimHappenings()...)
@@ -54,7 +57,10 @@ func belowZero(_ *cobra.Command, err error) error {
 	return fmt.Errorf("%s is less than 0, and no number here can be; use 0 or more", word)
 }
 
-// simClient reaches the account: by --endpoint, or through the lab in --dir.
+// defaultLab is where a lab is that nobody named.
+const defaultLab = ".lab"
+
+// simClient reaches the account: by --endpoint, through the lab in --dir, or as the shell's variables say.
 func simClient(cmd *cobra.Command) (control.Client, error) {
 	at, err := cmd.Flags().GetString("endpoint")
 	if err != nil {
@@ -66,7 +72,7 @@ func simClient(cmd *cobra.Command) (control.Client, error) {
 		}
 		return control.Client{URL: at}, nil
 	}
-	dir, err := cmd.Flags().GetString("dir")
+	dir, named, err := simDir(cmd)
 	if err != nil {
 		return control.Client{}, err
 	}
@@ -74,13 +80,38 @@ func simClient(cmd *cobra.Command) (control.Client, error) {
 	if err != nil {
 		return control.Client{}, err
 	}
-	if runs, err := lab.Runs(dir); !ok && err == nil && runs {
+	if ok {
+		return control.Client{URL: r.URL}, nil
+	}
+	// What "ec2sim serve --alone" prints names no lab.
+	if at := os.Getenv(endpointVariable); !named && onThisMachine(at) {
+		return control.Client{URL: at}, nil
+	}
+	if runs, err := lab.Runs(dir); err == nil && runs {
 		return control.Client{}, fmt.Errorf("the lab in %s has no simulated AWS account: start one with: tenon ec2sim serve --dir %s", dir, dir)
 	}
-	if !ok {
-		return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab up --cloud aws --dir %s", dir, dir)
+	return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab up --cloud aws --dir %s", dir, dir)
+}
+
+// simDir is the directory of the lab; named says that a flag or the shell's variables name it.
+func simDir(cmd *cobra.Command) (dir string, named bool, err error) {
+	dir, err = cmd.Flags().GetString("dir")
+	if err != nil || cmd.Flags().Changed("dir") {
+		return dir, true, err
 	}
-	return control.Client{URL: r.URL}, nil
+	if told := os.Getenv(labaws.DirVariable); told != "" {
+		return told, true, nil
+	}
+	return dir, false, nil
+}
+
+// endpointVariable is where programs that use AWS find an account.
+const endpointVariable = "AWS_ENDPOINT_URL"
+
+// onThisMachine tells a simulated account's URL from that of another service.
+func onThisMachine(at string) bool {
+	u, err := url.Parse(at)
+	return err == nil && u.Scheme == "http" && u.Hostname() == "127.0.0.1"
 }
 
 // simCall makes a command that calls the account.
@@ -141,7 +172,7 @@ func serveAccount(ctx context.Context, cmd *cobra.Command, sky labCloud, alone b
 	if alone {
 		return labaws.Alone(ctx, sky.Options, port, func(r labaws.Record) { fmt.Fprint(out, labaws.Exports(r.Env)) })
 	}
-	dir, err := cmd.Flags().GetString("dir")
+	dir, _, err := simDir(cmd)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/sigv4"
+	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
 // sim is a simulated account and a hand on it.
@@ -88,6 +90,39 @@ func TestEC2SimChangesTheAccount(t *testing.T) {
 	s.must("subnet", "free", s.Network.Private[0], "3")
 	s.must("calls")
 	s.must("machines")
+}
+
+// simMachines runs "ec2sim machines" with nothing but these arguments.
+func simMachines(t *testing.T, args ...string) error {
+	t.Helper()
+	cmd := newEC2SimCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetOut(io.Discard)
+	cmd.SetArgs(append([]string{"machines"}, args...))
+	return cmd.ExecuteContext(t.Context())
+}
+
+// A shell that has sourced the variables of an account needs no flags.
+func TestEC2SimFindsTheAccountOfTheShell(t *testing.T) {
+	s := newSim(t)
+	t.Chdir(t.TempDir()) // no .lab here
+	t.Setenv(labaws.DirVariable, "")
+	t.Setenv(endpointVariable, s.url)
+	if err := simMachines(t); err != nil {
+		t.Errorf("with %s: %v", endpointVariable, err)
+	}
+	if err := simMachines(t, "--dir", "elsewhere"); err == nil || !strings.Contains(err.Error(), "the lab in elsewhere") {
+		t.Errorf("a flag counts more than the variables: %v", err)
+	}
+	t.Setenv(endpointVariable, "https://ec2.example.com")
+	if err := simMachines(t); err == nil || !strings.Contains(err.Error(), "the lab in .lab") {
+		t.Errorf("another's endpoint is not asked: %v", err)
+	}
+	t.Setenv(endpointVariable, s.url)
+	t.Setenv(labaws.DirVariable, "/mine/lab")
+	if err := simMachines(t); err == nil || !strings.Contains(err.Error(), "the lab in /mine/lab") {
+		t.Errorf("with %s: %v", labaws.DirVariable, err)
+	}
 }
 
 func TestEC2SimSaysWhatIsWrong(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once, whatever it is at
 	root := newRootCommand()
 	root.SetArgs(arguments(os.Args[1:]))
 	if err := root.ExecuteContext(ctx); err != nil {

@@ -3,6 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -12,6 +13,8 @@ import (
 // controller is the autoscaler as a process of its own: what the demo shows is the real program.
 type controller struct {
 	cmd *exec.Cmd
+	// metrics is where it serves them.
+	metrics string
 	// ended gets one value when the process has ended.
 	ended chan error
 }
@@ -21,13 +24,17 @@ const controllerGrace = 15 * time.Second
 
 // startController starts it with more variables than this process has.
 func startController(o Options, d *directory, kubeconfig string, env []string) (*controller, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
 	log, err := os.OpenFile(d.controllerLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the controller's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	args := []string{"controller", "--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1",
-		"--metrics-port=0", "--health-probe-port=0", "--disable-leader-election"}
+		"--metrics-port=" + port, "--health-probe-port=0", "--disable-leader-election"}
 	if !o.Keep {
 		args = append([]string{"demo"}, args...) // the same, but ends with its standard input
 	}
@@ -47,7 +54,7 @@ func startController(o Options, d *directory, kubeconfig string, env []string) (
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the controller: %w", err)
 	}
-	c := &controller{cmd: cmd, ended: make(chan error, 1)}
+	c := &controller{cmd: cmd, metrics: "http://127.0.0.1:" + port + "/metrics", ended: make(chan error, 1)}
 	go func() {
 		err := cmd.Wait()
 		if err == nil {
@@ -61,6 +68,19 @@ func startController(o Options, d *directory, kubeconfig string, env []string) (
 		}
 	}
 	return c, nil
+}
+
+// freePort is a port of this machine that nobody listens on, so that several demos run side by side.
+func freePort() (string, error) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a port for the controller's metrics: %w", err)
+	}
+	_, port, err := net.SplitHostPort(probe.Addr().String())
+	if err := errors.Join(err, probe.Close()); err != nil {
+		return "", fmt.Errorf("finding a port for the controller's metrics: %w", err)
+	}
+	return port, nil
 }
 
 // end asks the controller to end and waits until it has.

@@ -170,6 +170,7 @@ func (s *show) prepare(ctx context.Context) (err error) {
 	if s.controller, err = startController(s.Options, s.dir, s.plane.kubeconfig(), s.sky.environment()); err != nil {
 		return err
 	}
+	s.screen.title("the controller's metrics: %s", s.controller.metrics)
 	_, words := s.sky.examples()
 	s.screen.title("applying %s", words)
 	if err := s.applyExamples(ctx); err != nil {
@@ -283,9 +284,10 @@ func (s *show) explain(peak view, took time.Duration) {
                   %[6]s lab kubectl --dir %[7]s -- get nodepools,nodeclaims,nodes
   Change it       %[6]s lab kubectl --dir %[7]s -- scale deployment inflate --replicas 10
   The controller  tail -f %[8]s
+  Its metrics     curl %[11]s
   End it          %[6]s demo --down --dir %[9]s
 `, peak.Running, peak.Nodes(), peak.Price(), took.Seconds(), s.plane.kubeconfig(),
-		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path), s.sky.name())
+		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path), s.sky.name(), s.controller.metrics)
 	if s.AWS {
 		fmt.Fprintf(s.Out, "  The cloud       . %s; %s ec2sim interrupt --spot --dir %s\n", relative(labaws.EnvPath(s.dir.lab())), relative(s.Executable), lab)
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,6 +99,26 @@ func interruptedDemo(t *testing.T, binary string) {
 	gone(t, dir)
 }
 
+// metricsServed asks the address that a demo has printed.
+func metricsServed(t *testing.T, out string) {
+	t.Helper()
+	at := regexp.MustCompile(`Its metrics     curl (http://127\.0\.0\.1:\d+/metrics)`).FindStringSubmatch(out)
+	if at == nil {
+		t.Errorf("the demo does not say where the metrics are\n%s", out)
+		return
+	}
+	answer, err := http.Get(at[1])
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Contains(text, []byte("karpenter_nodeclaims_created_total{")) {
+		t.Errorf("the metrics at %s count no NodeClaims (%v)", at[1], err)
+	}
+}
+
 func keptDemo(t *testing.T, binary string) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	run := func(args ...string) (string, error) {
@@ -105,9 +126,11 @@ func keptDemo(t *testing.T, binary string) {
 		return string(out), err
 	}
 	t.Cleanup(func() { _, _ = exec.Command(binary, "demo", "--down", "--dir", dir).CombinedOutput() })
-	if out, err := run("demo", "--dir", dir, "--pods", "5", "--keep"); err != nil || !strings.Contains(out, "export KUBECONFIG="+dir) {
+	out, err := run("demo", "--dir", dir, "--pods", "5", "--keep")
+	if err != nil || !strings.Contains(out, "export KUBECONFIG="+dir) {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	metricsServed(t, out)
 	if out, err := run("lab", "kubectl", "--dir", filepath.Join(dir, "lab"), "--", "get", "nodeclaims", "-o", "name"); err != nil || !strings.Contains(out, "nodeclaim.karpenter.sh/") {
 		t.Errorf("%v\n%s", err, out)
 	}

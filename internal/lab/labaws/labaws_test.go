@@ -52,8 +52,8 @@ func TestAnAccountBesideALab(t *testing.T) {
 		t.Errorf("machines %v, %v", machines, err)
 	}
 	// The file can be read by a shell.
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", ". "+labaws.EnvPath(dir)+"; echo $AWS_ENDPOINT_URL $CLUSTER_NAME $INTERRUPTION_QUEUE $KUBECONFIG").Output()
-	if want := record.URL + " lab lab " + l.Kubeconfig(); err != nil || strings.TrimSpace(string(out)) != want {
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", ". "+labaws.EnvPath(dir)+"; echo $AWS_ENDPOINT_URL $CLUSTER_NAME $INTERRUPTION_QUEUE $KUBECONFIG $TENON_LAB_DIR").Output()
+	if want := record.URL + " lab lab " + l.Kubeconfig() + " " + dir; err != nil || strings.TrimSpace(string(out)) != want {
 		t.Errorf("the variables are %q, %v; want %q", out, err, want)
 	}
 	err = labaws.Serve(t.Context(), dir, labaws.Options{}, func(labaws.Record) { t.Error("a second account runs") })

@@ -18,6 +18,9 @@ const (
 	logName    = "logs/ec2sim.log"
 )
 
+// DirVariable names the lab of an account in the variables of EnvPath, so that commands find both.
+const DirVariable = "TENON_LAB_DIR"
+
 // Record says what runs.
 type Record struct {
 	PID int    `json:"pid"`
@@ -59,7 +62,7 @@ func hold(dir string) (*held, error) {
 
 // write tells others what runs. The file is the one that the lock is on, so it is written in place, the record in one piece.
 func (h *held) write(r Record, kubeconfig string) error {
-	if err := os.WriteFile(EnvPath(h.dir), []byte(Exports(append(r.Env, "KUBECONFIG="+kubeconfig))), 0o600); err != nil {
+	if err := os.WriteFile(EnvPath(h.dir), []byte(Exports(append(r.Env, "KUBECONFIG="+kubeconfig, DirVariable+"="+h.dir))), 0o600); err != nil {
 		return fmt.Errorf("writing the variables of the simulated account: %w", err)
 	}
 	content, err := json.MarshalIndent(r, "", "  ")

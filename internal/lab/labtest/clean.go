@@ -45,6 +45,9 @@ func swept() []schema.GroupVersionResource {
 	)
 }
 
+// partOf with the value partOfLab marks the storage classes and drivers that every lab has.
+const partOf, partOfLab = "app.kubernetes.io/part-of", "tenon-lab"
+
 // survives tells which objects of the swept kinds belong to the control plane.
 func survives(resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) bool {
 	switch resource.Resource {
@@ -56,6 +59,8 @@ func survives(resource schema.GroupVersionResource, object *metav1.PartialObject
 		// A lease of an election that ended with its test would make the next
 		// candidate wait; those of API servers are not elections.
 		return strings.HasPrefix(object.Name, "apiserver-")
+	case "storageclasses", "csidrivers":
+		return object.Labels[partOf] == partOfLab
 	case "nodes":
 		return false
 	}

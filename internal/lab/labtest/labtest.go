@@ -83,7 +83,8 @@ type Lab struct {
 }
 
 // New gives a test the lab with nothing in it: no nodes, no pods, no workloads,
-// no custom resources (their definitions stay), and a fresh namespace. It fails
+// no custom resources (their definitions stay), no volumes (the lab's storage
+// classes stay), and a fresh namespace. It fails
 // the test if something of an earlier test can't be removed.
 func New(t testing.TB) *Lab {
 	t.Helper()

@@ -103,7 +103,7 @@ func node(status map[string]any) map[string]any {
 
 func TestAJoiningNodeKeepsItsCapacity(t *testing.T) {
 	given := map[string]any{"cpu": "4", "pods": "110"}
-	patch := render(t, "node-joins", node(map[string]any{"capacity": given, "allocatable": given, "addresses": []any{1}}))
+	patch := statusOf(t, node(map[string]any{"capacity": given, "allocatable": given, "addresses": []any{1}}))
 	for _, field := range []string{"capacity", "allocatable", "addresses"} {
 		if patch[field] != nil {
 			t.Errorf("%s is patched to %v although the node has it", field, patch[field])
@@ -116,15 +116,36 @@ func TestAJoiningNodeKeepsItsCapacity(t *testing.T) {
 }
 
 func TestABareNodeGetsCapacity(t *testing.T) {
-	patch := render(t, "node-joins", node(map[string]any{}))
+	patch := statusOf(t, node(map[string]any{}))
 	for _, field := range []string{"capacity", "allocatable"} {
 		if resources, ok := patch[field].(map[string]any); !ok || resources["cpu"] != "32" {
 			t.Errorf("%s is %v", field, patch[field])
 		}
 	}
-	half := render(t, "node-joins", node(map[string]any{"capacity": map[string]any{"cpu": "4"}}))
+	half := statusOf(t, node(map[string]any{"capacity": map[string]any{"cpu": "4"}}))
 	if resources, ok := half["allocatable"].(map[string]any); !ok || resources["cpu"] != "4" {
 		t.Errorf("allocatable is %v, want the given capacity", half["allocatable"])
+	}
+}
+
+// statusOf is the status that a node joins with.
+func statusOf(t *testing.T, node map[string]any) map[string]any {
+	t.Helper()
+	return render(t, "node-joins", node)["status"].(map[string]any)
+}
+
+func TestAJoiningNodeTakesVolumes(t *testing.T) {
+	n := node(map[string]any{})
+	n["metadata"].(map[string]any)["labels"].(map[string]any)["topology.kubernetes.io/zone"] = "us-west-2b"
+	said := render(t, "node-joins", n)["metadata"].(map[string]any)
+	if got := said["annotations"].(map[string]any)["volumes.kubernetes.io/controller-managed-attach-detach"]; got != "true" {
+		t.Errorf("Kubernetes may attach its volumes: %v, want true", got)
+	}
+	if got := said["labels"].(map[string]any)["topology.ebs.csi.aws.com/zone"]; got != "us-west-2b" {
+		t.Errorf("EBS's driver sees it in the zone %v, want us-west-2b", got)
+	}
+	if bare := render(t, "node-joins", node(map[string]any{}))["metadata"].(map[string]any); bare["labels"] != nil {
+		t.Errorf("a node without a zone gets the labels %v", bare["labels"])
 	}
 }
 

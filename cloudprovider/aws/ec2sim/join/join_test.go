@@ -137,6 +137,9 @@ func TestAMachineJoins(t *testing.T) {
 			t.Errorf("the label %s is %q, want %q", label, n.Labels[label], want)
 		}
 	}
+	if n.Annotations["lab.tenon.sh/volume-limit"] == "" {
+		t.Error("the node does not say how many volumes it takes")
+	}
 	if n.Annotations["kwok.x-k8s.io/node"] != "fake" {
 		t.Error("kwok does not see the node")
 	}

@@ -2,6 +2,7 @@ package join
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,8 @@ const (
 	// simulated on a Node makes the lab play its kubelet.
 	simulated, simulatedValue = "kwok.x-k8s.io/node", "fake"
 	zoneIDLabel               = "topology.k8s.aws/zone-id"
+	// volumeLimit tells the lab, which plays EBS's driver, how many volumes the driver would find room for.
+	volumeLimit = "lab.tenon.sh/volume-limit"
 )
 
 // node is the Node that the machine's kubelet registers, with what a cloud controller manager adds. Like every kubelet it
@@ -26,7 +29,8 @@ func (m machine) node(region, windowsBuild, kubelet string, now time.Time) (*cor
 	stamp := metav1.NewTime(now)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: m.instance.PrivateDNS, Labels: m.labels(region, windowsBuild), Annotations: map[string]string{simulated: simulatedValue},
+			Name: m.instance.PrivateDNS, Labels: m.labels(region, windowsBuild),
+			Annotations: map[string]string{simulated: simulatedValue, volumeLimit: strconv.Itoa(m.volumesLeft())},
 		},
 		Spec: corev1.NodeSpec{ProviderID: providerID(m.instance.Zone, m.instance.ID), Taints: m.settings.Taints},
 		Status: corev1.NodeStatus{

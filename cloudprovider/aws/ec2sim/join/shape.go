@@ -264,3 +264,48 @@ func (m machine) evicted(signal string, capacity resource.Quantity) (resource.Qu
 	}
 	return *resource.NewQuantity(int64(float64(capacity.Value())*share/100), resource.BinarySI), nil
 }
+
+// volumesLeft is how many more volumes can be attached, as EBS's driver counts. Where one limit is for all that is plugged in, network
+// interfaces, local disks and accelerators count too.
+func (m machine) volumesLeft() int {
+	e := m.info.EbsInfo
+	if e == nil {
+		return 1
+	}
+	left := int(aws.ToInt32(e.MaximumEbsAttachments)) - len(m.instance.Volumes)
+	if e.AttachmentLimitType == ec2types.AttachmentLimitTypeShared && m.info.Hypervisor != ec2types.InstanceTypeHypervisorXen {
+		left -= len(m.instance.Interfaces) + m.localDisks()
+		for _, n := range m.accelerators() {
+			left -= n
+		}
+	}
+	return max(left, 1)
+}
+
+// localDisks are the NVMe disks that the machine has by itself.
+func (m machine) localDisks() int {
+	s, n := m.info.InstanceStorageInfo, 0
+	if s == nil || s.NvmeSupport == ec2types.EphemeralNvmeSupportUnsupported {
+		return 0
+	}
+	for _, d := range s.Disks {
+		n += int(aws.ToInt32(d.Count))
+	}
+	return n
+}
+
+// accelerators counts the devices of each kind.
+func (m machine) accelerators() []int {
+	var out []int
+	if g := m.info.GpuInfo; g != nil {
+		for _, gpu := range g.Gpus {
+			out = append(out, int(aws.ToInt32(gpu.Count)))
+		}
+	}
+	if n := m.info.NeuronInfo; n != nil {
+		for _, d := range n.NeuronDevices {
+			out = append(out, int(aws.ToInt32(d.Count)))
+		}
+	}
+	return out
+}

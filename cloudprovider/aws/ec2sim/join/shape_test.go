@@ -97,3 +97,24 @@ func TestMemoryThatCanBeGivenAway(t *testing.T) {
 		t.Errorf("a provider promises %d, the machine has %d", promised, free)
 	}
 }
+
+// Each machine has two volumes and one interface.
+func TestVolumesLeft(t *testing.T) {
+	for kind, want := range map[string]int{
+		"m5.large":     25, // of 28, shared with the interface
+		"m5d.large":    24, // and with a local disk
+		"g4dn.xlarge":  23, // a local disk and a GPU
+		"inf2.xlarge":  24, // an accelerator
+		"m7i.large":    30, // of 32, for volumes only
+		"m7i.48xlarge": 126,
+	} {
+		m := machineOf(t, kind, "x86_64", al2023, settings{})
+		m.instance.Interfaces = []cloud.Interface{{}}
+		if got := m.volumesLeft(); got != want {
+			t.Errorf("%s has room for %d volumes, want %d", kind, got, want)
+		}
+	}
+	if got := (machine{}).volumesLeft(); got != 1 {
+		t.Errorf("a machine of an unknown kind has room for %d volumes, want 1", got)
+	}
+}

@@ -1,6 +1,7 @@
 // Package kubelets plays the kubelets of a lab: it runs kwok's controller with
-// the lab's own stages over every Node that is labelled as simulated. It
-// touches the API server it is given, and one loopback port for its health.
+// the lab's own stages over every Node that is labelled as simulated, and the
+// volume drivers beside it. It touches the API server it is given, and one
+// loopback port for its health.
 package kubelets
 
 import (
@@ -12,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tenon-sh/tenon/lab/cmd/tenon-lab/volumes"
 	"github.com/tenon-sh/tenon/lab/internal/stages"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -48,27 +50,36 @@ func Run(ctx context.Context, options Options) error {
 	// A thousand kubelets share this client: no client-side limit.
 	config.QPS = -1
 	config.UserAgent = "tenon-lab-kubelets"
-	controller, err := newController(config)
+	typed, err := newClient(config)
 	if err != nil {
 		return err
 	}
+	controller, err := newController(config, typed)
+	if err != nil {
+		return err
+	}
+	volumes.Start(ctx, typed)
 	if err := controller.Start(ctx); err != nil {
 		return fmt.Errorf("start kwok: %w", err)
 	}
 	return serveHealth(ctx, options.Listen)
 }
 
-func newController(config *rest.Config) (*controllers.Controller, error) {
-	loaded, err := loadStages()
-	if err != nil {
-		return nil, err
-	}
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
 	binary := rest.CopyConfig(config)
 	binary.ContentType = "application/vnd.kubernetes.protobuf"
 	binary.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	typed, err := kubernetes.NewForConfig(binary)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return typed, nil
+}
+
+func newController(config *rest.Config, typed kubernetes.Interface) (*controllers.Controller, error) {
+	loaded, err := loadStages()
+	if err != nil {
+		return nil, err
 	}
 	untyped, err := dynamic.NewForConfig(config)
 	if err != nil {
