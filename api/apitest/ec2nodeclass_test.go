@@ -50,6 +50,56 @@ func TestEC2NodeClassSpec(t *testing.T) {
 	})
 }
 
+func TestEC2NodeClassKubelet(t *testing.T) {
+	kubelet := func(text string) string { return "spec: {kubelet: {" + text + "}}" }
+	const soft, grace = "memory.available: 5%, nodefs.available: 10%", "memory.available: 5m, nodefs.available: 1m30s"
+	cases := []apiCase{
+		{name: "images are kept", create: kubelet("imageGCHighThresholdPercent: 60, imageGCLowThresholdPercent: 50")},
+		{name: "only one share of images", create: kubelet("imageGCHighThresholdPercent: 10")},
+		{name: "equal shares of images", create: kubelet("imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50"), refused: "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"},
+		{name: "shares of images the wrong way around", create: kubelet("imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 60"), refused: "imageGCHighThresholdPercent must be greater"},
+		{name: "more than all of the disk", create: kubelet("imageGCLowThresholdPercent: 101"), refused: "spec.kubelet.imageGCLowThresholdPercent"},
+		{name: "soft eviction with grace periods", create: kubelet("evictionSoft: {" + soft + "}, evictionSoftGracePeriod: {" + grace + "}")},
+		{name: "soft eviction without grace periods", create: kubelet("evictionSoft: {" + soft + "}"), refused: "evictionSoft has a threshold without a grace period"},
+		{name: "soft eviction with one grace period too few", create: kubelet("evictionSoft: {" + soft + "}, evictionSoftGracePeriod: {memory.available: 5m}"), refused: "evictionSoft has a threshold without a grace period"},
+		{name: "grace periods without soft eviction", create: kubelet("evictionSoftGracePeriod: {" + grace + "}"), refused: "evictionSoftGracePeriod has a grace period without a threshold"},
+		{name: "a grace period of no signal", create: kubelet("evictionSoft: {memory: 5%}, evictionSoftGracePeriod: {memory: 5m}"), refused: "evictionSoftGracePeriod has a signal that the kubelet does not know"},
+		{name: "negative pods", create: kubelet("maxPods: -1"), refused: "spec.kubelet.maxPods"},
+		{name: "a fraction of a pod", create: kubelet("maxPods: 1.5"), refused: "spec.kubelet.maxPods"},
+		{name: "negative pods for each core", create: kubelet("podsPerCore: -1"), refused: "spec.kubelet.podsPerCore"},
+		{name: "a word for a switch", create: kubelet("cpuCFSQuota: sometimes"), refused: "spec.kubelet.cpuCFSQuota"},
+		{name: "one address that is no list", create: kubelet("clusterDNS: 10.100.0.10"), refused: "spec.kubelet.clusterDNS"},
+		{name: "settings of a newer kubelet", create: kubelet("crashLoopBackOff: {maxContainerRestartPeriod: 10s}, memoryManagerPolicy: Static"), stored: kubelet("crashLoopBackOff: {maxContainerRestartPeriod: 10s}, memoryManagerPolicy: Static")},
+		{name: "from a class without", update: kubelet("evictionHard: {memory.available: 100Mi}"), stored: kubelet("evictionHard: {memory.available: 100Mi}")},
+	}
+	for _, field := range []string{"kubeReserved", "systemReserved"} {
+		with := func(text string) string { return kubelet(field + ": {" + text + "}") }
+		cases = append(cases,
+			apiCase{name: field + ": all there is", create: with("cpu: 100m, memory: 1Gi, ephemeral-storage: 1Gi, pid: '1000'"), stored: with("cpu: 100m, memory: 1Gi, ephemeral-storage: 1Gi, pid: '1000'")},
+			apiCase{name: field + ": an expression", create: with(`cpu: "vcpus * 10"`)},
+			apiCase{name: field + ": a resource that can't be kept", create: with("pods: '10'"), refused: field + " names a resource that can't be reserved"},
+			apiCase{name: field + ": a negative amount", create: with("cpu: -100m"), refused: field + " has a negative amount"},
+			apiCase{name: field + ": a number that is no text", create: with("cpu: 1"), refused: "spec.kubelet." + field + ".cpu"},
+		)
+	}
+	for _, field := range []string{"evictionHard", "evictionSoft"} {
+		with := func(text string) string { return kubelet(field + ": {" + text + "}, evictionSoftGracePeriod: {}") }
+		if field == "evictionSoft" {
+			with = func(text string) string {
+				return kubelet("evictionSoft: {" + text + "}, evictionSoftGracePeriod: {memory.available: 5m, nodefs.available: 5m, nodefs.inodesFree: 5m, imagefs.available: 5m, imagefs.inodesFree: 5m, pid.available: 5m}")
+			}
+		}
+		cases = append(cases,
+			apiCase{name: field + ": a share, an amount and a fraction", create: with("memory.available: 5%, nodefs.available: 1.5%, nodefs.inodesFree: 100.0%, imagefs.available: 100Mi, imagefs.inodesFree: '1000', pid.available: '1e3'")},
+			apiCase{name: field + ": no signal", create: with("memory: 5%"), refused: field + " has a signal that the kubelet does not know"},
+			apiCase{name: field + ": two points", create: with("memory.available: 5.5.5%"), refused: "spec.kubelet." + field + ".memory.available"},
+			apiCase{name: field + ": more than everything", create: with("memory.available: 110%"), refused: "spec.kubelet." + field + ".memory.available"},
+			apiCase{name: field + ": an amount in no unit", create: with("memory.available: 110GB"), refused: "spec.kubelet." + field + ".memory.available"},
+		)
+	}
+	run(t, ec2NodeClass, cases)
+}
+
 // The longest lists that are allowed must also be cheap enough for the rules to run on them.
 func TestEC2NodeClassTerms(t *testing.T) {
 	tags := func(n int) string {

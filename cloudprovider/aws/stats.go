@@ -33,7 +33,7 @@ func NewStats(registry prometheus.Registerer) (*Stats, error) {
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"batcher"}),
 		userData: newSizes(),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to launch, by EC2's code."},
+			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to launch, by the reason."},
 			[]string{"zone", "zone_id", "capacity_type", "reason"}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_cloudprovider_instance_termination_failures_total", Help: "Instances that EC2 refused to end."}, []string{"zone", "zone_id"}),
@@ -79,13 +79,13 @@ func (s *Stats) refused(o *order, errs []ec2types.CreateFleetError, err error) {
 				zone = zoneOfSubnet(o.class, text(l.Overrides.SubnetId))
 			}
 		}
-		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, text(errs[i].ErrorCode)).Inc()
+		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, failureReason(text(errs[i].ErrorCode), text(errs[i].ErrorMessage))).Inc()
 	}
 	if err == nil {
 		return
 	}
 	for _, zone := range o.zones() {
-		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, fault.Code(err)).Inc()
+		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, failureReason(fault.Code(err), err.Error())).Inc()
 	}
 }
 

@@ -119,6 +119,7 @@ type EC2NodeClassSpec struct {
 	// kubelet holds settings of the kubelet, by the names of its KubeletConfiguration. maxPods, podsPerCore, kubeReserved,
 	// systemReserved and evictionHard also decide how much room a node is expected to have. Which others have an effect
 	// depends on the AMI family. They are checked by the controller, which says what is wrong in ValidationSucceeded.
+	// What the API server checks of it, and this text for users, stand in kubelet.schema.yaml.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +optional

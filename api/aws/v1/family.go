@@ -13,6 +13,14 @@ const (
 	AMIFamilyCustom       = "Custom"
 )
 
+// AMIFamilies returns the families that AWS publishes images of: all but Custom.
+func AMIFamilies() []string {
+	return []string{
+		AMIFamilyAL2, AMIFamilyAL2023, AMIFamilyBottlerocket,
+		AMIFamilyWindows2019, AMIFamilyWindows2022, AMIFamilyWindows2025,
+	}
+}
+
 // AliasVersionLatest is the version of an alias that moves on with each release.
 const AliasVersionLatest = "latest"
 
@@ -30,10 +38,7 @@ func ParseAlias(text string) (Alias, bool) {
 	if !ok || version == "" {
 		return Alias{}, false
 	}
-	for _, known := range []string{
-		AMIFamilyAL2, AMIFamilyAL2023, AMIFamilyBottlerocket,
-		AMIFamilyWindows2019, AMIFamilyWindows2022, AMIFamilyWindows2025,
-	} {
+	for _, known := range AMIFamilies() {
 		if strings.ToLower(known) == family {
 			return Alias{Family: known, Version: version}, true
 		}

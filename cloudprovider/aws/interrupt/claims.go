@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
 )
 
 // claim is what matters of a NodeClaim.
@@ -36,7 +37,7 @@ type record struct {
 	advised bool
 }
 
-// claims are the NodeClaims that have an instance, by its id. They are read as plain trees, not as the API's type: the core
+// claims are the NodeClaims of ours that have an instance, by its id. They are read as plain trees, not as the API's type: the core
 // watches them so, and a second watch would keep them twice; and one that can't be read must not hide the others. Nothing of
 // them is changed, so they need not be copied.
 func (w *Watcher) claims(ctx context.Context) (map[string]*claim, error) {
@@ -52,7 +53,7 @@ func (w *Watcher) claims(ctx context.Context) (map[string]*claim, error) {
 		there[string(item.GetUID())] = true
 		provider, _, _ := unstructured.NestedString(item.Object, "status", "providerID")
 		id := provider[strings.LastIndex(provider, "/")+1:]
-		if !strings.HasPrefix(provider, "aws://") || !strings.HasPrefix(id, "i-") {
+		if !aws.IsOurs(item) || !strings.HasPrefix(provider, "aws://") || !strings.HasPrefix(id, "i-") {
 			continue
 		}
 		c := &claim{name: item.GetName(), uid: item.GetUID(), deleting: item.GetDeletionTimestamp() != nil}

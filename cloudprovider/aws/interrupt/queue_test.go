@@ -61,6 +61,31 @@ func TestSpotWarning(t *testing.T) {
 	}
 }
 
+// The account's queue tells of instances of EKS Auto Mode, too. Their NodeClaims belong to another controller.
+func TestClaimsOfAnotherControllerAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.options.EC2 = nil
+	id := w.running("")
+	w.claimOf("theirs", id, v1.NodeClassReference{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"})
+	ours := w.running("ours")
+	w.start()
+	for _, i := range []string{id, ours} {
+		if err := w.World.InterruptSpot(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until("our claim says so", 0, func() bool { return w.interruption("ours") != "" })
+	w.until("all messages are read", 0, func() bool { return w.counter(received, "spot_interrupted") == 2 })
+	if got := w.interruption("theirs"); got != "" {
+		t.Errorf("the claim of another controller says %q", got)
+	}
+	for _, e := range w.events.all() {
+		if strings.Contains(e, "theirs") {
+			t.Errorf("an event about what belongs to another: %s", e)
+		}
+	}
+}
+
 // What is heard again changes nothing; what is more urgent does.
 func TestRepeats(t *testing.T) {
 	w := newWorld(t)

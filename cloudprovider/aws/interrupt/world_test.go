@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
@@ -164,7 +165,14 @@ func (w *world) launch(name string) (id string) {
 // claim makes the claim and the node of a machine.
 func (w *world) claim(name, id string) {
 	w.t.Helper()
+	w.claimOf(name, id, v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"})
+}
+
+// claimOf makes them for a NodeClass of any kind.
+func (w *world) claimOf(name, id string, class v1.NodeClassReference) {
+	w.t.Helper()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Finalizers: []string{v1.TerminationFinalizer}}}
+	claim.Spec.NodeClassRef = &class
 	claim.Status.ProviderID, claim.Status.NodeName = "aws:///us-west-2a/"+id, "node-"+name
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name, UID: types.UID("uid-node-" + name)}}
 	for _, obj := range []client.Object{claim, node} {

@@ -43,6 +43,8 @@ const (
 
 	// EventWaitingOnNodeClaims tells why a class that was deleted is still there.
 	EventWaitingOnNodeClaims = "WaitingOnNodeClaimTermination"
+	// EventFinalized tells that nothing keeps a class any more that was deleted.
+	EventFinalized = "Finalized"
 	// EventDoubtfulSetting tells of a setting of a class that can be used and may well not do what is meant.
 	EventDoubtfulSetting = "DoubtfulSetting"
 	// EventInstanceProfileLeft tells of a profile that a class leaves behind.
@@ -182,13 +184,15 @@ func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 		was := meta.FindStatusCondition(before.Status.Conditions, c.Type)
 		r.Metrics.moved(was, c)
 		same := was != nil && was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message
+		if same || c.Reason == ReasonDependenciesNotReady || spreads(&c) {
+			continue
+		}
+		// The contract tells the change. What is wrong is told as a warning, too, under the name that AWS has for it.
+		if was != nil && was.Status != c.Status {
+			r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, c.Type, "Look", "%s", transition(was, &c))
+		}
 		switch {
-		case same || c.Reason == ReasonDependenciesNotReady || spreads(&c):
-		case c.Type == v1.ConditionTypeReady:
-			// Its text is that of the others.
-			if was != nil && was.Status != c.Status {
-				r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, c.Type, "Look", "%s", transition(was, &c))
-			}
+		case c.Type == v1.ConditionTypeReady: // its text is that of the others
 		case c.Status != metav1.ConditionTrue && c.Message != "":
 			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, c.Reason, "Look", "%s: %s", c.Type, c.Message)
 		case c.Message != "":

@@ -44,6 +44,7 @@ func (r *Reconciler) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctr
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("removing the finalizer of EC2NodeClass %s: %w", class.Name, err)
 	}
+	r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, EventFinalized, "Finish", "Finalized %s", awsv1.TerminationFinalizer)
 	r.Metrics.left(before)
 	r.rehearsed.forget(class.UID)
 	r.said.Delete(class.UID)

@@ -129,6 +129,9 @@ func TestClassWaitsForItsNodeClaims(t *testing.T) {
 	if class, _, err := w.look(); err != nil || class.Name != "" {
 		t.Errorf("the class is still there (%v)", err)
 	}
+	if lines := w.events.take(); !has(lines, "Normal Finalized", "Finalized karpenter.k8s.aws/termination") {
+		t.Errorf("events %q", lines)
+	}
 	if len(w.IAM.Profiles()) != 0 || !slices.Equal(w.templates(), []string{"karpenter.k8s.aws/theirs"}) {
 		t.Errorf("left are %d profiles and templates %v", len(w.IAM.Profiles()), w.templates())
 	}

@@ -20,31 +20,35 @@ const scrapeLimit = 5 * time.Second
 type Metrics struct {
 	classes client.Reader
 	now     func() time.Time
+	// own are the families of classes alone, all those that they share with NodeClaims and NodePools.
+	own, all *families
+}
 
+// families are what is told of conditions and of the end of objects.
+type families struct {
+	metrics                     *Metrics
 	count, seconds, terminating *prometheus.Desc
 	transitions                 *prometheus.CounterVec
-	lasted                      *prometheus.HistogramVec
-	ended                       prometheus.Histogram
+	lasted, ended               *prometheus.HistogramVec
+	// more are the values of the labels that come last.
+	more []string
 }
+
+// unannounced hands out series of families that somebody else describes: the registry takes a description only once.
+type unannounced struct{ prometheus.Collector }
+
+func (unannounced) Describe(chan<- *prometheus.Desc) {}
 
 // NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer, classes client.Reader, now func() time.Time) (*Metrics, error) {
-	const prefix = "operator_ec2nodeclass_"
-	buckets := prometheus.ExponentialBuckets(0.5, 2, 16)
-	condition := []string{"namespace", "name", "type", "status", "reason"}
-	m := &Metrics{
-		classes: classes, now: now,
-		count:       prometheus.NewDesc(prefix+"status_condition_count", "1 for each condition of an object, in its present status.", condition, nil),
-		seconds:     prometheus.NewDesc(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.", condition, nil),
-		terminating: prometheus.NewDesc(prefix+"termination_current_time_seconds", "For how long an object has been on its way out.", []string{"namespace", "name"}, nil),
-		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "status_condition_transitions_total",
-			Help: "How often a condition has come into a status."}, []string{"type", "status", "reason"}),
-		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "status_condition_transition_seconds", Buckets: buckets,
-			Help: "How long a condition was in a status before it changed to another."}, []string{"type", "status", "to_status"}),
-		ended: prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + "termination_duration_seconds", Buckets: buckets,
-			Help: "Time from an object's deletion until it was gone."}),
+	m := &Metrics{classes: classes, now: now}
+	m.own = newFamilies(m, "operator_ec2nodeclass_", nil)
+	m.all = newFamilies(m, "operator_", []string{"group", "kind"}, awsv1.Group, awsv1.Kind)
+	collectors := []prometheus.Collector{m.own, m.own.transitions, m.own.lasted, m.own.ended}
+	for _, c := range []prometheus.Collector{m.all, m.all.transitions, m.all.lasted, m.all.ended} {
+		collectors = append(collectors, unannounced{c})
 	}
-	for _, c := range []prometheus.Collector{m, m.transitions, m.lasted, m.ended} {
+	for _, c := range collectors {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of EC2NodeClasses: %w", err)
 		}
@@ -52,31 +56,49 @@ func NewMetrics(registry prometheus.Registerer, classes client.Reader, now func(
 	return m, nil
 }
 
+func newFamilies(m *Metrics, prefix string, names []string, more ...string) *families {
+	buckets := prometheus.ExponentialBuckets(0.5, 2, 15)
+	condition, object := append([]string{"namespace", "name", "type", "status", "reason"}, names...), append([]string{"namespace", "name"}, names...)
+	return &families{
+		metrics: m, more: more,
+		count:       prometheus.NewDesc(prefix+"status_condition_count", "1 for each condition of an object, in its present status.", condition, nil),
+		seconds:     prometheus.NewDesc(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.", condition, nil),
+		terminating: prometheus.NewDesc(prefix+"termination_current_time_seconds", "For how long an object has been on its way out.", object, nil),
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "status_condition_transitions_total",
+			Help: "How often a condition has come into a status."}, append([]string{"type", "status", "reason"}, names...)),
+		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "status_condition_transition_seconds", Buckets: buckets,
+			Help: "How long a condition was in a status before it changed to another."}, append([]string{"type", "status", "to_status"}, names...)),
+		ended: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "termination_duration_seconds", Buckets: buckets,
+			Help: "Time from an object's deletion until it was gone."}, names),
+	}
+}
+
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.count, m.seconds, m.terminating} {
+func (f *families) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{f.count, f.seconds, f.terminating} {
 		out <- d
 	}
 }
 
 // Collect implements prometheus.Collector. If the classes can't be listed there is nothing to tell.
-func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+func (f *families) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	list := &awsv1.EC2NodeClassList{}
-	if err := m.classes.List(ctx, list); err != nil {
+	if err := f.metrics.classes.List(ctx, list); err != nil {
 		return
 	}
-	now := m.now()
+	now := f.metrics.now()
 	for i := range list.Items {
 		class := &list.Items[i]
 		for _, c := range class.Status.Conditions {
-			labels := []string{class.Namespace, class.Name, c.Type, string(c.Status), c.Reason}
-			out <- prometheus.MustNewConstMetric(m.count, prometheus.GaugeValue, 1, labels...)
-			out <- prometheus.MustNewConstMetric(m.seconds, prometheus.GaugeValue, now.Sub(c.LastTransitionTime.Time).Seconds(), labels...)
+			labels := append([]string{class.Namespace, class.Name, c.Type, string(c.Status), c.Reason}, f.more...)
+			out <- prometheus.MustNewConstMetric(f.count, prometheus.GaugeValue, 1, labels...)
+			out <- prometheus.MustNewConstMetric(f.seconds, prometheus.GaugeValue, now.Sub(c.LastTransitionTime.Time).Seconds(), labels...)
 		}
 		if at := class.DeletionTimestamp; at != nil {
-			out <- prometheus.MustNewConstMetric(m.terminating, prometheus.GaugeValue, now.Sub(at.Time).Seconds(), class.Namespace, class.Name)
+			labels := append([]string{class.Namespace, class.Name}, f.more...)
+			out <- prometheus.MustNewConstMetric(f.terminating, prometheus.GaugeValue, now.Sub(at.Time).Seconds(), labels...)
 		}
 	}
 }
@@ -86,15 +108,20 @@ func (m *Metrics) moved(was *metav1.Condition, is metav1.Condition) {
 	if m == nil || was != nil && was.Status == is.Status {
 		return
 	}
-	m.transitions.WithLabelValues(is.Type, string(is.Status), is.Reason).Inc()
-	if was != nil {
-		m.lasted.WithLabelValues(is.Type, string(was.Status), string(is.Status)).Observe(m.now().Sub(was.LastTransitionTime.Time).Seconds())
+	for _, f := range []*families{m.own, m.all} {
+		f.transitions.WithLabelValues(append([]string{is.Type, string(is.Status), is.Reason}, f.more...)...).Inc()
+		if was != nil {
+			f.lasted.WithLabelValues(append([]string{is.Type, string(was.Status), string(is.Status)}, f.more...)...).Observe(m.now().Sub(was.LastTransitionTime.Time).Seconds())
+		}
 	}
 }
 
 // left notes that a class is gone.
 func (m *Metrics) left(class *awsv1.EC2NodeClass) {
-	if m != nil && class.DeletionTimestamp != nil {
-		m.ended.Observe(m.now().Sub(class.DeletionTimestamp.Time).Seconds())
+	if m == nil || class.DeletionTimestamp == nil {
+		return
+	}
+	for _, f := range []*families{m.own, m.all} {
+		f.ended.WithLabelValues(f.more...).Observe(m.now().Sub(class.DeletionTimestamp.Time).Seconds())
 	}
 }

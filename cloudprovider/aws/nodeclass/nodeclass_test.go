@@ -103,7 +103,7 @@ func TestNoSubnetMatches(t *testing.T) {
 	if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "SubnetsReady=False: "+want) {
 		t.Errorf("Ready is %+v", c)
 	}
-	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal Ready", "Ready is False now, it was True") || len(lines) != 2 {
+	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal SubnetsReady", "SubnetsReady is False now, it was True") || !has(lines, "Normal Ready", "Ready is False now, it was True") || len(lines) != 3 {
 		t.Errorf("events %q", lines)
 	}
 	if result.RequeueAfter > 15*time.Second {

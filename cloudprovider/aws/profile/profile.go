@@ -109,12 +109,16 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 // errNoProfile is what a class lacks without which its nodes can't join.
 var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the controller --aws-default-instance-profile")
 
+// unsaidRole is the role that the conversion from v1beta1 writes into a class that names neither role nor profile. The
+// variable in it can't be part of a role's name.
+const unsaidRole = awsv1.DefaultRolePrefix + awsv1.ClusterNameVariable
+
 // named is the profile that the class names, or the default if it leaves the choice to us; empty if one is made for its role.
 func (k *Keeper) named(class *awsv1.EC2NodeClass) string {
 	switch {
 	case class.Spec.InstanceProfile != nil:
 		return *class.Spec.InstanceProfile
-	case class.Spec.Role == "":
+	case class.Spec.Role == "", class.Spec.Role == unsaidRole:
 		return k.fallback
 	}
 	return ""

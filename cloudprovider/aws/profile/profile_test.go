@@ -127,6 +127,17 @@ func TestClassesThatNameNothing(t *testing.T) {
 	if name, err := given.Ensure(t.Context(), class("nodes")); err != nil || name == "shared" {
 		t.Errorf("a class with a role: %s, %v", name, err)
 	}
+	converted := class("KarpenterNodeRole-${CLUSTER_NAME}") // what the conversion from v1beta1 writes
+	if name, err := given.Ensure(t.Context(), converted); err != nil || name != "shared" {
+		t.Errorf("a class of v1beta1 with a default: %s, %v", name, err)
+	}
+	if given.Managed(converted) {
+		t.Error("the default counts as made for a class of v1beta1")
+	}
+	if _, err := w.keeper.Ensure(t.Context(), converted); err == nil ||
+		!strings.Contains(err.Error(), "no IAM role is named KarpenterNodeRole-lab") {
+		t.Errorf("a class of v1beta1 without a default: %v", err)
+	}
 	bare := class("")
 	bare.Status.InstanceProfile = "shared"
 	if given.Managed(bare) || given.Replaces(bare) {

@@ -19,6 +19,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
@@ -88,6 +89,7 @@ func (r *Reserved) Look(ctx context.Context) error {
 	if err := r.Client.List(ctx, list, client.MatchingLabels{v1.CapacityTypeLabelKey: v1.CapacityTypeReserved}); err != nil {
 		return fmt.Errorf("listing NodeClaims in capacity reservations: %w", err)
 	}
+	list.Items = slices.DeleteFunc(list.Items, func(c unstructured.Unstructured) bool { return !aws.IsOurs(&c) })
 	byID := map[string]*unstructured.Unstructured{}
 	var ids []string
 	for i := range list.Items {

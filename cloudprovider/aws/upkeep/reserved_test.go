@@ -37,11 +37,13 @@ func (m machines) DescribeInstances(_ context.Context, in *ec2.DescribeInstances
 func TestEndedReservation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		there machines
+		group string
 		want  string
 	}{
-		"it has ended":    {machines{"i-1": ""}, v1.CapacityTypeOnDemand},
-		"it goes on":      {machines{"i-1": "cr-1"}, v1.CapacityTypeReserved},
-		"it is not shown": {machines{}, v1.CapacityTypeReserved},
+		"it has ended":    {machines{"i-1": ""}, awsv1.Group, v1.CapacityTypeOnDemand},
+		"it is another's": {machines{"i-1": ""}, "eks.amazonaws.com", v1.CapacityTypeReserved},
+		"it goes on":      {machines{"i-1": "cr-1"}, awsv1.Group, v1.CapacityTypeReserved},
+		"it is not shown": {machines{}, awsv1.Group, v1.CapacityTypeReserved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			labels := func() map[string]string {
@@ -50,6 +52,7 @@ func TestEndedReservation(t *testing.T) {
 			s := newNodeScene(t, func(n *corev1.Node, c *v1.NodeClaim) {
 				n.Labels, c.Labels = labels(), labels()
 				c.Status.ProviderID, c.Status.NodeName = n.Spec.ProviderID, n.Name
+				c.Spec.NodeClassRef.Group = tc.group
 			})
 			if err := (&upkeep.Reserved{Client: s.kube, EC2: tc.there}).Look(t.Context()); err != nil {
 				t.Fatal(err)
