@@ -37,7 +37,12 @@ What means something else in v1 is told on stderr and as a comment. If something
 error names the file, the document, the field and the fix, and the command fails. No cluster is needed.`,
 		Example: `  tenon convert -f provisioner.yaml --cluster-name my-cluster > nodepool.yaml
   kubectl get provisioners,awsnodetemplates -o yaml | tenon convert -f -`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%q: give files and folders with -f", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runConvert(o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -69,6 +74,9 @@ func runConvert(o *convertOptions, in io.Reader, out, notes io.Writer) error {
 	result, errs := convert.Convert(sources, o.Options)
 	if len(errs) > 0 {
 		return fmt.Errorf("nothing was printed:\n%w", errors.Join(errs...))
+	}
+	if len(result.Documents) == 0 {
+		return fmt.Errorf("no manifests: %s holds none", strings.Join(o.files, ", "))
 	}
 	var text bytes.Buffer
 	if o.output == "json" {

@@ -89,6 +89,9 @@ func TestConvertFails(t *testing.T) {
 		{"", []string{"-f", "-", "-o", "table"}, "not one of yaml, json"},
 		{"", []string{"-f", "/does/not/exist"}, "no such file"},
 		{"", []string{"-f", t.TempDir()}, "holds no manifests"},
+		{"", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"# a comment\n---\n", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"", []string{"provisioner.yaml"}, "with -f"},
 		{newManifest + "---\n" + badProvision, []string{"-f", "-"}, "standard input: document 2 (Provisioner bad): spec.providerRef is missing; name the AWSNodeTemplate"},
 	} {
 		out, _, err := converted(tc.in, tc.args...)

@@ -188,6 +188,9 @@ func (c *converter) betaClass(o object) []*yaml.Node {
 		return nil
 	}
 	out.TypeMeta = metav1.TypeMeta{APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.Kind}
+	if p.Spec.Role == "" && p.Spec.InstanceProfile == nil && c.o.InstanceProfile != "" {
+		out.Spec.Role, out.Spec.InstanceProfile = "", &c.o.InstanceProfile
+	}
 	notes := classNotes(p, out)
 	if note, err := c.takeKubelet(out); err != nil {
 		c.fail(o, err)
@@ -247,10 +250,6 @@ func (c *converter) nameCluster(spec *awsv1.EC2NodeClassSpec) {
 			term.Tags[key] = name(value)
 		}
 	}
-	if strings.HasPrefix(spec.Role,
-		awsv1.DefaultRolePrefix) && c.o.InstanceProfile != "" && spec.Role == awsv1.DefaultRolePrefix+c.o.Cluster {
-		spec.Role, spec.InstanceProfile = "", &c.o.InstanceProfile
-	}
 }
 
 func classNotes(p *awsv1beta1.EC2NodeClass, out *awsv1.EC2NodeClass) []translate.Note {
@@ -265,7 +264,11 @@ func classNotes(p *awsv1beta1.EC2NodeClass, out *awsv1.EC2NodeClass) []translate
 	if len(p.Spec.SecurityGroupSelectorTerms) == 0 {
 		add("spec.securityGroupSelectorTerms", "spec.securityGroupSelectorTerms", filled)
 	}
-	if p.Spec.Role == "" && p.Spec.InstanceProfile == nil {
+	switch {
+	case p.Spec.Role != "" || p.Spec.InstanceProfile != nil:
+	case out.Spec.InstanceProfile != nil:
+		add("spec.instanceProfile", "spec.instanceProfile", "it was not given, so it is the default one")
+	default:
 		add("spec.role", "spec.role", "it was not given, so it is the role that has the name of the cluster")
 	}
 	if len(p.Spec.AMISelectorTerms) == 0 && p.Spec.AMIFamily != nil {

@@ -119,6 +119,10 @@ func TestErrors(t *testing.T) {
 		want       []string
 	}{
 		{"a field that is not known", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {ttlSecondAfterEmpty: 1, provider: {}}", []string{"f.yaml: document 1 (Provisioner a)", "ttlSecondAfterEmpty"}},
+		{"a quantity", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, limits: {resources: {memory: 1Gi, cpu: 100Gb}}}", []string{"(Provisioner a): spec.limits.resources.cpu can't be read", "64Gi"}},
+		{"two quantities", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, limits: {resources: {memory: 1GB, cpu: 100Gb}}}", []string{"(Provisioner a): spec.limits.resources can't be read", "64Gi"}},
+		{"a unit", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, ttlSecondsAfterEmpty: 30s}", []string{"(Provisioner a): spec.ttlSecondsAfterEmpty can't be read (correct or remove it): cannot unmarshal string"}},
+		{"a field in a list", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, taints: [{key: a, effect: NoSchedule}, {key: b, efect: NoSchedule}]}", []string{"(Provisioner a): spec.taints[1].efect can't be read", "unknown field"}},
 		{"a launch template", "# first\n---\napiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: {name: a}\nspec: {launchTemplate: mine}", []string{"document 1 (AWSNodeTemplate a)", "spec.launchTemplate", "other fields"}},
 		{"a template that is not there", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {providerRef: {name: b}, kubeletConfiguration: {maxPods: 4}}", []string{"spec.providerRef.name", "create the AWSNodeTemplate"}},
 		{"a class that is not there", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: [], kubelet: {maxPods: 4}}}}", []string{"spec.template.spec.kubelet", "EC2NodeClass default"}},
@@ -152,6 +156,32 @@ func TestProvisionerLabel(t *testing.T) {
 		got := printed(t, file, Options{Cluster: "my-cluster", ProvisionerLabel: keep})
 		if strings.Contains(got, "karpenter.sh/provisioner-name: default") != keep {
 			t.Errorf("with --provisioner-label=%v:\n%s", keep, got)
+		}
+	}
+}
+
+// The default profile is for classes that name neither role nor profile, and for no others.
+func TestDefaultProfile(t *testing.T) {
+	const head = "apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: a}\n"
+	for spec, want := range map[string]string{
+		"spec: {amiFamily: AL2}":                               "instanceProfile: shared",
+		"spec: {amiFamily: AL2, role: KarpenterNodeRole-blue}": "role: KarpenterNodeRole-blue",
+		"spec: {amiFamily: AL2, instanceProfile: mine}":        "instanceProfile: mine",
+	} {
+		for _, cluster := range []string{"", "blue"} {
+			result, errs := Convert([]Source{{Name: "f.yaml", Text: []byte(head + spec)}},
+				Options{Cluster: cluster, InstanceProfile: "shared"})
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			text, err := result.Documents[0].YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, both := string(text), strings.Contains(string(text), "shared") && !strings.Contains(want, "shared")
+			if !strings.Contains(got, want) || both {
+				t.Errorf("%s in the cluster %q becomes\n%swant %s", spec, cluster, got, want)
+			}
 		}
 	}
 }

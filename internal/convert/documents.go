@@ -126,7 +126,7 @@ func decode(tree *yaml.Node, into any) error {
 	}
 	err = sigsyaml.UnmarshalStrict(text, into)
 	if err != nil {
-		return fmt.Errorf("reading it (correct or remove the field): %w", err)
+		return misread(tree, into, err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -56,7 +57,11 @@ func (o owner) mark(object client.Object) {
 	}
 	labels[o.labelKey()] = o.object.GetName()
 	object.SetLabels(labels)
-	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.object, o.kind)})
+	ref := metav1.NewControllerRef(o.object, o.kind)
+	// With it, clusters with the admission plugin OwnerReferencesPermissionEnforcement would ask for one more right. Its
+	// one effect is that a deletion in the foreground waits.
+	ref.BlockOwnerDeletion = nil
+	object.SetOwnerReferences([]metav1.OwnerReference{*ref})
 }
 
 // copyAnnotations hands on what users say of Tenon's own additions.
@@ -80,7 +85,7 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 	err := o.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
 		by.mark(want)
-		return o.sent(o.Client.Create(ctx, want), "creating "+what)
+		return o.sent(ctx, o.Client.Create(ctx, want), "creating "+what)
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("reading %s: %w", what, err)
@@ -96,7 +101,7 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 	if err != nil || patch == nil {
 		return verdict{ok: err == nil}, err
 	}
-	v, err := o.sent(o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch)), "patching "+what)
+	v, err := o.sent(ctx, o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch)), "patching "+what)
 	// The owner's last word was carried out before, so it was not the owner who made the difference.
 	if err == nil && v.ok && edited && settled(by.object) {
 		ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
@@ -123,12 +128,15 @@ func taken(by owner, what string, have client.Object) verdict {
 			what, made, by.kind.Kind)}
 }
 
-// sent is the verdict on a request to the API server. What it finds wrong is for the author of the object.
-func (o Options) sent(err error, doing string) (verdict, error) {
+// sent is the verdict on a request to the API server. What it finds wrong is for the author of the object, who reads
+// its condition and the event, and for whoever runs the controller: the log has it each time.
+func (o Options) sent(ctx context.Context, err error, doing string) (verdict, error) {
 	switch {
 	case err == nil:
 		return verdict{ok: true}, nil
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+		ctrl.LoggerFrom(ctx).Error(err, "the API server refuses what an older object means; trying again", "doing", doing,
+			"in", again)
 		return verdict{reason: ReasonRefused, message: fmt.Sprintf("%s: %s", doing, err), wait: again}, nil
 	default:
 		return verdict{}, fmt.Errorf("%s: %w", doing, err)

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -233,6 +234,28 @@ func TestNameIsTaken(t *testing.T) {
 	if len(told.reasons) != 1 {
 		t.Errorf("the same is told again: %v", told.reasons)
 	}
+	user := userOf(template.Name)
+	if err := c.Create(ctx, user); err != nil {
+		t.Fatal(err)
+	}
+	users := &Reconciler{Options{Client: c, Events: told, Target: target, Templates: true}}
+	lookAtUser := func() *metav1.Condition {
+		t.Helper()
+		if _, err := users.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(user)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(user), user); err != nil {
+			t.Fatal(err)
+		}
+		return meta.FindStatusCondition(user.Status.Conditions, v1alpha5.ConditionTypeTranslated)
+	}
+	if got := lookAtUser(); got.Reason != ReasonNameTaken || !strings.Contains(got.Message,
+		"spec.providerRef.name: EC2NodeClass one exists already and was not made from this AWSNodeTemplate") {
+		t.Errorf("the Provisioner's condition is %+v", got)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(user), &v1.NodePool{}); !apierrors.IsNotFound(err) {
+		t.Errorf("there is a NodePool with the class of somebody else (%v)", err)
+	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(class),
 		class); err != nil || len(class.OwnerReferences) > 0 || len(class.Labels) > 0 {
 		t.Errorf("the class was touched: %+v (%v)", class.ObjectMeta, err)
@@ -243,6 +266,15 @@ func TestNameIsTaken(t *testing.T) {
 	if got := look(); got.Status != metav1.ConditionTrue {
 		t.Errorf("the condition is %+v", got)
 	}
+	if got := lookAtUser(); got.Status != metav1.ConditionTrue {
+		t.Errorf("the Provisioner's condition is %+v", got)
+	}
+}
+
+// userOf is a Provisioner that refers to an AWSNodeTemplate.
+func userOf(template string) *v1alpha5.Provisioner {
+	return &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "user"},
+		Spec: v1alpha5.ProvisionerSpec{ProviderRef: &v1alpha5.ProviderRef{Name: template}}}
 }
 
 // nothing is a manager of a cluster that serves none of the kinds.

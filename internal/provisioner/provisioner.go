@@ -132,6 +132,11 @@ func (r *Reconciler) keep(ctx context.Context, p *v1alpha5.Provisioner) (verdict
 	if len(wrong) > 0 {
 		return refused(ReasonInvalid, problems(wrong)), nil
 	}
+	if pool.Class == nil && template != nil {
+		if v, err := r.templatesClass(ctx, template); err != nil || !v.ok {
+			return v, err
+		}
+	}
 	owner := owner{object: p, kind: v1alpha5.GroupVersion().WithKind(v1alpha5.Kind)}
 	if pool.Class != nil {
 		if v, err := r.ensure(ctx, owner, pool.Class); err != nil || !v.ok {
@@ -180,6 +185,26 @@ func (r *Reconciler) template(ctx context.Context, name string) (*v1alpha1.AWSNo
 		return nil, fmt.Errorf("reading AWSNodeTemplate %s: %w (correct that field)", name, err)
 	}
 	return out, nil
+}
+
+// templatesClass sees to it that a pool uses the EC2NodeClass of its AWSNodeTemplate, and not one of that name that
+// somebody else made: that may have another role, other images and other networks.
+func (r *Reconciler) templatesClass(ctx context.Context, template *v1alpha1.AWSNodeTemplate) (verdict, error) {
+	class := &awsv1.EC2NodeClass{}
+	err := r.Client.Get(ctx, client.ObjectKey{Name: template.Name}, class)
+	if apierrors.IsNotFound(err) {
+		return verdict{ok: true}, nil // it is on its way; without it the NodePool is not ready
+	}
+	if err != nil {
+		return verdict{}, fmt.Errorf("reading EC2NodeClass %s: %w", template.Name, err)
+	}
+	if metav1.IsControlledBy(class, template) {
+		return verdict{ok: true}, nil
+	}
+	by := owner{object: template, kind: v1alpha1.GroupVersion().WithKind(v1alpha1.Kind)}
+	v := taken(by, "EC2NodeClass "+template.Name, class)
+	v.message = "spec.providerRef.name: " + v.message
+	return v, nil
 }
 
 // dropClass removes the NodeClass that a Provisioner had for itself and needs no more. An EC2NodeClass stays until its nodes are gone.

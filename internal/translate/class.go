@@ -201,7 +201,11 @@ func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Pr
 func AWSNodeTemplate(t *v1alpha1.AWSNodeTemplate, to Target) (*awsv1.EC2NodeClass, []Note, []Problem) {
 	class, notes, problems := ec2Class("spec", &t.Spec, to)
 	class.Name = t.Name
-	if len(t.Name) > longestName {
+	switch {
+	case t.Name == "":
+		problems = append(problems, Problem{Field: "metadata.name", Why: "is missing, and the EC2NodeClass has the same name",
+			Fix: "give the AWSNodeTemplate a name"})
+	case len(t.Name) > longestName:
 		problems = append(problems,
 			Problem{Field: "metadata.name", Value: t.Name,
 				Why: "is the value of a label on each node and too long for one",

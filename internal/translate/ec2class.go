@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -89,6 +90,11 @@ func (c *classOf) images() {
 	}
 	if family == familyUbuntu {
 		c.ubuntu()
+		return
+	}
+	if !slices.Contains(append(awsv1.AMIFamilies(), "", awsv1.AMIFamilyCustom), family) {
+		c.wrong("amiFamily", family, "is not a family of images",
+			"use "+strings.Join(awsv1.AMIFamilies(), ", ")+" or "+awsv1.AMIFamilyCustom)
 		return
 	}
 	if len(c.spec.AMISelector) > 0 {

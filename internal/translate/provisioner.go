@@ -54,7 +54,10 @@ func (t *translation) wrong(field, value, why, fix string) {
 func (t *translation) name() {
 	t.pool.TypeMeta = metav1.TypeMeta{APIVersion: v1.GroupVersion().String(), Kind: "NodePool"}
 	t.pool.Name = t.p.Name
-	if len(t.p.Name) > longestName {
+	switch {
+	case t.p.Name == "":
+		t.wrong("metadata.name", "", "is missing, and the NodePool has the same name", "give the Provisioner a name")
+	case len(t.p.Name) > longestName:
 		t.wrong("metadata.name", t.p.Name, "is the value of a label on each node and too long for one",
 			fmt.Sprintf("use a name of at most %d characters", longestName))
 	}
@@ -161,6 +164,12 @@ func defaults(cloud string) []implied {
 func (t *translation) limits() {
 	if t.p.Spec.Limits != nil {
 		t.pool.Spec.Limits = t.p.Spec.Limits.Resources.DeepCopy()
+		for _, name := range slices.Sorted(maps.Keys(t.p.Spec.Limits.Resources)) {
+			if limit := t.p.Spec.Limits.Resources[name]; limit.Sign() < 0 {
+				t.wrong(fmt.Sprintf("spec.limits.resources.%s", name), limit.String(), "is negative",
+					"use 0 or more, or remove the limit")
+			}
+		}
 	}
 	if t.p.Spec.Weight != nil {
 		weight := *t.p.Spec.Weight
@@ -173,6 +182,7 @@ func (t *translation) limits() {
 func (t *translation) disruption() {
 	spec, out := &t.p.Spec, &t.pool.Spec.Disruption
 	consolidates := spec.Consolidation != nil && spec.Consolidation.Enabled != nil && *spec.Consolidation.Enabled
+	t.notNegative("spec.ttlSecondsAfterEmpty", spec.TTLSecondsAfterEmpty)
 	switch {
 	case consolidates && spec.TTLSecondsAfterEmpty != nil:
 		t.wrong("spec.ttlSecondsAfterEmpty", fmt.Sprint(*spec.TTLSecondsAfterEmpty),
@@ -203,9 +213,17 @@ func (t *translation) expiry() {
 			"without it nodes don't expire; the default of v1 is 720h")
 		return
 	}
+	t.notNegative("spec.ttlSecondsUntilExpired", ttl)
 	out.ExpireAfter = lasting(seconds(*ttl))
 	t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter",
 		"in v1 nodes that expire are drained at once, without regard to budgets; before, they went one after the other once their replacement was ready (annotation tenon.sh/soft-expiry does that)")
+}
+
+// notNegative looks at a number of seconds. The API server does, too, but a manifest that is converted has not been there.
+func (t *translation) notNegative(field string, seconds *int64) {
+	if seconds != nil && *seconds < 0 {
+		t.wrong(field, fmt.Sprint(*seconds), "is negative", "use 0 or more, or remove the field")
+	}
 }
 
 // lasting is a duration as it is written.

@@ -248,6 +248,18 @@ func TestProvisionerWithKubeletSettings(t *testing.T) {
 	}
 }
 
+func TestObjectsWithoutAName(t *testing.T) {
+	p := readProvisioner(t, `{provider: {}}`)
+	p.Name = ""
+	_, ofProvisioner := Provisioner(p, nil, target())
+	_, _, ofTemplate := AWSNodeTemplate(&v1alpha1.AWSNodeTemplate{}, target())
+	for _, problems := range [][]Problem{ofProvisioner, ofTemplate} {
+		if len(problems) != 1 || problems[0].Field != "metadata.name" || !strings.Contains(problems[0].Fix, "a name") {
+			t.Errorf("problems %v, want one with metadata.name", problems)
+		}
+	}
+}
+
 func TestProvisionerThatCantBeSaid(t *testing.T) {
 	cases := []struct{ name, spec, field, fix string }{
 		{"no provider", `{}`, "spec.providerRef", "spec.provider to {}"},
@@ -267,6 +279,10 @@ func TestProvisionerThatCantBeSaid(t *testing.T) {
 		{"a label of the controller", `{provider: {}, labels: {karpenter.sh/provisioner-name: a}}`, "spec.labels[karpenter.sh/provisioner-name]", "remove"},
 		{"a requirement of the controller", `{provider: {}, requirements: [{key: karpenter.sh/provisioner-name, operator: Exists}]}`, "spec.requirements[0].key", "remove"},
 		{"an operator", `{provider: {}, requirements: [{key: a, operator: Near}]}`, "spec.requirements[0].operator", "NotIn"},
+		{"a negative limit", `{provider: {}, limits: {resources: {cpu: -5, memory: 1Gi}}}`, "spec.limits.resources.cpu", "0 or more"},
+		{"a negative time until empty nodes go", `{provider: {}, ttlSecondsAfterEmpty: -30}`, "spec.ttlSecondsAfterEmpty", "0 or more"},
+		{"a negative age", `{provider: {}, ttlSecondsUntilExpired: -1}`, "spec.ttlSecondsUntilExpired", "0 or more"},
+		{"a family that is not there", `{provider: {amiFamily: AL22}}`, "spec.provider.amiFamily", "AL2023"},
 		{"an effect", `{provider: {}, taints: [{key: a}]}`, "spec.taints[0].effect", "NoExecute"},
 	}
 	for _, tc := range cases {
@@ -316,13 +332,16 @@ func TestAWSNodeTemplate(t *testing.T) {
 		})
 	}
 	for spec, field := range map[string]string{
-		`amiFamily: Custom`:                                       "spec.amiSelector",
+		`amiFamily: Custom`: "spec.amiSelector",
+		`amiFamily: al2023`: "spec.amiFamily",
+		`{amiFamily: AL22, amiSelector: {"aws::ids": ami-1}}`:     "spec.amiFamily",
 		`amiSelector: {"aws::owners": self}`:                      "spec.amiSelector",
 		`amiSelector: {"aws::ids": ami-1, "aws::name": a}`:        "spec.amiSelector",
 		`subnetSelector: {"aws::name": a}`:                        "spec.subnetSelector",
 		`subnetSelector: {a: "` + strings.Repeat("x,", 31) + `"}`: "spec.subnetSelector",
 	} {
 		template := &v1alpha1.AWSNodeTemplate{}
+		template.Name = "mine"
 		if err := yaml.UnmarshalStrict([]byte(spec), &template.Spec); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,76 @@
+package provisioner
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
+)
+
+// tryToEnsure makes the NodePool of a Provisioner with a client that answers creations with an error, if there is one.
+func tryToEnsure(t *testing.T, refusal error) (verdict, client.Client, string) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			if refusal != nil {
+				return refusal
+			}
+			return c.Create(ctx, object, o...)
+		}}).Build()
+	var log strings.Builder
+	logger := funcr.New(func(prefix, line string) { log.WriteString(prefix + line + "\n") }, funcr.Options{})
+	by := owner{object: &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "u"}},
+		kind: v1alpha5.GroupVersion().WithKind(v1alpha5.Kind)}
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
+	pool.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+	v, err := Options{Client: c, Events: &events{}}.ensure(ctrl.LoggerInto(t.Context(), logger), by, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, c, log.String()
+}
+
+// TestRefusalsAreLogged: who runs the controller reads what it may not do, not only the author of the Provisioner.
+func TestRefusalsAreLogged(t *testing.T) {
+	refusal := apierrors.NewForbidden(schema.GroupResource{Group: v1.Group, Resource: "nodepools"}, "old", nil)
+	v, _, log := tryToEnsure(t, refusal)
+	if v.ok || v.reason != ReasonRefused || !strings.Contains(v.message, "creating NodePool old") {
+		t.Errorf("the verdict is %+v", v)
+	}
+	if !strings.Contains(log, "creating NodePool old") || !strings.Contains(log, "is forbidden") {
+		t.Errorf("the log is %q", log)
+	}
+	if _, _, log := tryToEnsure(t, nil); log != "" {
+		t.Errorf("without a refusal the log is %q", log)
+	}
+}
+
+// TestOwnersAreNotBlocked: an owner reference that blocks needs a right on the owner where the admission plugin
+// OwnerReferencesPermissionEnforcement is on.
+func TestOwnersAreNotBlocked(t *testing.T) {
+	_, c, _ := tryToEnsure(t, nil)
+	var pool v1.NodePool
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "old"}, &pool); err != nil {
+		t.Fatal(err)
+	}
+	if len(pool.OwnerReferences) != 1 || pool.OwnerReferences[0].BlockOwnerDeletion != nil ||
+		!*pool.OwnerReferences[0].Controller {
+		t.Errorf("the owners are %+v", pool.OwnerReferences)
+	}
+}
