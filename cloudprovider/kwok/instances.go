@@ -79,6 +79,13 @@ func pause(ctx context.Context, d time.Duration) error {
 // Get implements cloudprovider.Provider.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.Instance, error) {
 	r, err := p.records.get(ctx, providerID)
+	if cloudprovider.IsNotFound(err) {
+		n, err := p.karpenter.get(ctx, providerID)
+		if err != nil {
+			return nil, err
+		}
+		return p.karpenter.instance(ctx, n)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +98,10 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*cloudprovider.Instance, 0, len(all))
+	out, err := p.karpenter.list(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range all {
 		out = append(out, r.instance())
 	}
@@ -103,6 +113,13 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 // The record goes last, so that a Delete which failed half way is repeated.
 func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudprovider.Owner) error {
 	r, err := p.records.get(ctx, providerID)
+	if cloudprovider.IsNotFound(err) {
+		n, err := p.karpenter.get(ctx, providerID)
+		if err != nil {
+			return err
+		}
+		return p.karpenter.end(ctx, n, owner)
+	}
 	if err != nil {
 		return err
 	}

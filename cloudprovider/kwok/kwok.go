@@ -4,7 +4,8 @@
 // It is an edge and a public one: it speaks cloudprovider's words and the API types, and touches the Kubernetes API
 // only. An instance is a ConfigMap, not the Node: the cloud must outlive the controller that started it, an instance
 // exists before its Node joins and after somebody deletes the Node by hand, and the ConfigMap's name, which derives
-// from the claim's UID, is what makes a launch happen once.
+// from the claim's UID, is what makes a launch happen once. Nodes that Karpenter's own kwok provider launched are
+// instances without a record.
 package kwok
 
 import (
@@ -52,10 +53,12 @@ type Options struct {
 type Provider struct {
 	records records
 	nodes   nodes
-	boots   *boots
-	classes client.Reader
-	types   []*cloudprovider.InstanceType
-	faults  *Faults
+	// karpenter has the instances that Karpenter's provider launched, before this one took the cluster over.
+	karpenter karpenterNodes
+	boots     *boots
+	classes   client.Reader
+	types     []*cloudprovider.InstanceType
+	faults    *Faults
 }
 
 var _ cloudprovider.Provider = (*Provider)(nil)
@@ -78,11 +81,12 @@ func New(o Options) (*Provider, error) {
 		o.Faults = &Faults{}
 	}
 	p := &Provider{
-		records: records{api: o.API, namespace: o.Namespace},
-		nodes:   nodes{api: o.API},
-		classes: o.NodeClasses,
-		types:   o.Types,
-		faults:  o.Faults,
+		records:   records{api: o.API, namespace: o.Namespace},
+		nodes:     nodes{api: o.API},
+		karpenter: karpenterNodes{api: o.API},
+		classes:   o.NodeClasses,
+		types:     o.Types,
+		faults:    o.Faults,
 	}
 	p.boots = newBoots(p.join)
 	return p, nil
@@ -130,6 +134,12 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 		return "", err
 	}
 	r, err := p.records.get(ctx, providerIDPrefix+instanceName(claim.Name, string(claim.UID)))
+	if cloudprovider.IsNotFound(err) {
+		if _, err := p.karpenter.get(ctx, claim.Status.ProviderID); err != nil {
+			return "", err
+		}
+		return faults.Drift, nil // Karpenter launched it, which knows no faults
+	}
 	if err != nil || r.Drift == faults.Drift {
 		return "", err
 	}
