@@ -15,7 +15,7 @@ import (
 )
 
 // otherClouds says, by the kinds of the clouds that are not used, how they would be. A cluster at AWS whose controller was not
-// told its name runs with simulated nodes, and that must not look like a mistake in the pools.
+// told its name runs with simulated nodes, and the log has to say so of its pools.
 func otherClouds(o *options) map[cluster.ClassRef]string {
 	out := map[cluster.ClassRef]string{}
 	runs := fmt.Sprintf("the controller runs with --cloud-provider=%s", o.cloudProvider)

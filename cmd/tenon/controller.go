@@ -102,14 +102,18 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	on := ground{config: config, mgr: mgr, clock: clock, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
-	if err := addWebhook(ctx, on); err != nil {
+	converted, err := addWebhook(ctx, on)
+	if err != nil {
 		return err
 	}
 	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)
-	return runManager(ctx, mgr, o)
+	err = runManager(ctx, mgr, o)
+	lost(nil)
+	converted()
+	return err
 }
 
 // tellSettings warns of settings that do nothing. A gate that does not exist is an error if somebody relies on it.

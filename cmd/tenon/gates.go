@@ -83,8 +83,19 @@ func idleGates(gates map[string]bool, cloud string) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		if !slices.Contains(read, name) && gates[name] != defaults[name] {
-			out = append(out, fmt.Sprintf("--feature-gates %s=%v", name, gates[name]))
+			out = append(out, fmt.Sprintf("--feature-gates %s=%v", name, gates[name])+instead(name))
 		}
 	}
 	return out
+}
+
+// instead says what happens in place of what a gate would bring, and what to do; empty if there is nothing to say.
+func instead(gate string) string {
+	switch gate {
+	case "TerminateFirstDrift", "TerminateFirstRepair":
+		return ": a node goes only once its replacement is ready; where there is no room for one, raise limits.nodes of the NodePool, or delete the NodeClaim"
+	case "PodDeletionCostManagement":
+		return ": the annotation controller.kubernetes.io/pod-deletion-cost is read and never written; set it yourself"
+	}
+	return ""
 }

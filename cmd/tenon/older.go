@@ -9,6 +9,10 @@ import (
 
 // addOlderKinds adds what keeps Provisioners and AWSNodeTemplates. Clusters without them are fine.
 func addOlderKinds(on ground) error {
+	if on.o.disableOlderKinds {
+		on.mgr.GetLogger().Info("Provisioners and AWSNodeTemplates are left alone (--disable-older-kinds)")
+		return nil
+	}
 	writes, err := writer(on.mgr, on.leads)
 	if err != nil {
 		return err

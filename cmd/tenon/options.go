@@ -30,6 +30,7 @@ type options struct {
 	webhookPortChosen   bool
 	webhookURL          string
 	disableWebhook      bool
+	disableOlderKinds   bool
 	metricsPort         int
 	healthProbePort     int
 	kubeClientQPS       int
@@ -87,6 +88,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.webhookPort, "webhook-port", 8443, "port on which objects are converted for the API server, and that of the Service; 0 for none")
 	f.StringVar(&o.webhookURL, "webhook-url", "", "URL by which the API server reaches the webhook, for a controller outside of the cluster; empty for the Service")
 	f.BoolVar(&o.disableWebhook, "disable-webhook", false, "convert nothing for the API server: v1beta1 can't be used")
+	f.BoolVar(&o.disableOlderKinds, "disable-older-kinds", false,
+		"make nothing of Provisioners and AWSNodeTemplates; what was made from them stays as it is")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics; 0 for none")
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")

@@ -131,7 +131,7 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o, f := &options{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.register(f)
 	if err := f.Parse([]string{
-		"--feature-gates", "NodeRepair=true,NodeOverlay=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true,Newer=false,ReservedCapcity=false", "--scheduler-config", "{}",
+		"--feature-gates", "NodeRepair=true,NodeOverlay=true,TerminateFirstDrift=true,PodDeletionCostManagement=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true,Newer=false,ReservedCapcity=false", "--scheduler-config", "{}",
 		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7", "--karpenter-service", "karpenter", "--disable-controller-warmup=false",
 	}); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,10 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := "--disable-controller-warmup, --feature-gates NodeOverlay=true, --feature-gates ReservedCapacity=false"
+	want := "--disable-controller-warmup, --feature-gates NodeOverlay=true, " +
+		"--feature-gates PodDeletionCostManagement=true: the annotation controller.kubernetes.io/pod-deletion-cost is read and never written; set it yourself, " +
+		"--feature-gates ReservedCapacity=false, --feature-gates TerminateFirstDrift=true: a node goes only once its replacement is ready; " +
+		"where there is no room for one, raise limits.nodes of the NodePool, or delete the NodeClaim"
 	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -37,14 +39,14 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	if err != nil {
 		return err
 	}
-	observer, err := addObserver(on, provider)
+	observer, err := addObserver(on, sky, provider)
 	if err != nil {
 		return err
 	}
 	book.TellBreakdowns(observer.Broke)
 	broke := observer.Broke
 	on.failures.tell.Store(&broke)
-	if err := addReadiness(mgr); err != nil {
+	if err := addReadiness(ctx, mgr); err != nil {
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
@@ -89,9 +91,9 @@ func catchUp(ctx context.Context, mgr manager.Manager, book *ingest.Book) {
 	}
 }
 
-// addReadiness says on /readyz when the caches are filled.
-func addReadiness(mgr manager.Manager) error {
-	ready := &readiness{}
+// addReadiness says on /readyz when the caches are filled, and that the replica has been told to end.
+func addReadiness(ctx context.Context, mgr manager.Manager) error {
+	ready := &readiness{ended: ctx.Err}
 	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err
 	}
@@ -117,7 +119,6 @@ func newBook(on ground, sky cloud, provider cloudprovider.Provider, repair disru
 	o := on.o
 	book := ingest.New(on.clock.Now, sky.labels, classKinds(provider))
 	on.refusals.ask = book.Refusals
-	book.TellElsewhere(otherClouds(o))
 	book.SpreadByDefault(o.defaultSpread)
 	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)
@@ -125,10 +126,12 @@ func newBook(on ground, sky cloud, provider cloudprovider.Provider, repair disru
 }
 
 // addObserver makes what tells people.
-func addObserver(on ground, provider cloudprovider.Provider) (*observe.Observer, error) {
+func addObserver(on ground, sky cloud, provider cloudprovider.Provider) (*observe.Observer, error) {
 	mgr, o := on.mgr, on.o
 	observer := observe.New(mgr.GetLogger().WithName("controller"), on.events, metrics.Registry, on.clock.Now, observe.Options{
 		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: provider.NodeClasses(),
+		Elsewhere:  otherClouds(o),
+		NodeLabels: slices.Collect(maps.Keys(sky.labels.WellKnown)),
 	})
 	for path, page := range decisions(o, observer) {
 		if err := mgr.AddMetricsServerExtraHandler(path, page); err != nil {

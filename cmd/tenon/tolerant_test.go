@@ -111,7 +111,8 @@ func (s slowCache) WaitForCacheSync(context.Context) bool { <-s.filled; return t
 
 func TestReadyOnceTheCachesAreFilled(t *testing.T) {
 	informers := slowCache{filled: make(chan struct{})}
-	ready := &readiness{}
+	ctx, end := context.WithCancel(t.Context())
+	ready := &readiness{ended: ctx.Err}
 	done := make(chan error, 1)
 	go func() { done <- ready.standby(informers).Start(t.Context()) }()
 	if ready.check(nil) == nil {
@@ -120,5 +121,8 @@ func TestReadyOnceTheCachesAreFilled(t *testing.T) {
 	close(informers.filled)
 	if err := <-done; err != nil || ready.check(nil) != nil {
 		t.Errorf("not ready although the caches are filled: %v, %v", err, ready.check(nil))
+	}
+	if end(); ready.check(nil) == nil {
+		t.Error("ready although it has been told to end")
 	}
 }

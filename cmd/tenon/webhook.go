@@ -36,27 +36,44 @@ func (o *options) validateWebhook() error {
 
 // addWebhook starts to convert objects for the API server on this replica, and has the elected one store anew what is of older versions. It
 // starts before the manager, whose caches may have to be filled with objects that the webhook converts.
-func addWebhook(ctx context.Context, on ground) error {
+//
+// It returns how to wait until it answers no more, once the context has ended.
+func addWebhook(ctx context.Context, on ground) (wait func(), err error) {
 	o, log := on.o, on.mgr.GetLogger().WithName("webhook")
+	nothing := func() {}
 	if o.disableWebhook || o.webhookPort == 0 {
-		return nil
+		return nothing, nil
 	}
 	listener, address, err := o.listen(on.config)
 	if err != nil {
-		return err
+		return nothing, err
 	}
 	if listener == nil {
 		log.Info("the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url")
-		return nil
+		return nothing, nil
 	}
 	hook, err := webhook.New(webhook.Settings{
-		Config: rest.CopyConfig(on.config), Address: address, Secret: o.webhookSecret(), Leads: on.leads, Log: log, Now: time.Now,
+		Config: rest.CopyConfig(on.config), Address: address, Secret: o.webhookSecret(), Leads: on.leads,
+		Events: on.events, Grace: o.grace(address), Failed: on.lost, Log: log, Now: time.Now,
 	})
 	if err != nil {
-		return err
+		return nothing, err
 	}
 	hook.Start(ctx, listener)
-	return on.mgr.Add(manager.RunnableFunc(hook.Migrate))
+	return hook.Wait, on.mgr.Add(manager.RunnableFunc(hook.Migrate))
+}
+
+// endpointGrace is how long a replica that is told to end still answers: until kube-proxy, or a load balancer, leads
+// nobody to it any more.
+const endpointGrace = 5 * time.Second
+
+// grace is how long the webhook goes on at the end. An API server on this machine asks it directly, with nobody in
+// between.
+func (o *options) grace(address webhook.Address) time.Duration {
+	if address.Service == nil && o.webhookURL == "" {
+		return 0
+	}
+	return endpointGrace
 }
 
 // webhookSecret is where the certificate is kept.

@@ -29,9 +29,16 @@ func classKinds(p cloudprovider.Provider) []cluster.ClassRef {
 
 // readiness is what /readyz tells: the first list of every watched kind has arrived. The informers must have been made
 // before, since a cache without any counts as filled.
-type readiness struct{ synced atomic.Bool }
+type readiness struct {
+	synced atomic.Bool
+	// ended says that this replica has been told to end, so that nobody sends it anything new.
+	ended func() error
+}
 
 func (r *readiness) check(*http.Request) error {
+	if r.ended() != nil {
+		return errors.New("the controller has been told to end")
+	}
 	if !r.synced.Load() {
 		return errors.New("the first list of some kind has not arrived yet")
 	}

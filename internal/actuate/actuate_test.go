@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,13 +37,22 @@ type stage struct {
 	cloud *fake.Cloud
 }
 
-func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *stage {
-	t.Helper()
+// kinds are what the API server knows. Registering them takes a while, and nobody changes them.
+var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
+	}
+	return scheme, nil
+})
+
+func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *stage {
+	t.Helper()
+	scheme, err := kinds()
+	if err != nil {
+		t.Fatal(err)
 	}
 	api := clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).

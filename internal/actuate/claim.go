@@ -27,6 +27,9 @@ import (
 // error that leaves open whether the claim was created (a lost answer, a timeout) makes the outcome unsure: the same claim is
 // asked for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
 func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
+	if c.Confirm {
+		return a.confirmClaim(ctx, c.Name)
+	}
 	claim, err := a.newClaim(c)
 	if err != nil {
 		return result{}, err
@@ -34,6 +37,23 @@ func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result,
 	r, err := a.tryCreate(ctx, claim)
 	r.unsure = err != nil && !isRefusal(err)
 	return r, err
+}
+
+// confirmClaim finds out whether a claim was made by a try that nobody knows the end of.
+func (a *Actor) confirmClaim(ctx context.Context, name string) (result, error) {
+	claim := &v1.NodeClaim{}
+	err := a.Live.Get(ctx, client.ObjectKey{Name: name}, claim)
+	if apierrors.IsNotFound(err) {
+		return result{gone: true}, nil
+	}
+	if err != nil {
+		return result{unsure: true}, fmt.Errorf("finding out whether NodeClaim %s was created: %w", name, err)
+	}
+	return created(claim), nil
+}
+
+func created(claim *v1.NodeClaim) result {
+	return result{writes: []command.Write{{Kind: command.KindClaim, Name: claim.Name, Version: claim.ResourceVersion, Created: true}}}
 }
 
 // isRefusal reports whether the API server has said no: then nothing was created.
@@ -64,7 +84,7 @@ func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, err
 	} else if err != nil {
 		return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, err)
 	}
-	return result{writes: []command.Write{{Kind: command.KindClaim, Name: claim.Name, Version: claim.ResourceVersion, Created: true}}}, nil
+	return created(claim), nil
 }
 
 func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
@@ -89,6 +109,12 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	claim.Annotations[cluster.SeatsAnnotation] = cluster.FormatSeats(c.Seats)
 	if len(c.MadeFor) > 0 {
 		claim.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor(c.MadeFor)
+	}
+	if c.Slot.Try > 0 {
+		claim.Annotations[cluster.SlotAnnotation] = cluster.FormatSlot(c.Slot)
+	}
+	if c.Drift.Pool > 0 {
+		claim.Annotations[cluster.DriftAnnotation] = cluster.FormatDriftMark(c.Drift)
 	}
 	if t.Stamp.Hash != "" {
 		claim.Annotations[v1.NodePoolHashAnnotationKey] = t.Stamp.Hash

@@ -151,7 +151,7 @@ func TestFenceSparesANamesake(t *testing.T) {
 		t.Fatalf("only %q stands", whole)
 	}
 	for _, c := range []command.Unfence{
-		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1}, {Claim: "gone", UID: "other", Node: "a"},
+		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1}, {Claim: "gone", UID: "other", Node: "a"}, {Claim: "gone", Node: "a"},
 	} {
 		if out := s.do(c); out.Err != nil || s.standing("a") != whole {
 			t.Errorf("%+v leaves %q, %v", c, s.standing("a"), out.Err)

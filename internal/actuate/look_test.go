@@ -127,6 +127,13 @@ func TestNothingIsEndedUnlooked(t *testing.T) {
 	if out := s.do(command.DeleteClaim{Claim: "a", UID: "uid-1", Missing: "n"}); !errors.Is(out.Err, away) || s.claim("a").DeletionTimestamp != nil {
 		t.Errorf("outcome %+v", out)
 	}
+	// Whether a claim accounts for an orphan, or for the machine of a node, can't be asked either.
+	if out := s.do(command.Terminate{UID: "uid-1", ProviderID: id}); !errors.Is(out.Err, away) || s.running() != 1 {
+		t.Errorf("outcome %+v, and %d instances run", out, s.running())
+	}
+	if out := s.do(command.DeleteNode{Node: "n", UID: "n", ProviderID: id}); !errors.Is(out.Err, away) {
+		t.Errorf("outcome %+v", out)
+	}
 }
 
 // running counts the instances that nobody has ended.

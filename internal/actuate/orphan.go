@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -42,12 +43,27 @@ type account struct{ name, uid, providerID string }
 
 // claimsOf asks the API server for the claims that say they have the instance, or that it was launched for.
 func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Owner) ([]account, error) {
-	// One claim that can't be read as the type that it should be must not hide all others.
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
-	if err := a.Live.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("asking the API server whether a NodeClaim accounts for instance %s: %w", id, err)
+	var out []account
+	for next := ""; ; {
+		// One claim that can't be read as the type that it should be must not hide all others.
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
+		if err := a.Live.List(ctx, list, client.Limit(claimsOfAPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("asking the API server whether a NodeClaim accounts for instance %s: %w", id, err)
+		}
+		out = append(out, accountsFor(list, id, owner)...)
+		if next = list.GetContinue(); next == "" {
+			return out, nil
+		}
 	}
+}
+
+// claimsOfAPage is how many claims are read at a time: many instances may be asked about at once, and claims may be
+// thousands.
+const claimsOfAPage = 500
+
+// accountsFor are the claims of a page that may account for an instance.
+func accountsFor(list *unstructured.UnstructuredList, id string, owner cloudprovider.Owner) []account {
 	var out []account
 	for k := range list.Items {
 		c := &list.Items[k]
@@ -58,7 +74,7 @@ func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Own
 			out = append(out, account{name: c.GetName(), uid: uid, providerID: providerID})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // mustBeNobodys is an error if a claim accounts for the instance. A claim that has another instance does not.

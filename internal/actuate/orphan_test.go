@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -140,13 +141,20 @@ func TestClaimWithAnothersInstance(t *testing.T) {
 	}
 }
 
-// A claim goes when its node is gone, not before. Somebody else's finalizer may keep the node.
+// A claim goes when its node is gone, not before. Somebody else's finalizer may keep the node, and that may be hard to find out.
 func TestClaimIsKeptUntilItsNodeIsGone(t *testing.T) {
 	claim, now := ours("a"), metav1.Now()
 	claim.DeletionTimestamp = &now
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Finalizers: []string{v1.TerminationFinalizer, "example.com/inventory"}}}
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	release := command.Release{Claim: "a", UID: "uid-1", Node: "n", NodeUID: "n"}
+	s.actor.Live = newStage(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return errAway
+	}}).api
+	if out := s.do(release); !errors.Is(out.Err, errAway) || len(s.claim("a").Finalizers) != 1 {
+		t.Fatalf("nobody knows whether the node is gone: outcome %+v", out)
+	}
+	s.actor.Live = s.api
 	for range 2 {
 		want := "releasing NodeClaim a: its instance is gone and node n is kept by the finalizers example.com/inventory; the NodeClaim goes when the node does"
 		if out := s.do(release); out.Err == nil || out.Err.Error() != want || len(s.claim("a").Finalizers) != 1 {
@@ -165,5 +173,35 @@ func TestClaimIsKeptUntilItsNodeIsGone(t *testing.T) {
 	}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, claim); !apierrors.IsNotFound(err) {
 		t.Errorf("the claim is still there (%v)", err)
+	}
+}
+
+// Claims may be thousands, and many instances are asked about at once: the list comes in pages, and a claim on any of them counts.
+func TestClaimsComeInPages(t *testing.T) {
+	const id = "fake://uid-1"
+	for at, page := range map[string]string{"": "the first page", "1": "one in between", "2": "the last page"} {
+		s := newStage(t, interceptor.Funcs{})
+		if _, err := s.actor.Cloud.Create(t.Context(), ours("a")); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		s.actor.Live = newStage(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			var o client.ListOptions
+			o.ApplyOptions(options)
+			if o.Limit == 0 || o.Limit > 500 {
+				t.Errorf("%d claims are asked for at a time", o.Limit)
+			}
+			asked++
+			if o.Continue == at {
+				if err := c.List(ctx, list); err != nil {
+					return err
+				}
+			}
+			list.SetContinue(map[string]string{"": "1", "1": "2", "2": ""}[o.Continue])
+			return nil
+		}}, with("a", "uid-1", id)).api
+		if out := s.do(command.Terminate{UID: "uid-1", ProviderID: id}); out.Err == nil || s.ending(id) || asked != 3 {
+			t.Errorf("its claim is on %s: %v, ending %v, %d pages were read", page, out.Err, s.ending(id), asked)
+		}
 	}
 }

@@ -63,7 +63,12 @@ func TestRolesAreNarrow(t *testing.T) {
 				if aggregated && (changes || slices.Contains(rule.APIGroups, "karpenter.k8s.aws")) {
 					t.Errorf("%s: role %s is part of other roles and allows %v of %v: who may write user data is root on nodes, who may read it sees its secrets", file, role.Name, rule.Verbs, rule.Resources)
 				}
-				if slices.Contains(rule.Verbs, "update") && !slices.Equal(rule.Resources, []string{"leases"}) {
+				if slices.Contains(rule.Verbs, "create") && slices.Contains(rule.Resources, "secrets") {
+					t.Errorf("%s: role %s may create Secrets, and so tokens of every account there", file, role.Name)
+				}
+				lease := slices.Equal(rule.Resources, []string{"leases"})
+				owners := !slices.ContainsFunc(rule.Resources, func(r string) bool { return !strings.HasSuffix(r, "/finalizers") })
+				if slices.Contains(rule.Verbs, "update") && !lease && !owners {
 					t.Errorf("%s: role %s may update %v; the controller patches everything but its lease", file, role.Name, rule.Resources)
 				}
 			}

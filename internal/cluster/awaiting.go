@@ -40,7 +40,7 @@ func (o *Overlay) awaitDaemons(h *Host) {
 func (o *Overlay) missingDaemons(h *Host) []*Daemon {
 	var out []*Daemon
 	for _, d := range o.Base.Daemons {
-		if !slices.ContainsFunc(h.Pods, func(p *Pod) bool { return p.Owner == d.UID }) && h.mayTake(d.Class) {
+		if !slices.ContainsFunc(h.Pods, d.Made) && h.mayTake(d.Class) {
 			out = append(out, d)
 		}
 	}

@@ -33,6 +33,12 @@ type Claim struct {
 	Conditions            []Condition
 	Seats                 []Seat
 	MadeFor               []MadeFor
+	// Slot of a static pool that the claim fills.
+	Slot Slot
+	// MadeForUnread says that not all of its MadeFor could be read.
+	MadeForUnread bool
+	// Drift is what a claim says that was made in place of a drifted node.
+	Drift DriftMark
 	// Price per hour; Estimated if nobody has told it, and it is inferred from what other types cost.
 	Price     float64
 	Estimated bool
@@ -52,8 +58,6 @@ type Claim struct {
 	Problems []Problem
 	// InstanceGone says that the cloud no longer knows the instance.
 	InstanceGone bool
-	// Foreign claims belong to a provider that is not ours: their nodes are there for pods, but nothing is done to them.
-	Foreign bool
 	// Hash of the pool's template that the claim was made from, and how it was computed.
 	Hash, HashVersion string
 	// DriftedFrom says how the instance differs from what its NodeClass asks for, in the cloud's word; empty if it does not.

@@ -65,11 +65,12 @@ func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string,
 
 // Owner is what made a pod and wants a number of them.
 type Owner struct {
+	// UID in a Snapshot is the key of the owner: see OwnerKey. So is Root.
 	UID  string
 	Kind string
 	// Name of the owner, in the namespace of its pods: for people.
 	Name string
-	// Root is the UID of the workload that controls this one, if one does, with its kind and name; Namespace is that of both.
+	// Root is the workload that controls this one, if one does, with its kind and name; Namespace is that of both.
 	Root, RootKind, RootName, Namespace string
 	// Known is false if nothing is known about how many pods the owner wants.
 	Known bool

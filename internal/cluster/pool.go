@@ -50,9 +50,17 @@ type Pool struct {
 	OnTrial bool
 	// Registering says whether the pool's latest launches have become nodes: Unknown as long as there were none.
 	Registering ConditionStatus
+	// LostSlots are the slots of a static pool whose last nodes ended too soon, by number.
+	LostSlots []LostSlot
 
 	// Status is what the pool's status says now, to tell what has to be written.
 	Status PoolStatus
+}
+
+// OtherPool is a NodePool whose NodeClass is of a kind that our provider does not have.
+type OtherPool struct {
+	Name      string
+	NodeClass ClassRef
 }
 
 // HoldsOrphans reports whether the pool's condition says that many orphans are held.
@@ -121,7 +129,11 @@ type NodeClassState struct {
 	Ready bool
 	// Reason and Message say why not, in the words of a condition.
 	Reason, Message string
-	Generation      int64
+	// Pending says that it is not ready because nobody has judged it yet, which is no mistake. It is one from Until on, if
+	// that is set.
+	Pending    bool
+	Until      time.Time
+	Generation int64
 }
 
 // Policy says which nodes may be removed to save money.

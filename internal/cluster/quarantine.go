@@ -30,11 +30,12 @@ const (
 	Guiding      Part = "guidance"     // pods are told which node is theirs
 	Telling      Part = "status"       // claims and pools tell what there is
 	Disrupting   Part = "disruption"   // nodes that are empty, too dear, drifted, old or sick go
+	Collecting   Part = "orphans"      // instances and nodes that no claim accounts for go
 	Searching    Part = "search"       // cheaper nodes are looked for
 )
 
 // Parts lists the parts that plan.Make has, in the order in which people miss them.
-func Parts() []Part { return []Part{Interrupting, Placing, Guiding, Telling, Disrupting} }
+func Parts() []Part { return []Part{Interrupting, Placing, Guiding, Telling, Disrupting, Collecting} }
 
 // Failure is what is known of a failure of the planner.
 type Failure struct {

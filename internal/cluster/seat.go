@@ -22,13 +22,21 @@ const (
 	KeptForAnnotation = "tenon.sh/kept-for"
 )
 
-// FormatSeats writes seats as an annotation's text: class:count, separated by commas.
+// FormatSeats writes seats as an annotation's text: class:count, separated by commas. Of more seats than an annotation
+// may hold, the rest is left out: pods of those classes find the node's room like any other pod.
 func FormatSeats(seats []Seat) string {
-	parts := make([]string, len(seats))
-	for i, s := range seats {
-		parts[i] = s.Class + ":" + strconv.Itoa(s.Count)
+	var out strings.Builder
+	for _, s := range seats {
+		part := s.Class + ":" + strconv.Itoa(s.Count)
+		if out.Len()+1+len(part) > mostAnnotation {
+			break
+		}
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(part)
 	}
-	return strings.Join(parts, ",")
+	return out.String()
 }
 
 // ParseSeats reads what FormatSeats wrote.

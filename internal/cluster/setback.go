@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,16 +37,9 @@ func RetryAfter(tries int) time.Duration {
 	return min(firstRetry<<min(tries-2, 10), lastRetry)
 }
 
-// MadeFor says for whom a claim was made, and which of the tries in a row it is: 1 if none has failed before. Owner is the UID of
-// the workload at the root: see Snapshot.Root.
-type MadeFor struct {
-	Owner string
-	Try   int
-}
-
 // Setback is what is known of an owner whose nodes were made in vain.
 type Setback struct {
-	// Owner is the UID of the workload, Kind and Name are for people; Name is namespace/name.
+	// Owner is the key of the workload, Kind and Name are for people; Name is namespace/name.
 	Owner, Kind, Name string
 	// Gone says that neither a pod of the workload is there nor, as far as that is known, the workload. It holds up
 	// nobody, so that people are not told. The count goes on in case that it comes back.
@@ -146,7 +138,15 @@ func (f *VainNode) touches(class *PodClass) bool {
 
 // sameNeeds reports whether pods of both classes ask the same of a node.
 func sameNeeds(a, b *PodClass) bool {
-	return a == b || a.Requests == b.Requests && slices.Equal(a.Tolerations, b.Tolerations) &&
+	switch {
+	case a == b:
+		return true
+	case a.Requests != b.Requests:
+		return false
+	case a.NodeKey != "" && b.NodeKey != "": // terms may be very long, and many classes are compared
+		return a.NodeKey == b.NodeKey
+	}
+	return slices.Equal(a.Tolerations, b.Tolerations) &&
 		slices.EqualFunc(a.Terms, b.Terms, func(x, y require.Set) bool { return x.String() == y.String() })
 }
 
@@ -191,18 +191,6 @@ func (b *Setback) Again(now time.Time) time.Time {
 		at = Earlier(at, b.Soon)
 	}
 	return at
-}
-
-// Root is the UID of the workload that a pod belongs to: the controller of its controller where that is known (a Deployment, a CronJob),
-// else its controller, else the pod itself.
-func (s *Snapshot) Root(p *Pod) string {
-	if p.Owner == "" {
-		return p.UID
-	}
-	if o, known := s.Owners[p.Owner]; known && o.Root != "" {
-		return o.Root
-	}
-	return p.Owner
 }
 
 // HeldBy is the setback that keeps nodes from being made for the pod, with the failure that is the reason; nil if none does.
@@ -302,53 +290,6 @@ func (s *Snapshot) takers(node string) string {
 		names = append(names, p.ID())
 	}
 	return strings.Join(names, ", ")
-}
-
-// MadeForAnnotation says on a claim for whom it was made, and which try in a row it is: uid=try, separated by commas.
-const MadeForAnnotation = "tenon.sh/made-for"
-
-// FormatMadeFor writes it as an annotation's text.
-func FormatMadeFor(list []MadeFor) string {
-	parts := make([]string, len(list))
-	for i, m := range list {
-		parts[i] = m.Owner + "=" + strconv.Itoa(m.Try)
-	}
-	return strings.Join(parts, ",")
-}
-
-// ParseMadeFor reads what FormatMadeFor wrote.
-func ParseMadeFor(text string) ([]MadeFor, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var out []MadeFor
-	for _, part := range strings.Split(text, ",") {
-		owner, try, ok := strings.Cut(part, "=")
-		n, err := strconv.Atoi(try)
-		if !ok || err != nil || n < 1 || owner == "" {
-			return nil, fmt.Errorf("%s: %q is not uid=try", MadeForAnnotation, part)
-		}
-		out = append(out, MadeFor{Owner: owner, Try: n})
-	}
-	return out, nil
-}
-
-// MadeFor says for whom a node for the pods is made, in the order of the owners' UIDs.
-func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
-	var out []MadeFor
-	for _, p := range pods {
-		root := s.Root(p)
-		i, found := slices.BinarySearchFunc(out, root, func(m MadeFor, uid string) int { return strings.Compare(m.Owner, uid) })
-		if found {
-			continue
-		}
-		try := 1
-		if b := s.Setbacks[root]; b != nil {
-			try = b.Tries + 1
-		}
-		out = slices.Insert(out, i, MadeFor{Owner: root, Try: try})
-	}
-	return out
 }
 
 // MayClear is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a cordon, shortly

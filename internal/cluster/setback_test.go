@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // A new node that something closes to pods is kept for a while: whatever closes it may go by itself.
@@ -30,5 +33,33 @@ func TestWhatMayClear(t *testing.T) {
 		if got := c.MayClear(x.node); !got.Equal(want) {
 			t.Errorf("%s: kept until %s, want %s", x.what, got, want)
 		}
+	}
+}
+
+// Terms may be very long: to compare many classes, nothing is written down of them.
+func TestClassesWithManyWordsAreComparedByTheirHash(t *testing.T) {
+	class := func(k int) *PodClass {
+		values := make([]string, 5000)
+		for i := range values {
+			values[i] = fmt.Sprintf("v%05d", i)
+		}
+		v, _ := require.Make(require.NotIn, append(values, fmt.Sprint("w", k)))
+		return &PodClass{Key: fmt.Sprint(k), NodeKey: fmt.Sprint(k), Terms: []require.Set{require.Set{}.With("a", v)}}
+	}
+	f := VainNode{Claim: "c", Cause: Cause{Kind: CauseEvicted}}
+	for k := range 50 {
+		f.Classes = append(f.Classes, class(k))
+	}
+	b := &Setback{Failures: []VainNode{f}}
+	other, same := class(50), class(49)
+	if b.Touches(other) != nil || b.Touches(same) == nil {
+		t.Errorf("held: a class like none %v, a class like one %v", b.Touches(other) != nil, b.Touches(same) != nil)
+	}
+	if n := testing.AllocsPerRun(10, func() { b.Touches(other) }); n > 0 {
+		t.Errorf("a look at a class allocates %v times", n)
+	}
+	same.NodeKey = "" // as in a snapshot from elsewhere
+	if b.Touches(same) == nil {
+		t.Error("without a hash the words count, and are the same")
 	}
 }

@@ -47,6 +47,9 @@ type Snapshot struct {
 	// TakenEarly is when consolidation first took a node from a workload before its pods had run there for RanFor, by the
 	// UID of the workload: within the last hour, and since pods of it have run on a new node for that long.
 	TakenEarly map[string]time.Time
+	// OtherPools are NodePools that another controller serves. Pools, Claims and the census have nothing of other controllers: their
+	// nodes are there for pods, and nothing else is known of them.
+	OtherPools []OtherPool
 	// Notes are what should be told to people although no decision depends on it.
 	Notes []Note
 

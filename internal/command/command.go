@@ -44,6 +44,8 @@ type CreateClaim struct {
 	Seats        []cluster.Seat
 	// MadeFor says for whom the node is made, and which try it is.
 	MadeFor []cluster.MadeFor
+	// Slot of a static pool that the node is made for.
+	Slot cluster.Slot
 	// Pods that the node is made for.
 	Pods   []*cluster.Pod
 	Reason Reason
@@ -55,6 +57,11 @@ type CreateClaim struct {
 	Estimated bool
 	// Replaces is the disruption that the node is made for, if it is.
 	Replaces string
+	// Confirm says that nobody needs the claim any more, after a try of which nobody knows what came of it: it is not
+	// made, but looked for.
+	Confirm bool
+	// Drift is what the claim says if it is made in place of a drifted node.
+	Drift cluster.DriftMark
 }
 
 // Nominate tells kube-scheduler on which node a pod is expected, so that it puts it there and keeps the room for it.

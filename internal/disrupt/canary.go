@@ -65,7 +65,9 @@ type rollout struct {
 	probing bool
 	// why says why none may, if that is because replacements fail; proven counts the new nodes that have been healthy for
 	// long enough, moving those that are under way or being watched.
-	why            string
+	why string
+	// again says that they come up and have drifted themselves.
+	again          bool
 	proven, moving int
 	// wave is how many nodes may go at the same time, budgets aside. leaving says that pods have yet to leave some of the first that
 	// go, watching that what these have left behind is being watched.
@@ -87,6 +89,9 @@ func (rs *Rolls) of(p *cluster.Pool) rollout {
 	}
 	if r.paused(rs, p); r.why != "" {
 		r.probe(rs.s, p)
+		return r
+	}
+	if r.flaps(rs, p); r.again {
 		return r
 	}
 	if p.Care.Canary {
@@ -191,6 +196,10 @@ func (rs *Rolls) stuck(p *cluster.Pool) string {
 func (rs *Rolls) Proceeds(p *cluster.Pool) cluster.Condition {
 	r, stuck := rs.of(p), rs.stuck(p)
 	switch {
+	case r.again:
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsDrift",
+			Message: r.why + fmt.Sprintf("; drifted nodes are replaced one at a time, less and less often (up to %s apart), until one does not drift. "+
+				"Look for what is not the same at each question: selectors, an alias, a provider's answer", lastProbe)}
 	case r.why != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
 			Message: r.why + "; no more drifted nodes are replaced until that is mended"}

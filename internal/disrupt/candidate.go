@@ -114,12 +114,12 @@ func saves(reason command.Reason) bool {
 	return reason == command.Underutilized || reason == command.Empty
 }
 
-// ours: nothing is done to nodes of other providers, nor to those that a person made by hand. The nodes of a pool that is being
+// ours: nothing is done to nodes that a person made by hand. The nodes of a pool that is being
 // deleted go with it; and by a pool that can't be read only sick nodes are replaced, since nobody knows what else it says.
 func (v *verdict) ours() bool {
 	c, p := v.candidate.Claim, v.candidate.Pool
 	switch {
-	case c.Foreign || c.Standalone():
+	case c.Standalone():
 		return v.no(NotManaged)
 	case p == nil || p.Deleting || len(p.Problems) > 0 && v.reason != command.Unhealthy:
 		return v.no(PoolUnknown)

@@ -109,7 +109,6 @@ func TestWhatKeepsANode(t *testing.T) {
 		want   stay // Why empty: it may go
 	}{
 		{"nothing", u, func(h *house) {}, stay{}},
-		{"another provider", u, func(h *house) { h.claim.Foreign = true }, stay{Why: NotManaged}},
 		{"made by hand", d, func(h *house) { h.claim.Pool = "" }, stay{Why: NotManaged}},
 		{"pool gone", u, func(h *house) { h.claim.Pool = "other" }, stay{Why: PoolUnknown}},
 		{"pool being deleted", d, func(h *house) { h.pool.Deleting = true }, stay{Why: PoolUnknown}},

@@ -85,7 +85,7 @@ func compareGroups(a, b *group) int {
 func (d *desk) gather() {
 	byID, still := make(map[string]*group), standstill(d.s)
 	for _, c := range d.s.Claims {
-		if c.Move == "" || c.Foreign || c.Expected || hurried(c) || still[c.Move] {
+		if c.Move == "" || c.Expected || hurried(c) || still[c.Move] {
 			continue
 		}
 		g := byID[c.Move]

@@ -14,6 +14,7 @@ import (
 type Wanted struct {
 	Bin      schedule.Bin
 	Name     string
+	Slot     cluster.Slot // of a static pool
 	Replaces string
 	Reason   command.Reason
 }

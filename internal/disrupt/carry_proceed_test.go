@@ -19,7 +19,6 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 	}{
 		{"nothing has changed", func(f *fleet) {}, goes},
 		{"the node is interrupted", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true} }, ""},
-		{"the claim is of another provider", func(f *fleet) { f.claim("n1").Foreign = true }, ""},
 		{"the claim is only expected", func(f *fleet) { f.claim("n1").Expected = true }, ""},
 		{"the claim is being deleted", func(f *fleet) { f.s.Busy["delete/n1"] = true }, ""},
 		{"the node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, ""},

@@ -88,7 +88,7 @@ func TellClaims(s *cluster.Snapshot, rolls *Rolls, commands []command.Command) (
 		}
 	}
 	for _, c := range s.Claims {
-		if c.Expected || c.Foreign || !c.Deleting.IsZero() {
+		if c.Expected || !c.Deleting.IsZero() {
 			continue
 		}
 		tell := command.SetClaim{Claim: c.Name}

@@ -117,7 +117,6 @@ func TestWhatClaimsAreTold(t *testing.T) {
 		{"not initialized", func(h *house) { h.claim.Conditions = h.claim.Conditions[:2] }, "", 0},
 		{"a static pool", func(h *house) { h.pool.Static = true }, "", 0},
 		{"deleting", func(h *house) { h.claim.Deleting = h.s.Now }, "", 0},
-		{"another provider's", func(h *house) { h.claim.Foreign = true }, "", 0},
 		{"asked for", func(h *house) { h.claim.Expected = true }, "", 0},
 		{"drifted", func(h *house) {
 			h.say(cluster.Consolidatable, cluster.Consolidatable)

@@ -133,7 +133,7 @@ func Stamps(s *cluster.Snapshot) []command.Command {
 			out = append(out, command.StampPool{Pool: p.Name, UID: p.UID, Hash: p.Hash, Version: p.HashVersion})
 		}
 		for _, c := range s.ClaimsOf(p.Name) {
-			if c.Expected || c.Foreign || !c.Deleting.IsZero() || c.Hash != "" && c.HashVersion == p.HashVersion {
+			if c.Expected || !c.Deleting.IsZero() || c.Hash != "" && c.HashVersion == p.HashVersion {
 				continue
 			}
 			hash := p.Hash

@@ -161,7 +161,6 @@ func TestWhatIsStamped(t *testing.T) {
 			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.False, Reason: PoolDrifted})
 		}, "c=2"},
 		{"a claim that is only expected", func(h *house) { h.claim.Hash, h.claim.Expected = "", true }, ""},
-		{"a claim of another provider", func(h *house) { h.claim.Hash, h.claim.Foreign = "", true }, ""},
 		{"a claim on its way out", func(h *house) { h.claim.Hash, h.claim.Deleting = "", h.s.Now }, ""},
 	}
 	for _, c := range cases {

@@ -103,7 +103,7 @@ func (e *emptying) run() {
 			out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nameOf(n), Reason: command.Empty, Message: madeInVain})
 			continue
 		}
-		if n == nil || c.Foreign || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
+		if n == nil || c.Move != "" || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || underWay(s, c, n) {
 			continue
 		}
 		mayGo := !wait.Never || stray(c) || e.unused.of[c.Name] != nil

@@ -17,7 +17,7 @@ func halfOpen(c *cluster.Claim, n *cluster.Node) bool {
 func reopenStatic(s *cluster.Snapshot, p *cluster.Pool, out *Result) {
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
-		if n == nil || c.Foreign || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || underWay(s, c, n) {
+		if n == nil || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || underWay(s, c, n) {
 			continue
 		}
 		if Fenced(c, n) || halfOpen(c, n) {

@@ -137,14 +137,6 @@ func TestFencesBeyondTheBudgetAreTakenDown(t *testing.T) {
 	}
 }
 
-func TestForeignClaimsAreLeftAlone(t *testing.T) {
-	s := quiet(1)
-	s.Claims[0].Foreign = true
-	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
-		t.Errorf("a node of another provider: %s", got)
-	}
-}
-
 // A fence that comes down says why, and whose it was.
 func TestOpeningSaysWhyTheNodeStays(t *testing.T) {
 	for want, change := range map[Why]func(*cluster.Snapshot){
@@ -180,5 +172,17 @@ func TestGivingUpAMoveSaysWhyItsNodesStay(t *testing.T) {
 	}
 	if c, ok := result.Commands[0].(command.Unfence); !ok || c.Why != string(DryRun) {
 		t.Errorf("%+v", result.Commands[0])
+	}
+}
+
+// Pods that cost nothing to evict would come back at once and need a new node, which would be empty again.
+func TestANodeOfPodsThatCostNothingIsNotEmpty(t *testing.T) {
+	s := quiet(1)
+	s.Pods = append(s.Pods, &cluster.Pod{Name: "placeholder", UID: "placeholder", Node: "n0", Owner: "ReplicaSet/placeholder", EvictionCost: -10})
+	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
+		t.Errorf("with a pod of negative cost: %s, want nothing", got)
+	}
+	if got := CostOf(s.Pods); got != nodeCost {
+		t.Errorf("disturbing the node costs %v, want %v: the pod adds nothing and takes nothing off", got, nodeCost)
 	}
 }

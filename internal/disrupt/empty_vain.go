@@ -17,7 +17,7 @@ const madeInVain = "the nodes that it was to replace stay"
 // comes up tells how it would go with others. A dry run does not keep what was begun before it.
 func (e *emptying) vain(c *cluster.Claim, n *cluster.Node) bool {
 	switch {
-	case !stray(c) || c.Foreign || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || e.moves[c.Replaces]:
+	case !stray(c) || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || e.moves[c.Replaces]:
 		return false
 	case e.needed[cluster.HostName(c, n)] || c.DoNotDisrupt || e.s.Busy[command.DeleteClaim{Claim: c.Name}.Key()]:
 		return false

@@ -28,7 +28,6 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 		{"one with a daemon", func(f *fleet) { f.run("d", "n1", 1).Daemon = true }, "fence/n1"},
 		{"one with a daemon that says no", func(f *fleet) { f.run("d", "n1", 1).Daemon = true; f.pod("d").DoNotDisrupt = true }, ""},
 		{"one with a pod", func(f *fleet) { f.run("p", "n1", 1) }, ""},
-		{"one of another provider", func(f *fleet) { f.claim("n1").Foreign = true }, ""},
 		{"one in a move", func(f *fleet) { f.claim("n1").Move = "underutilized-x" }, ""},
 		{"one that the cloud takes away", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true} }, ""},
 		{"one whose claim is on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, ""},
@@ -142,7 +141,6 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 			f.claim("n2").Deleting = f.now
 		}, "delete/new"},
 		{"its move goes on", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.claim("n2").Move = c.Replaces }, ""},
-		{"it is of another provider", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Foreign = true }, ""},
 		{"it is only expected", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Expected = true }, ""},
 		{"it is on its way out", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Deleting = f.now }, ""},
 		{"it is being deleted", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.s.Busy["delete/new"] = true }, ""},

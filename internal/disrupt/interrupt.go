@@ -108,7 +108,7 @@ func (d *desk) interrupted() []*group {
 	var out []*group
 	d.homeless, d.counted = d.s.Homeless(), true
 	for _, c := range d.s.Claims {
-		if !c.Interrupted() || c.Foreign || c.Expected {
+		if !c.Interrupted() || c.Expected {
 			continue
 		}
 		g, n := (*group)(nil), d.s.NodeOf(c.Name)

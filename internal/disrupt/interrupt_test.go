@@ -48,7 +48,6 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"it is being opened", func(f *fleet) { f.s.Busy["unfence/n1"] = true }, "", "", ""},
 		{"it is being deleted", func(f *fleet) { fenced(f); f.s.Busy["delete/n1"] = true }, "", "", ""},
 		{"its node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", "", ""},
-		{"it is of another provider", func(f *fleet) { f.claim("n1").Foreign = true }, "", "", ""},
 		{"it is only expected", func(f *fleet) { f.claim("n1").Expected = true }, "", "", ""},
 		{"the planner fails on it", func(f *fleet) { f.s.Quarantine.Claims = map[string]cluster.Failure{"n1": {}} }, begins, "", begins},
 		{"no node has come", func(f *fleet) { f.s.Nodes, f.s.Pods = f.s.Nodes[1:], f.s.Pods[1:]; f.claim("n1").Conditions = nil }, "delete/n1", "", "delete/n1"},

@@ -145,7 +145,6 @@ func TestWhatIsWithdrawn(t *testing.T) {
 		{"a sick node", func(f *fleet) { f.claim("n1").Move = "unhealthy-x" }, "", ""},
 		{"a node that is interrupted", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true} }, "", ""},
 		{"a node that was advised to go", func(f *fleet) { f.claim("n1").Move = "interrupted-x" }, "", ""},
-		{"a claim of another provider", func(f *fleet) { f.claim("n1").Foreign = true }, "", ""},
 		{"a claim on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, "", ""},
 		{"a node on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", ""},
 		{"a claim without a node", func(f *fleet) { f.s.Nodes = f.s.Nodes[1:] }, "", ""},

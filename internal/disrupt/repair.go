@@ -199,7 +199,7 @@ func ward(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 // inWard reports whether a node counts among those that may fall sick. One whose machine is being ended does not, as with all
 // other budgets: that nobody hears from it any more is no illness.
 func inWard(c *cluster.Claim, n *cluster.Node) bool {
-	return n != nil && !c.Foreign && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
+	return n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
 }
 
 // repairGroup looks after the nodes of a pool, or those without one (p is nil).

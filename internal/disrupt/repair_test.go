@@ -55,7 +55,6 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"people keep the claim", func(f *fleet) { f.claim("n1").DoNotRepair = true }, "", ""},
 		{"the claim is on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, "", ""},
 		{"the node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", ""},
-		{"the claim is of another provider", func(f *fleet) { f.claim("n1").Foreign = true }, "", ""},
 		{"the node has not joined", func(f *fleet) { f.claim("n1").Conditions = f.claim("n1").Conditions[:1] }, "", ""},
 		{"its machine is being ended", func(f *fleet) { f.say("n1", cluster.InstanceTerminating, "", f.now) }, "", ""},
 		{"the planner fails on it", func(f *fleet) { f.s.Quarantine.Claims = map[string]cluster.Failure{"n1": {}} }, "", ""},

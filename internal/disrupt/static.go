@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -21,9 +20,10 @@ func Static(s *cluster.Snapshot, settings schedule.Settings) Result {
 		if !p.Static || p.Deleting {
 			continue // the claims of a pool that is deleted go with it
 		}
+		out.wakeForSlots(s, p)
 		var staying []*cluster.Claim
 		for _, c := range s.ClaimsOf(p.Name) {
-			if c.Deleting.IsZero() && !c.Foreign && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && counts(s, c) {
+			if c.Deleting.IsZero() && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && counts(s, c) {
 				staying = append(staying, c)
 			}
 		}
@@ -61,50 +61,29 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 		out.WakeAt = cluster.Earlier(out.WakeAt, p.HeldUntil)
 		return
 	}
+	slots := newSlots(s, p)
+	out.tellResting(p, n, slots.resting)
+	n -= len(slots.resting) + leaving(s, p)
 	if p.OnTrial { // one finds out
 		if schedule.Untried(s, p) {
 			return
 		}
-		n = 1
+		n = min(n, 1)
+	}
+	if n <= 0 {
+		return
 	}
 	bins, why := schedule.Blank(s, p, settings, n)
-	names := freeNames(s, p, len(bins))
-	for i, b := range bins {
+	for i, at := range slots.take(len(bins)) {
+		b := &bins[i]
 		out.Commands = append(out.Commands, command.CreateClaim{
-			Name: names[i], Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
+			Name: at.name, Slot: at.Slot, Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
 			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
 		})
 	}
 	if n -= len(bins); n > 0 {
 		blocked(why)
 	}
-}
-
-// tries is how many claims may have had a slot one after the other and be on their way out at the same time.
-const tries = 8
-
-// freeNames finds names for n claims. A static pool has slots with numbers; a slot whose claim is on its way out gets its
-// next claim under another name. The names depend on nothing else, so that after a crash the same claims are asked for.
-func freeNames(s *cluster.Snapshot, p *cluster.Pool, n int) []string {
-	names := make([]string, 0, n)
-	for slot := 0; len(names) < n; slot++ {
-		free := ""
-		for try := range tries {
-			name := command.ClaimName(p.Name, p.UID, "slot", strconv.Itoa(slot), strconv.Itoa(try))
-			c := s.Claim(name)
-			if c == nil && free == "" {
-				free = name
-			}
-			if c != nil && c.Deleting.IsZero() {
-				free = ""
-				break
-			}
-		}
-		if free != "" {
-			names = append(names, free)
-		}
-	}
-	return names
 }
 
 // shrink lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the

@@ -54,7 +54,6 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"a pool that is being deleted", 5, func(f *fleet) { f.pool.Deleting = true }, ""},
 		{"one is on its way out", 3, func(f *fleet) { f.claim("n1").Deleting = f.now }, "create 1"},
 		{"one is being deleted", 3, func(f *fleet) { f.s.Busy["delete/n1"] = true }, "create 1"},
-		{"one is of another provider", 3, func(f *fleet) { f.claim("n1").Foreign = true }, "create 1"},
 		{"one was made to replace another that is there", 2, func(f *fleet) { f.claim("n3").Replaces = f.fenced(command.Drifted, "n1") }, ""},
 		{"one was made to replace another that is being deleted", 2, func(f *fleet) {
 			f.claim("n3").Replaces = f.fenced(command.Drifted, "n1")
@@ -104,7 +103,12 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 // A slot whose claim is on its way out gets its next claim under another name; one that is taken gets none.
 func TestSlotsOfStaticPools(t *testing.T) {
 	f := staticFleet(9)
-	names := func(n int) []string { return freeNames(f.s.Seal(), f.pool, n) }
+	names := func(n int) (out []string) {
+		for _, at := range newSlots(f.s.Seal(), f.pool).take(n) {
+			out = append(out, at.name)
+		}
+		return out
+	}
 	first := names(3)
 	if len(first) != 3 || first[0] == first[1] || first[1] == first[2] {
 		t.Fatalf("the names are %v", first)

@@ -81,10 +81,10 @@ func (d *desk) fillSlots(p *cluster.Pool, groups []*group) {
 		return
 	}
 	bins, _ := schedule.Blank(d.s, p, d.set.Schedule, len(groups))
-	names := freeNames(d.s, p, len(bins))
+	slots := newSlots(d.s, p).fresh(len(bins))
 	for i := range bins {
 		bins[i].Seats = d.seatsFor(groups[i])
-		d.Wanted = append(d.Wanted, Wanted{Bin: bins[i], Name: names[i], Replaces: groups[i].id, Reason: groups[i].reason})
+		d.Wanted = append(d.Wanted, Wanted{Bin: bins[i], Name: slots[i].name, Slot: slots[i].Slot, Replaces: groups[i].id, Reason: groups[i].reason})
 	}
 }
 

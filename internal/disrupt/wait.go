@@ -34,7 +34,7 @@ func quietAt(wait cluster.Wait, c *cluster.Claim, nomination time.Duration) time
 func Spare(s *cluster.Snapshot, c *cluster.Claim) bool {
 	p, n := s.Pool(c.Pool), s.NodeOf(c.Name)
 	switch {
-	case p == nil || p.Static || p.Deleting || n == nil || c.Foreign || c.Move != "" || !c.Is(cluster.Initialized):
+	case p == nil || p.Static || p.Deleting || n == nil || c.Move != "" || !c.Is(cluster.Initialized):
 		return false
 	case !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || !IsEmpty(s, c, n):
 		return false

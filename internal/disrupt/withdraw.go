@@ -17,7 +17,7 @@ func Withdraw(s *cluster.Snapshot, all bool) Result {
 	for _, c := range s.Claims {
 		n, reason := s.NodeOf(c.Name), ReasonOf(c.Move)
 		switch {
-		case n == nil || c.Foreign || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || underWay(s, c, n):
+		case n == nil || hurried(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || underWay(s, c, n):
 			continue
 		case !all && !still[c.Move] && !s.LeftAlone(c):
 			continue

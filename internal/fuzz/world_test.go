@@ -67,7 +67,7 @@ func grow(data []byte) *world {
 		w.addMachine(s, i)
 	}
 	for i := range s.upTo(3) {
-		w.owners = append(w.owners, cluster.Owner{UID: fmt.Sprint("owner", i), Kind: "ReplicaSet", Known: !s.one(4), Desired: s.upTo(8)})
+		w.owners = append(w.owners, cluster.Owner{UID: fmt.Sprint("owner", i), Namespace: "default", Kind: "ReplicaSet", Known: !s.one(4), Desired: s.upTo(8)})
 	}
 	for i := range s.upTo(14) {
 		w.pods = append(w.pods, s.pod(w, i))

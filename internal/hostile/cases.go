@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,8 @@ func Cases() []Case {
 		RepellingCase(2000),
 		DistinctCase(5000),
 		{"namespaces", Namespaces(2000)},
+		one("owner-of-1MiB", Owned(strings.Repeat("u", 1_000_000))),
+		one("owner-of-odd-characters", Owned("a,b=")),
 		{"daemonset", []client.Object{DaemonSet(NodeSelector(20_000))}},
 		{"daemonset-huge", []client.Object{HugeDaemonSet("10000")}},
 		{"daemonset-large", []client.Object{HugeDaemonSet("449")}},
@@ -80,6 +83,7 @@ func AtTheBounds() []Case {
 		one("node-affinity-terms", NodeAffinity(256, 8, 8)),
 		one("node-affinity-expressions", NodeAffinity(1, 2048, 8)),
 		one("node-affinity-values", NodeAffinity(1, 1, 20_000)),
+		{"node-affinity-exclusions", objects(Excluding(3, 20_000))},
 		one("preferred-nodes", PreferredNodes(256)),
 		one("tolerations", Tolerant(512)),
 		one("host-ports", HostPorts(2048)),

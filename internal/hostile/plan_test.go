@@ -95,8 +95,9 @@ func TestManyClassesArePlannedAtOnce(t *testing.T) {
 }
 
 // planned is how many bytes a plan takes, and the plan.
-func planned(book *ingest.Book) (uint64, plan.Plan) {
-	s := book.Snapshot()
+func planned(book *ingest.Book) (uint64, plan.Plan) { return plannedOn(book.Snapshot()) }
+
+func plannedOn(s *cluster.Snapshot) (uint64, plan.Plan) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	p := plan.Make(s, policy(), nil, nil)

@@ -125,6 +125,30 @@ func NodeAffinity(terms, expressions, values int) *corev1.Pod {
 	return p
 }
 
+// Excluding are pods that may run on any architecture but so many that do not exist. What they exclude goes to a node that they
+// share with others.
+func Excluding(pods, values int) []*corev1.Pod {
+	out := make([]*corev1.Pod, pods)
+	for i := range out {
+		out[i] = Pod(text("excluding-", i))
+		arch := corev1.NodeSelectorRequirement{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpNotIn}
+		for j := range values {
+			arch.Values = append(arch.Values, fmt.Sprintf("a%d-%055d", i, j))
+		}
+		out[i].Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{arch}}}}}}
+	}
+	return out
+}
+
+// Owned is a pod that says a controller of a kind that nobody knows owns it, by that UID.
+func Owned(uid string) *corev1.Pod {
+	p, controls := Pod("owned"), true
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Unknown", Name: "x", UID: types.UID(uid), Controller: &controls}}
+	return p
+}
+
 func nodeTerms(terms, expressions, values int) []corev1.NodeSelectorTerm {
 	out := make([]corev1.NodeSelectorTerm, terms)
 	for i := range out {

@@ -35,8 +35,7 @@ type Book struct {
 	now     func() time.Time
 	labels  validate.Labels
 	kinds   map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
-	// elsewhere has hints for kinds that another provider knows.
-	elsewhere map[cluster.ClassRef]string
+	others  others
 
 	names      *resource.Names
 	unmeasured bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number
@@ -75,7 +74,7 @@ type Book struct {
 	pools       map[string]*poolEntry
 	daemons     map[string]*cluster.Daemon
 	daemonSets  map[string]*appsv1.DaemonSet // by UID
-	daemonPods  map[string]daemonPod         // the newest pod of each DaemonSet, by daemonKey
+	daemonPods  map[string]daemonPod         // the newest pod of each DaemonSet, by the DaemonSet's key
 	admission   admission
 	owners      *ledger[cluster.Owner]
 	class       map[cluster.ClassRef]cluster.NodeClassState
@@ -113,7 +112,7 @@ type Book struct {
 	refused   map[string]refusal   // launches that were, by claim UID
 	count     chan struct{}        // wakes Census
 	census    census
-	evictions map[string][]eviction // to save money, within the hour, by owner UID and time
+	evictions map[string]*evictions // to save money, within the hour, by owner
 	started   time.Time             // since when evictions are counted
 	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
 	orphansEnded map[string]time.Time
@@ -124,6 +123,7 @@ type Book struct {
 	settled      map[string]bool      // claims whose trial is over, by UID
 	accounts     map[string]*account  // by the UID of the owner at the root
 	takenEarly   map[string]time.Time // see mayTake, by the same
+	slots        map[slotOf]*lostSlot // of static pools, whose last nodes ended too soon
 	drift        drifts
 	planned      time.Time
 	bound        time.Time // when a pod that we knew was bound last
@@ -137,7 +137,7 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), changed: make(chan struct{}, 1), followed: signal{done: make(chan struct{})}, fetch: make(chan struct{}, 1),
+		now: now, labels: labels, kinds: make(map[cluster.ClassRef]bool), others: newOthers(), changed: make(chan struct{}, 1), followed: signal{done: make(chan struct{})}, fetch: make(chan struct{}, 1),
 		names: &resource.Names{}, offers: newOffers(), shapes: make(map[string]*recipe), classes: make(map[string]*recipe),
 		rules: make(map[string]*cluster.Rule), worn: make(map[string]cluster.Labels), ceilings: make(map[resource.Vector]*resource.Vector), pods: newRoster[*cluster.Pod](),
 		mounts: make(map[string]*mount), open: make(map[string]bool), stale: make(map[string]bool), users: make(map[string]map[string]bool), mountedRecipes: make(map[mountKey]*recipe),
@@ -158,9 +158,9 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		joining: make(map[string]launches), refused: make(map[string]refusal), count: make(chan struct{}, 1),
 		podEvents: make(map[string]time.Time), flights: make(map[string]*flight),
 		retries: make(map[string]cluster.Retry), gone: make(map[string]time.Time),
-		holds: make(map[string]*hold), evictions: make(map[string][]eviction), started: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), drift: newDrifts(), failed: newQuarantine(),
+		holds: make(map[string]*hold), evictions: make(map[string]*evictions), started: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), drift: newDrifts(), failed: newQuarantine(),
 		trials: make(map[string]*trial), verdicts: make(map[string]verdict), settled: make(map[string]bool), accounts: make(map[string]*account),
-		takenEarly: make(map[string]time.Time),
+		takenEarly: make(map[string]time.Time), slots: make(map[slotOf]*lostSlot),
 	}
 	for _, kind := range kinds {
 		b.kinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -200,7 +200,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, Demand: b.revs.demand, Supply: b.revs.supply, Help: b.revs.help, Stakes: b.revs.stakes, Names: b.names.Clone(), Planned: b.planned, Bound: b.bound, Stir: b.stirred,
 		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
-		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.census.now, Notes: inOrder(b.notes),
+		Namespaces: b.namespaces.share(), Guards: b.guardsNow(), Attached: b.attachedNow(), Census: b.censusNow(), OtherPools: b.otherPoolsNow(), Notes: inOrder(b.notes),
 		Busy: make(map[string]bool, len(b.flights)), Retry: maps.Clone(b.retries), Gone: make(map[string]bool, len(b.gone)), Quarantine: left,
 		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLost: b.claimLost,
 		HoldUnknown: b.hold.unknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
@@ -291,7 +291,7 @@ func expected(c command.CreateClaim, now time.Time) *cluster.Claim {
 	return &cluster.Claim{
 		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Price: c.Price, Estimated: c.Estimated,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Slot: c.Slot, Drift: c.Drift, Price: c.Price, Estimated: c.Estimated,
 		Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version, Replaces: c.Replaces,
 	}
 }

@@ -254,7 +254,7 @@ func TestNamespacesAndOwnersOfASnapshotStay(t *testing.T) {
 		t.Error("the list of pods was made anew although none has changed")
 	}
 	b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
-	b.DeleteOwner("o")
+	b.DeleteOwner("", "o")
 	b.DeletePod(judgedPod("a"))
 	if v, _ := s.Namespaces["ns"].Get("a"); v != "b" || s.Owners["o"].Desired != 3 || s.Pods[0].UID != "a" {
 		t.Errorf("the snapshot has changed: %v %v %v", s.Namespaces, s.Owners, s.Pods)

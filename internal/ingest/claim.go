@@ -40,12 +40,16 @@ func (e *claimEntry) lists() []corev1.ResourceList {
 func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.setOtherClaim(claim) {
+		return
+	}
 	c := b.readClaim(claim)
 	b.followDrift(c, claim.Spec.NodeClassRef)
 	old := b.claims[c.Name]
 	if old != nil && old.claim.UID != c.UID {
 		delete(b.drift.of, old.claim.UID)
 		b.forgetNote("NodeClaim", old.claim.UID)
+		b.forgetNote(madeForNote, old.claim.UID)
 	}
 	switch {
 	case old != nil && old.claim.UID == c.UID:
@@ -59,8 +63,10 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	b.claims[c.Name] = entry
 	if old != nil && old.claim.UID != c.UID {
 		b.endTrial(old.claim)
+		b.endSlot(old.claim, b.now())
 	}
 	b.watchTrial(c)
+	b.watchSlot(old, c)
 	settled := b.settle(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
 	if changed {
@@ -101,9 +107,6 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 			c.Problems = append(c.Problems, problemOf(problem))
 		}
 	}
-	if ref := claim.Spec.NodeClassRef; ref != nil {
-		c.Foreign = !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
-	}
 	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), all)
 	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
@@ -116,10 +119,30 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	}
 	// Seats that can't be read reserve nothing; the pods then find the node's room like any other pod.
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
-	// For whom it was made, if it can't be read, is nobody: nothing follows from how the node does.
-	c.MadeFor, _ = cluster.ParseMadeFor(claim.Annotations[cluster.MadeForAnnotation])
+	b.readMadeFor(c, claim.Annotations[cluster.MadeForAnnotation])
+	// A slot that can't be read is none, as on a claim of an older version: its end delays no other.
+	c.Drift, _ = cluster.ParseDriftMark(claim.Annotations[cluster.DriftAnnotation]) // and one without a mark is a first replacement
+	c.Slot, _ = cluster.ParseSlot(claim.Annotations[cluster.SlotAnnotation])
 	return c
 }
+
+// readMadeFor reads for whom a claim was made. If not all of it can be read, the node counts for the workloads whose pods
+// wait for its seats, too, and whoever wrote it is told. The lock is held.
+func (b *Book) readMadeFor(c *cluster.Claim, text string) {
+	b.forgetNote(madeForNote, c.UID)
+	var err error
+	if c.MadeFor, err = cluster.ParseMadeFor(text); err == nil {
+		return
+	}
+	c.MadeForUnread = true
+	note := c.Note("InvalidMadeFor", fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait for a place on it, too. "+
+		"Only Tenon writes this annotation; let nobody else change it", err))
+	note.Warning = true
+	b.notes[madeForNote+c.UID] = note
+}
+
+// madeForNote is the kind of a note about a claim's MadeFor.
+const madeForNote = "MadeFor"
 
 // indexClaim keeps the index of claims by their machine. The lock is held.
 func (b *Book) indexClaim(old *claimEntry, c *cluster.Claim) {
@@ -164,6 +187,14 @@ func problemOf(p validate.Problem) cluster.Problem {
 func (b *Book) DeleteClaim(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.dropOtherClaim(name) {
+		return
+	}
+	b.dropClaim(name)
+}
+
+// dropClaim forgets a claim. The lock is held.
+func (b *Book) dropClaim(name string) {
 	what := room
 	if e := b.claims[name]; e != nil {
 		if e.claim.Deleting.IsZero() {
@@ -172,10 +203,12 @@ func (b *Book) DeleteClaim(name string) {
 		b.offer(e.lists(), nil)
 		delete(b.claims, name)
 		b.dropProvider(e.claim)
-		delete(b.refused, e.claim.UID)
 		b.endTrial(e.claim)
+		b.endSlot(e.claim, b.now()) // whether its launch was refused still counts here
+		delete(b.refused, e.claim.UID)
 		delete(b.drift.of, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
+		b.forgetNote(madeForNote, e.claim.UID)
 		what |= b.judgeAgain(b.nodeBy[e.claim.ProviderID])
 	}
 	b.settle(command.KindClaim, name)

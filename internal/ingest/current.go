@@ -108,7 +108,7 @@ func (b *Book) claimUID(name string) string {
 	if e := b.claims[name]; e != nil {
 		return e.claim.UID
 	}
-	return ""
+	return b.others.claims[name].uid
 }
 
 func (b *Book) nodeUID(name string) string {

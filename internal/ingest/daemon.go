@@ -21,7 +21,7 @@ const generationLabel = "pod-template-generation"
 // daemonPod is what is known of a DaemonSet's newest pod. It stays known when the pod is gone: the next one will ask for
 // the same.
 type daemonPod struct {
-	uid, owner string
+	uid        string
 	created    time.Time
 	generation string
 	requests   []request
@@ -78,7 +78,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if ds := b.daemonSets[string(uid)]; ds != nil {
-		delete(b.daemonPods, daemonKey(ds.Namespace, string(uid)))
+		delete(b.daemonPods, cluster.OwnerKey(ds.Namespace, string(uid)))
 		b.easeTrialsFor(ds)
 	}
 	delete(b.daemons, string(uid))
@@ -95,7 +95,7 @@ func (b *Book) expectDaemon(ds *appsv1.DaemonSet) {
 	spec := b.admission.admit(ds.Namespace, &ds.Spec.Template.Spec)
 	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
 	shape := b.shapeOf(&meta, spec, &corev1.PodStatus{})
-	if seen, ok := b.daemonPods[daemonKey(ds.Namespace, uid)]; ok && seen.of(ds) {
+	if seen, ok := b.daemonPods[cluster.OwnerKey(ds.Namespace, uid)]; ok && seen.of(ds) {
 		real := *shape
 		real.requests, real.class = seen.requests, nil
 		shape = &real
@@ -108,25 +108,24 @@ func (b *Book) expectDaemon(ds *appsv1.DaemonSet) {
 	b.touch(room)
 }
 
-// daemonKey names a DaemonSet by its namespace, too: a pod can name any owner, but no owner of another namespace counts.
-func daemonKey(namespace, uid string) string { return namespace + "/" + uid }
-
 // of reports whether the pod was made from the DaemonSet's present template, as far as that is known.
 func (p *daemonPod) of(ds *appsv1.DaemonSet) bool {
 	now := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
 	return now == "" || p.generation == "" || p.generation == now
 }
 
-// learnDaemon takes in what a pod of a DaemonSet asks for, if there is no newer pod. The lock is held.
+// learnDaemon takes in what a pod of a DaemonSet asks for, if there is no newer pod. The watch of pods may be ahead of
+// that of DaemonSets, so the set need not be known; what no set turns out to have made is swept. The lock is held.
 func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
-	key := daemonKey(p.Namespace, p.Owner)
-	have, known := b.daemonPods[key]
+	have, known := b.daemonPods[p.Owner]
 	if known && have.uid != p.UID && !newer(p, &have) {
 		return
 	}
 	requests := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status).requests
-	b.daemonPods[key] = daemonPod{owner: p.Owner, uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
-	if ds := b.daemonSets[p.Owner]; ds != nil && ds.Namespace == p.Namespace {
+	seen := daemonPod{uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
+	b.daemonPods[p.Owner] = seen
+	b.kept += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
+	if ds := b.daemonSets[strings.TrimPrefix(p.Owner, p.Namespace+"/")]; ds != nil && ds.Namespace == p.Namespace {
 		b.expectDaemon(ds)
 	}
 }

@@ -192,3 +192,24 @@ func TestDaemonIsCountedAsItsNewestPod(t *testing.T) {
 		t.Errorf("%d pods of no DaemonSet are remembered", n)
 	}
 }
+
+// A node that has its pod of a DaemonSet needs no more room for another one.
+func TestADaemonSetCountsOnceOnANode(t *testing.T) {
+	b, _ := newBook()
+	ds := daemonSet(func(s *corev1.PodSpec) { s.Containers[0].Resources.Requests = amounts("400m", "") })
+	b.SetDaemon(ds)
+	room := amounts("4", "8Gi")
+	room["pods"] = apiresource.MustParse("110")
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+	free := func() int64 { return b.Snapshot().Plain().Hosts()[0].Free[resource.CPU] }
+	if got := free(); got != 3600 {
+		t.Errorf("%dm of cpu are free while the pod has yet to come, want 3600m", got)
+	}
+	pod := daemonPodOf(ds, "a", "1", "400m", time.Minute)
+	pod.Spec.NodeName = "n"
+	b.SetPod(pod)
+	if got := free(); got != 3600 {
+		t.Errorf("%dm of cpu are free beside the pod, want 3600m", got)
+	}
+}

@@ -123,6 +123,9 @@ func (b *Book) takePool(u *unstructured.Unstructured) {
 func (b *Book) setBrokenPool(pool *v1.NodePool, lost []Unreadable) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.setOtherPool(pool) {
+		return
+	}
 	p := &cluster.Pool{
 		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
 		Static: pool.Spec.Replicas != nil, ConsolidateAfter: cluster.Wait{Never: true},

@@ -86,7 +86,7 @@ func oursToSay(reason string) bool {
 
 // followDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is held.
 func (b *Book) followDrift(c *cluster.Claim, ref *v1.NodeClassReference) {
-	if ref == nil || c.Foreign || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
+	if ref == nil || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
 		delete(b.drift.of, c.UID)
 		return
 	}

@@ -149,7 +149,7 @@ func TestDriftAnswersThatFail(t *testing.T) {
 func TestWhoIsNotAskedAbout(t *testing.T) {
 	b, c := newBook()
 	for _, claim := range []*v1.NodeClaim{
-		with(classed("foreign", "default"), func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "EC2NodeClass" }),
+		with(classed("another's", "default"), func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "EC2NodeClass" }),
 		with(classed("leaving", "default"), func(o *v1.NodeClaim) { now := metav1.NewTime(c.now()); o.DeletionTimestamp = &now }),
 		with(classed("young", "default"), func(c *v1.NodeClaim) { c.Status.ProviderID = "" }),
 		classed("removed", "default"),

@@ -26,6 +26,43 @@ type eviction struct {
 	pod string
 }
 
+// evictions are those of one owner, by time unless they still have to be sorted, with the pods that they were of.
+type evictions struct {
+	list     []eviction
+	pods     map[string]bool
+	unsorted bool
+}
+
+// addEviction counts a pod's eviction, once. The lock is held.
+func (b *Book) addEviction(owner string, e eviction) {
+	all := b.evictions[owner]
+	if all == nil {
+		all = &evictions{pods: make(map[string]bool)}
+		b.evictions[owner] = all
+	}
+	if all.pods[e.pod] {
+		return // it was asked before
+	}
+	if n := len(all.list); n > 0 && e.at.Before(all.list[n-1].at) {
+		all.unsorted = true
+	}
+	all.list, all.pods[e.pod] = append(all.list, e), true
+}
+
+// forget drops those that are an hour ago.
+func (e *evictions) forget(now time.Time) {
+	if e.unsorted { // thousands may have come since the last look: they are sorted once
+		slices.SortStableFunc(e.list, func(x, y eviction) int { return x.at.Compare(y.at) })
+		e.unsorted = false
+	}
+	old := 0
+	for old < len(e.list) && !now.Before(e.list[old].at.Add(evictionsCount)) {
+		delete(e.pods, e.list[old].pod)
+		old++
+	}
+	e.list = e.list[old:]
+}
+
 // start notes from when on evictions are ours to count: a replica may stand by for days before it leads.
 func (b *Book) start() {
 	b.mu.Lock()
@@ -38,10 +75,7 @@ func (b *Book) noteEviction(c command.Evict, at time.Time) {
 	if c.Owner == "" || !b.goesToSave(c.Node) {
 		return
 	}
-	if slices.ContainsFunc(b.evictions[c.Owner], func(e eviction) bool { return e.pod == c.UID }) {
-		return // it was asked before
-	}
-	b.evictions[c.Owner] = append(b.evictions[c.Owner], eviction{at: at, pod: c.UID})
+	b.addEviction(c.Owner, eviction{at: at, pod: c.UID})
 }
 
 // goesToSave reports whether a node is taken away to save money. The lock is held.
@@ -68,23 +102,14 @@ func (b *Book) supposeEviction(p *cluster.Pod) {
 	if owner, known := b.owners.now[p.Owner]; known && !owner.Created.IsZero() && p.Created.Before(owner.Created.Add(firstPods)) {
 		return
 	}
-	list := append(b.evictions[p.Owner], eviction{at: p.Created, pod: p.UID})
-	slices.SortFunc(list, func(x, y eviction) int { return x.at.Compare(y.at) })
-	b.evictions[p.Owner] = list
+	b.addEviction(p.Owner, eviction{at: p.Created, pod: p.UID})
 }
 
 // forgetEvictions drops those that are an hour ago. The lock is held.
 func (b *Book) forgetEvictions(now time.Time) {
-	for owner, list := range b.evictions {
-		old := 0
-		for old < len(list) && !now.Before(list[old].at.Add(evictionsCount)) {
-			old++
-		}
-		switch {
-		case old == len(list):
+	for owner, all := range b.evictions {
+		if all.forget(now); len(all.list) == 0 {
 			delete(b.evictions, owner)
-		case old > 0:
-			b.evictions[owner] = slices.Clone(list[old:])
 		}
 	}
 }
@@ -95,8 +120,8 @@ func (b *Book) evictedNow() (counts map[string]int, rested map[string]time.Time)
 		return nil, nil
 	}
 	counts, rested = make(map[string]int, len(b.evictions)), make(map[string]time.Time, len(b.evictions))
-	for owner, list := range b.evictions {
-		counts[owner], rested[owner] = len(list), list[0].at.Add(evictionsCount)
+	for owner, all := range b.evictions {
+		counts[owner], rested[owner] = len(all.list), all.list[0].at.Add(evictionsCount)
 	}
 	return counts, rested
 }

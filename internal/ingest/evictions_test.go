@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -77,12 +78,12 @@ func ownedPod(uid, owner string, created time.Time) *corev1.Pod {
 func TestEvictionsToSaveMoneyAreCounted(t *testing.T) {
 	b, c := leavingBook(command.Underutilized, "p1", "p2", "p3")
 	evict := func(uid string, err error) {
-		b.Record(command.Outcome{Command: command.Evict{UID: uid, Owner: "rs", Node: "n"}, At: c.now(), Err: err})
+		b.Record(command.Outcome{Command: command.Evict{UID: uid, Owner: "default/rs", Node: "n"}, At: c.now(), Err: err})
 	}
 	check := func(what string, count int, rested time.Time) {
 		t.Helper()
-		if s := b.Snapshot(); s.Evicted["rs"] != count || !s.Rested["rs"].Equal(rested) {
-			t.Errorf("%s: %d until %v, want %d until %v", what, s.Evicted["rs"], s.Rested["rs"], count, rested)
+		if s := b.Snapshot(); s.Evicted["default/rs"] != count || !s.Rested["default/rs"].Equal(rested) {
+			t.Errorf("%s: %d until %v, want %d until %v", what, s.Evicted["default/rs"], s.Rested["default/rs"], count, rested)
 		}
 	}
 	check("before", 0, time.Time{})
@@ -118,14 +119,14 @@ func TestEvictionsBeforeARestartAreSupposed(t *testing.T) {
 	} {
 		b, clock := newBook()
 		if !c.owner.IsZero() {
-			b.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Known: true, Desired: 3, Created: c.owner})
+			b.SetOwner(cluster.Owner{UID: "rs", Namespace: "default", Kind: "ReplicaSet", Known: true, Desired: 3, Created: c.owner})
 		}
 		b.SetPod(ownedPod("p", "rs", c.created))
-		if got := b.Snapshot().Evicted["rs"]; got != c.want {
+		if got := b.Snapshot().Evicted["default/rs"]; got != c.want {
 			t.Errorf("%s: %d, want %d", c.what, got, c.want)
 		}
 		clock.tick(time.Hour)
-		if got := b.Snapshot().Evicted["rs"]; got != 0 {
+		if got := b.Snapshot().Evicted["default/rs"]; got != 0 {
 			t.Errorf("%s, an hour later: %d", c.what, got)
 		}
 	}
@@ -135,8 +136,8 @@ func TestEvictionsBeforeARestartAreSupposed(t *testing.T) {
 func TestEvictionOfAPodThatIsGoneIsCounted(t *testing.T) {
 	b, c := leavingBook(command.Underutilized, "p1")
 	b.DeletePod(ownedPod("p1", "rs", c.now()))
-	b.Record(command.Outcome{Command: command.Evict{UID: "p1", Owner: "rs", Node: "n"}, At: c.now()})
-	if got := b.Snapshot().Evicted["rs"]; got != 1 {
+	b.Record(command.Outcome{Command: command.Evict{UID: "p1", Owner: "default/rs", Node: "n"}, At: c.now()})
+	if got := b.Snapshot().Evicted["default/rs"]; got != 1 {
 		t.Errorf("%d evictions, want 1", got)
 	}
 }
@@ -153,7 +154,37 @@ func TestEvictionsBeforeAFailoverAreSupposed(t *testing.T) {
 	if err := b.Watch(t.Context(), plane, []schema.GroupVersionKind{classGVK()}, plane.pods); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.Snapshot().Evicted["rs"]; got != 1 {
+	if got := b.Snapshot().Evicted["default/rs"]; got != 1 {
 		t.Errorf("%d evictions are supposed, want 1", got)
+	}
+}
+
+// A replica that starts beside very many young pods of one owner is not held up by them: each is counted once, and they
+// are brought into order once. The watch shows them in any order.
+func TestVeryManyEvictionsAreSupposed(t *testing.T) {
+	b, c := newBook()
+	const pods = 150_000
+	for i := range pods {
+		age := time.Duration(1+i*7919%pods) * time.Hour / (pods + 2)
+		p := &cluster.Pod{UID: fmt.Sprint(i), Owner: "default/rs", Created: c.now().Add(-age)}
+		b.supposeEviction(p)
+		b.supposeEviction(p)
+	}
+	check := func(count int) {
+		t.Helper()
+		s := b.Snapshot()
+		if got := s.Evicted["default/rs"]; got < count-1 || got > count+1 {
+			t.Errorf("%d evictions are supposed, expected %d", got, count)
+		}
+		if s.Rested["default/rs"].Before(s.Now) {
+			t.Errorf("the first ceases to count at %v, and it is %v", s.Rested["default/rs"], s.Now)
+		}
+	}
+	check(pods)
+	c.tick(30 * time.Minute)
+	check(pods / 2)
+	c.tick(30 * time.Minute)
+	if b.Snapshot(); len(b.evictions) != 0 {
+		t.Errorf("%d owners are remembered after an hour", len(b.evictions))
 	}
 }

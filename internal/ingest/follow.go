@@ -87,10 +87,10 @@ func (s *podStore) Replace(list []any, _ string) error {
 // Resync is for stores that hand out what they have again.
 func (s *podStore) Resync() error { return nil }
 
-// keepPods takes in that all other pods are gone.
+// keepPods takes in that all other pods are gone. One that can't be removed keeps no other; its failure is told.
 func (b *Book) keepPods(there map[string]bool) {
 	for _, uid := range b.podsBut(there) {
-		b.removePod(uid)
+		_ = b.shield("the end of pod "+uid, func() { b.removePod(uid) })
 	}
 }
 

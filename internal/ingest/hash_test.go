@@ -3,12 +3,14 @@ package ingest
 import (
 	"os"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/validate"
 )
 
 // Karpenter 1.15.0 has computed these for the templates of testdata/hash_pools.yaml. If ours differed, every node of a
@@ -35,7 +37,7 @@ func TestHashIsTheContracts(t *testing.T) {
 		t.Fatalf("%d templates, want %d", len(templates), len(want))
 	}
 	for i, template := range templates {
-		b, _ := newBook()
+		b := New(time.Now, validate.Labels{}, []cluster.ClassRef{{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass"}, {Group: "karpenter.k8s.aws", Kind: "EC2NodeClass"}})
 		b.takePool(&unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "default", "annotations": map[string]any{
 				v1.NodePoolHashAnnotationKey: "1", v1.NodePoolHashVersionAnnotationKey: "v2",

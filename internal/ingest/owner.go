@@ -10,11 +10,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// SetOwner takes in how many pods an owner wants.
+// SetOwner takes in how many pods an owner wants. It comes with UIDs as the API server shows them, and is kept under its
+// key.
 func (b *Book) SetOwner(o cluster.Owner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o.Since = b.now()
+	o.UID = cluster.OwnerKey(o.Namespace, o.UID)
+	if o.Root != "" {
+		o.Root = cluster.OwnerKey(o.Namespace, o.Root)
+	}
 	if have, known := b.owners.now[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired && have.Root == o.Root {
 		return
 	}
@@ -23,10 +28,10 @@ func (b *Book) SetOwner(o cluster.Owner) {
 }
 
 // DeleteOwner takes in that an owner is gone.
-func (b *Book) DeleteOwner(uid types.UID) {
+func (b *Book) DeleteOwner(namespace string, uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.owners.remove(string(uid))
+	b.owners.remove(cluster.OwnerKey(namespace, string(uid)))
 	b.touch(nothing)
 }
 
@@ -63,7 +68,7 @@ func wants(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	}
 	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
 	if root := metav1.GetControllerOfNoCopy(w); root != nil {
-		o.Root, o.RootKind, o.RootName = string(root.UID), root.Kind, root.Name
+		o.Root, o.RootKind, o.RootName = string(root.UID), cutText(root.Kind), cutText(root.Name)
 	}
 	return o
 }

@@ -132,7 +132,7 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	b.readDoNotDisrupt(p, pod)
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		p.Owner = string(owner.UID)
+		p.Owner = cluster.OwnerKey(pod.Namespace, string(owner.UID))
 		if o, known := b.owners.now[p.Owner]; known {
 			p.Owner = o.UID
 		}

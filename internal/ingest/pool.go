@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +30,9 @@ type poolEntry struct {
 func (b *Book) SetPool(pool *v1.NodePool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.setOtherPool(pool) {
+		return
+	}
 	old := b.pools[pool.Name]
 	e := &poolEntry{object: pool, version: version(pool.ResourceVersion)}
 	if old != nil && old.saysTheSame(pool) {
@@ -152,6 +153,12 @@ func placing(p *cluster.Pool) cluster.Pool {
 func (b *Book) DeletePool(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.dropOtherPool(name)
+	b.dropPool(name)
+}
+
+// dropPool forgets a pool. The lock is held.
+func (b *Book) dropPool(name string) {
 	e := b.pools[name]
 	if e != nil {
 		b.forgetNote("NodePool", e.pool.UID)
@@ -164,6 +171,7 @@ func (b *Book) DeletePool(name string) {
 	b.readSold()
 	delete(b.holds, name)
 	delete(b.joining, name)
+	maps.DeleteFunc(b.slots, func(at slotOf, _ *lostSlot) bool { return at.pool == name })
 	b.settle(command.KindPool, name)
 	b.touch(room)
 }
@@ -197,6 +205,9 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	p := *e.pool
 	p.NodeClass = b.classState(p.Template.NodeClass)
+	if until := e.object.CreationTimestamp.Add(classPatience); p.NodeClass.Reason == classNotFound && now.Before(until) {
+		p.NodeClass.Pending, p.NodeClass.Until = true, until
+	}
 	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
 	if h := b.holds[p.Name]; h != nil {
 		p.Held, p.OnTrial = now.Before(h.until), h.count > 0 && !now.Before(h.until)
@@ -205,6 +216,7 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 		}
 	}
 	p.Registering = b.joining[p.Name].state()
+	p.LostSlots = b.lostNow(&p, now)
 	p.Status.Resources = b.measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {
@@ -213,42 +225,27 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	return &p
 }
 
+const (
+	classNotFound, classUnknown = "NodeClassNotFound", "NodeClassReadinessUnknown"
+	// classPatience is how long after its pool a NodeClass may come: whoever applies both at once makes no mistake.
+	classPatience = 5 * time.Second
+)
+
 // classState says whether a pool's NodeClass can be used. The lock is held.
 func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
-	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] {
-		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: b.unknownClass(ref)}
+	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] { // it is unreadable: see belongsToOthers
+		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: fmt.Sprintf(
+			"spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it to %s", b.knownKinds())}
 	}
 	state, found := b.class[ref]
 	if !found {
 		return cluster.NodeClassState{
-			Reason:  "NodeClassNotFound",
+			Reason:  classNotFound,
 			Message: fmt.Sprintf("%s %q was not found; create it or correct spec.template.spec.nodeClassRef.name", ref.Kind, ref.Name),
 		}
 	}
 	return state
 }
-
-// unknownClass says what can be done about a kind of NodeClass that the provider does not know: the API server lets
-// nobody change kind and group of a pool. The lock is held.
-func (b *Book) unknownClass(ref cluster.ClassRef) string {
-	found := fmt.Sprintf("this provider does not know %s.%s", ref.Kind, ref.Group)
-	if hint := b.elsewhere[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]; hint != "" {
-		found += ": " + hint + ", or"
-	} else {
-		found += ";"
-	}
-	var known []string
-	for kind := range b.kinds {
-		known = append(known, kind.Kind+"."+kind.Group)
-	}
-	slices.Sort(known)
-	return fmt.Sprintf("%s create another NodePool whose spec.template.spec.nodeClassRef has kind and group of %s",
-		found, strings.Join(known, " or "))
-}
-
-// TellElsewhere says of kinds of NodeClass which another provider knows how this controller would come to use that one. It is
-// told to pools that refer to them. Call it before anything else.
-func (b *Book) TellElsewhere(hints map[cluster.ClassRef]string) { b.elsewhere = hints }
 
 // SetNodeClass takes in the state of a NodeClass.
 func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) {

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -61,7 +62,7 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 	}
 	if owner := metav1.GetControllerOf(m); owner != nil {
-		out.OwnerReferences = []metav1.OwnerReference{*owner}
+		out.OwnerReferences = []metav1.OwnerReference{boundedOwner(owner)}
 	}
 	if why := leftOut(m); why != "" {
 		leaveOut(&out, why)
@@ -72,6 +73,27 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 		}
 	}
 	return out
+}
+
+// mostName is how long the names of an owner may be that are kept. Names of objects have at most 253 characters; those in
+// an owner reference have no limit.
+const mostName = 253
+
+// boundedOwner is an owner reference with its texts cut, but for the UID, which is replaced by a hash if it does not
+// look like one: see cluster.OwnerKey.
+func boundedOwner(owner *metav1.OwnerReference) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: cutText(owner.APIVersion), Kind: cutText(owner.Kind), Name: cutText(owner.Name),
+		UID: types.UID(cluster.SafeUID(string(owner.UID))), Controller: owner.Controller,
+	}
+}
+
+// cutText is no longer than a little more than a name. What was cut is the name of no object.
+func cutText(text string) string {
+	if len(text) <= mostName {
+		return text
+	}
+	return text[:mostName] + "~"
 }
 
 // wasTooLong marks an entry of metadata.managedFields, of which nothing else is kept, that says what of the object was

@@ -112,7 +112,7 @@ func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:               s.AccessModes,
 			Selector:                  selector,
-			VolumeName:                s.VolumeName,
+			VolumeName:                cutText(s.VolumeName),
 			StorageClassName:          s.StorageClassName,
 			VolumeMode:                s.VolumeMode,
 			VolumeAttributesClassName: s.VolumeAttributesClassName,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,7 +23,10 @@ import (
 )
 
 // filler writes a text into every string of an object, however deep.
-type filler struct{ text string }
+type filler struct{ next func() string }
+
+// filling writes the same text everywhere.
+func filling(text string) filler { return filler{func() string { return text }} }
 
 func (f filler) fill(v reflect.Value, depth int) {
 	if depth > 14 || !v.CanSet() {
@@ -34,7 +38,7 @@ func (f filler) fill(v reflect.Value, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(f.text)
+		v.SetString(f.next())
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		f.fill(v.Elem(), depth+1)
@@ -68,12 +72,12 @@ func bytesOf(t *testing.T, obj any) int {
 func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
 	t.Helper()
 	whole := kind.DeepCopyObject().(client.Object)
-	filler{"~"}.fill(reflect.ValueOf(whole).Elem(), 0)
+	filling("~").fill(reflect.ValueOf(whole).Elem(), 0)
 	text, err := json.Marshal(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	filler{strings.Repeat("~", 1+1<<20/strings.Count(string(text), "~"))}.fill(reflect.ValueOf(whole).Elem(), 0)
+	filling(strings.Repeat("~", 1+1<<20/strings.Count(string(text), "~"))).fill(reflect.ValueOf(whole).Elem(), 0)
 	annotations := make(map[string]string)
 	for i := range 400 {
 		annotations[fmt.Sprint("note-", i)] = strings.Repeat("~", 1000)
@@ -107,6 +111,102 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 			t.Errorf("%T: of %d bytes %d are kept, expected at most %d of a mebibyte", kind, before, after, most)
 		}
 	}
+}
+
+// oneLong writes a short text into every string of an object but one, the nth, which is a quarter of a mebibyte long: twice
+// what may be kept.
+type oneLong struct{ n, at int }
+
+func (o *oneLong) next() string {
+	if o.at++; o.at-1 == o.n {
+		return strings.Repeat("~", 4*mostKeptBytes)
+	}
+	return "~"
+}
+
+// An object with one very long text, whichever it is, leaves no more than one with many. Texts of which the API server
+// allows only short or certain ones are put right first.
+func TestLittleIsKeptOfEachLongText(t *testing.T) {
+	b := Book{defaults: &defaultSpread{}}
+	kinds := []client.Object{&corev1.Pod{}}
+	for _, kind := range append(watched(), b.AlsoWatched()...) {
+		if inNamespace(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		for n := 0; ; n++ {
+			whole, texts := kind.DeepCopyObject().(client.Object), &oneLong{n: n}
+			filler{next: texts.next}.fill(reflect.ValueOf(whole).Elem(), 0)
+			if texts.at <= n {
+				t.Logf("%T: %d texts", kind, n)
+				break
+			}
+			controls := true
+			refs := whole.GetOwnerReferences()
+			refs[0].Controller = &controls
+			whole.SetOwnerReferences(refs)
+			whole.SetName("name")
+			whole.SetNamespace("namespace")
+			whole.SetUID("uid")
+			whole.SetResourceVersion("7")
+			asAllowed(whole)
+			kept, err := Strip(whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pod, is := kept.(*corev1.Pod); is { // of which the book keeps what it has read
+				if held := keptOfPod(pod); held > 2*mostKeptBytes {
+					t.Errorf("of a pod whose text %d is very long %d bytes are kept", n, held)
+				}
+				continue
+			}
+			if after := bytesOf(t, kept); after > 2*mostKeptBytes {
+				t.Errorf("%T: of an object whose text %d is very long %d bytes are kept", kind, n, after)
+			}
+		}
+	}
+}
+
+// asAllowed puts right what the API server checks.
+func asAllowed(o client.Object) {
+	switch w := o.(type) {
+	case *corev1.Pod:
+		w.Spec.NodeName, w.Status.NominatedNodeName = "node", "node"
+	case *appsv1.StatefulSet:
+		w.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	case *policyv1.PodDisruptionBudget:
+		policy := policyv1.AlwaysAllow
+		w.Spec.UnhealthyPodEvictionPolicy = &policy
+	case *corev1.PersistentVolumeClaim:
+		class, mode := "class", corev1.PersistentVolumeBlock
+		w.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		w.Spec.StorageClassName, w.Spec.VolumeMode, w.Spec.VolumeAttributesClassName = &class, &mode, &class
+		w.Status.Phase = corev1.ClaimPending
+	}
+}
+
+// inNamespace reports whether objects of the kind are in a namespace, and so may be written by its users.
+func inNamespace(kind client.Object) bool {
+	switch kind.(type) {
+	case *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job, *corev1.Service,
+		*corev1.PersistentVolumeClaim, *policyv1.PodDisruptionBudget, *corev1.LimitRange:
+		return true
+	}
+	return false
+}
+
+// keptOfPod is about how long the texts are that the book keeps of a pod.
+func keptOfPod(pod *corev1.Pod) int {
+	b, _ := newBook()
+	b.SetPod(pod)
+	b.DeletePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "another"}})
+	p, _ := b.pods.get(string(pod.UID))
+	held := 0
+	for _, text := range []string{p.UID, p.Namespace, p.Name, p.Owner, p.Node, p.Nominated, p.Phase} {
+		held += len(text)
+	}
+	return held
 }
 
 // keptAtMost is how many bytes of JSON may be kept. Of kinds that are not in a namespace, which administrators and

@@ -92,6 +92,14 @@ func ruleCost(r *cluster.Rule) int {
 	return cost
 }
 
+// daemonPodCost is nothing for a pod that is not known.
+func daemonPodCost(key string, p *daemonPod) int {
+	if p.uid == "" {
+		return 0
+	}
+	return entryCost + len(key) + len(p.uid) + len(p.generation) + valueCost*len(p.requests)
+}
+
 func recipeCost(r *recipe) int {
 	n := len(r.requests) + len(r.tolerations) + len(r.ports) + len(r.rules) + len(r.wishes)
 	for _, list := range [][]require.Set{r.terms, r.own} {
@@ -124,10 +132,14 @@ func (b *Book) weigh() int {
 	for key, labels := range b.worn {
 		sum += wornCost(key, labels)
 	}
+	for key, p := range b.daemonPods {
+		sum += daemonPodCost(key, &p)
+	}
 	return sum + entryCost*(len(b.classes)+len(b.ceilings))
 }
 
-// dropUnused forgets shapes, classes, rules and labels that no pod and no daemon has. The lock is held.
+// dropUnused forgets shapes, classes, rules and labels that no pod and no daemon has, and pods of DaemonSets that are not
+// there. The lock is held.
 func (b *Book) dropUnused() {
 	classes, rules, worn := make(map[*cluster.PodClass]bool), make(map[string]bool), make(map[*cluster.Label]bool)
 	ceilings := make(map[*resource.Vector]bool)
@@ -165,7 +177,11 @@ func (b *Book) dropUnused() {
 	maps.DeleteFunc(b.mountedRecipes, func(_ mountKey, r *recipe) bool { return !classes[r.class] && !bases[r] })
 	maps.DeleteFunc(b.rules, func(key string, _ *cluster.Rule) bool { return !rules[key] })
 	maps.DeleteFunc(b.worn, func(_ string, l cluster.Labels) bool { return len(l) > 0 && !worn[&l[0]] })
-	maps.DeleteFunc(b.daemonPods, func(_ string, p daemonPod) bool { return b.daemonSets[p.owner] == nil })
+	made := make(map[string]bool, len(b.daemonSets))
+	for uid, ds := range b.daemonSets {
+		made[cluster.OwnerKey(ds.Namespace, uid)] = true
+	}
+	maps.DeleteFunc(b.daemonPods, func(owner string, _ daemonPod) bool { return !made[owner] })
 	maps.DeleteFunc(b.ceilings, func(_ resource.Vector, v *resource.Vector) bool { return !ceilings[v] })
 	for r := range bases {
 		if !classes[r.class] {
@@ -176,5 +192,5 @@ func (b *Book) dropUnused() {
 }
 
 func (b *Book) remembered() int {
-	return len(b.shapes) + len(b.mountedRecipes) + len(b.classes) + len(b.rules) + len(b.worn) + len(b.ceilings)
+	return len(b.shapes) + len(b.mountedRecipes) + len(b.classes) + len(b.rules) + len(b.worn) + len(b.ceilings) + len(b.daemonPods)
 }

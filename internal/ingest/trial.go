@@ -14,8 +14,6 @@ const (
 	// stillMissed is for how long after a node has left its end may be held against it: pods that are evicted are made anew and
 	// looked at by kube-scheduler in that time.
 	stillMissed = 2 * time.Minute
-	// shortLife is how long a pool has to let nodes live so that their expiry is in the order of things.
-	shortLife = 10 * time.Minute
 	// trialFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trialFor = 10 * time.Minute
 	// restAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter
@@ -82,24 +80,41 @@ type account struct {
 
 // watchTrial begins to follow a claim that is new, or goes on with what it looks like now. The lock is held.
 func (b *Book) watchTrial(c *cluster.Claim) {
-	if len(c.MadeFor) == 0 || c.Foreign {
+	if len(c.MadeFor) == 0 && !c.MadeForUnread {
 		return
 	}
 	if t := b.trials[c.UID]; t != nil {
 		t.claim = c
+		b.addFates(t, c.MadeFor)
 		return
 	}
 	if b.settled[c.UID] {
 		return
 	}
 	t := &trial{claim: c}
-	for _, m := range c.MadeFor {
+	b.addFates(t, c.MadeFor)
+	b.trials[c.UID] = t
+}
+
+// addFates follows a claim for those owners, too. The lock is held.
+func (b *Book) addFates(t *trial, list []cluster.MadeFor) {
+	c := t.claim
+	if len(t.fates) > 0 && len(t.fates) >= len(list) && !c.MadeForUnread {
+		return // as mostly: they do not change
+	}
+	known := make(map[string]bool, len(t.fates))
+	for i := range t.fates {
+		known[t.fates[i].Owner] = true
+	}
+	for _, m := range list {
+		if known[m.Owner] {
+			continue
+		}
 		t.fates = append(t.fates, fate{MadeFor: m, over: b.usedBefore(c, m)})
 		if a := b.accounts[m.Owner]; a != nil && m.Try > a.tries && c.Created.After(a.made) {
 			a.made = c.Created // a try counts from its beginning, also if others take the room
 		}
 	}
-	b.trials[c.UID] = t
 }
 
 // usedBefore reports whether a claim from before our start is taken to have been of use: what ran there before is known to nobody, and
@@ -155,6 +170,9 @@ func (b *Book) rootOf(p *cluster.Pod) string {
 func (b *Book) easeTrials() {
 	for _, a := range b.accounts {
 		a.eased = b.now()
+	}
+	for _, l := range b.slots {
+		l.eased = b.now()
 	}
 }
 

@@ -34,7 +34,7 @@ func TestANodeInVainCountsWhilePodsComeToItAgain(t *testing.T) {
 		t.Errorf("the next look is at %s, want %s", b.Again(l.c.now()), want)
 	}
 	l.c.tick(cluster.RanFor)
-	if b := l.b.Snapshot().Setbacks["web"]; b != nil {
+	if b := l.b.Snapshot().Setbacks["default/web"]; b != nil {
 		t.Errorf("pods have run for long enough: %+v", b)
 	}
 }
@@ -150,7 +150,7 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 			l.node("n7", x.change)
 			mayTry := func() bool {
 				s := l.b.Snapshot()
-				return s.Setbacks["web"].MayTry(s.Now)
+				return s.Setbacks["default/web"].MayTry(s.Now)
 			}
 			if mayTry() {
 				t.Fatal("the next try is due already")
@@ -257,7 +257,7 @@ func TestAPodThatDoesNotStartHoldsUpNothingWherePodsRun(t *testing.T) {
 		l.b.Snapshot()
 	}
 	s := l.b.Snapshot()
-	b := s.Setbacks["web"]
+	b := s.Setbacks["default/web"]
 	if b == nil || b.Tries != 0 || b.InVain() != 2 || !b.MayTry(s.Now) {
 		t.Fatalf("the third node is of use, one more may be made: %+v", b)
 	}
@@ -267,9 +267,9 @@ func TestAPodThatDoesNotStartHoldsUpNothingWherePodsRun(t *testing.T) {
 	for range 48 {
 		l.c.tick(30 * time.Minute)
 		l.waits("p2", "rs")
-		if s = l.b.Snapshot(); s.Setbacks["web"] == nil || s.Setbacks["web"].Free() || s.Setbacks["web"].MayTry(s.Now) {
+		if s = l.b.Snapshot(); s.Setbacks["default/web"] == nil || s.Setbacks["default/web"].Free() || s.Setbacks["default/web"].MayTry(s.Now) {
 			return
 		}
 	}
-	t.Errorf("a day later no node may be made for the owner's other pods: %+v", s.Setbacks["web"])
+	t.Errorf("a day later no node may be made for the owner's other pods: %+v", s.Setbacks["default/web"])
 }

@@ -30,7 +30,7 @@ func (l *lab) ranBriefly(node, uid string, d time.Duration, reason string) {
 	l.expect(node+" goes", "none")
 }
 
-func (l *lab) takenEarly() time.Time { return l.b.Snapshot().TakenEarly["web"] }
+func (l *lab) takenEarly() time.Time { return l.b.Snapshot().TakenEarly["default/web"] }
 
 // Consolidation takes a node from a workload whose pods have run there for less than a minute. The nodes that are made
 // after that have to show first what they are good for.
@@ -128,7 +128,7 @@ func TestANodeThatWasTakenEarlySeemedWell(t *testing.T) {
 		l.goodTry("n3", "p3", 2)
 		l.b.Snapshot()
 		l.c.tick(cluster.SeemsWell)
-		if b := l.b.Snapshot().Setbacks["web"]; b.Well == early {
+		if b := l.b.Snapshot().Setbacks["default/web"]; b.Well == early {
 			t.Errorf("taken early: %t; pods have run for 10 s on the next, and it seems well: %t", early, b.Well)
 		}
 	}

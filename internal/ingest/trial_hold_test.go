@@ -150,7 +150,7 @@ func TestADeletedWorkloadIsNotToldAndKeepsItsName(t *testing.T) {
 	check("it waits", false, true)
 	l.b.DeletePod(judgedPod("p1"))
 	check("its ReplicaSet is there", false, true)
-	l.b.DeleteOwner("rs")
+	l.b.DeleteOwner("default", "rs")
 	check("it is deleted", true, false)
 	l.b.SetOwner(webReplicaSet("rs", "web-1"))
 	l.waits("p2", "rs")
@@ -163,11 +163,11 @@ func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "gang")
 	l.made("n1", "p1", 1, func(c *v1.NodeClaim) {
-		c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "gang", Try: 1}})
+		c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/gang", Try: 1}})
 	})
 	l.node("n1", tainted("agent"))
 	for _, gone := range []bool{false, true} {
-		b := l.b.Snapshot().Setbacks["gang"]
+		b := l.b.Snapshot().Setbacks["default/gang"]
 		if b == nil || b.Kind != "controller of Pod" || b.Name != "default/p1" || b.Gone != gone {
 			t.Errorf("want the controller of Pod default/p1, gone %t: %+v", gone, b)
 		}

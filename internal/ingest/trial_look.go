@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -60,7 +61,10 @@ func (l *look) sum(owner string) *cluster.Setback {
 
 // at looks at one trial, and forgets it when nothing more is to be learned.
 func (l *look) at(t *trial) {
-	c, done := t.claim, true
+	c, done := t.claim, !t.claim.MadeForUnread || t.gone
+	if !done {
+		l.b.addFates(t, l.waitingFor(c))
+	}
 	var n *cluster.Node
 	if !t.gone {
 		if now := l.s.Claim(c.Name); now != nil && now.UID == c.UID {
@@ -79,6 +83,24 @@ func (l *look) at(t *trial) {
 	if !t.gone {
 		l.b.settled[t.claim.UID] = true
 	}
+}
+
+// waitingFor lists the owners whose pods wait for the seats of a claim, which may have been made for them: it does not say
+// so in a way that can be read.
+func (l *look) waitingFor(c *cluster.Claim) []cluster.MadeFor {
+	var out []cluster.MadeFor
+	for owner, classes := range l.waiting {
+		if !slices.ContainsFunc(c.Seats, func(seat cluster.Seat) bool { return classes[seat.Class] != nil }) {
+			continue
+		}
+		m := cluster.MadeFor{Owner: owner, Try: 1}
+		if a := l.b.accounts[owner]; a != nil && c.Created.After(a.made) {
+			m.Try = a.tries + 1
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b cluster.MadeFor) int { return strings.Compare(a.Owner, b.Owner) })
+	return out
 }
 
 // judge looks at a claim as one of the owners would that it was made for.
@@ -172,18 +194,24 @@ func (l *look) judgeLeft(c *cluster.Claim, n *cluster.Node, f *fate, left time.T
 	case chosen(c) && f.lost:
 		cause = evicted(f)
 	}
-	byUs := chosen(c) && cause.Kind == cluster.CauseDeleted && !shortLived(c)
+	byUs := chosen(c) && cause.Kind == cluster.CauseDeleted && !l.doomed(c)
 	switch classes := l.missed(c, f.Owner); {
-	case cause.Kind == cluster.CauseDeleted && !shortLived(c) && (expired(c) || l.endsWell(c, f, left)):
+	case cause.Kind == cluster.CauseDeleted && !l.doomed(c) && (expired(c) || l.endsWell(c, f, left)):
 		f.over = true // nobody keeps pods away
-	case c.ProviderID == "", byUs && len(f.guests) == 0:
-		f.over = true // it has cost nothing, or nobody needs it
+	case c.ProviderID == "" && !shortLived(c), byUs && len(f.guests) == 0:
+		f.over = true // it has cost nothing and the next one may do, or nobody needs it
 	case byUs: // whether its pods find another place will show
 	case len(classes) > 0:
 		l.fail(c, f, cause, classes)
 	case !l.s.Now.Before(left.Add(stillMissed)):
 		f.over = true
 	}
+}
+
+// doomed reports whether what is made in place of the node would go in the same way: it lives too shortly, or drifts again.
+func (l *look) doomed(c *cluster.Claim) bool {
+	drifted := c.Condition(cluster.DisruptionReason)
+	return shortLived(c) || drifted.Status == cluster.True && command.Reason(drifted.Reason) == command.Drifted && l.s.DriftsAgain(c)
 }
 
 // endsWell reports whether a node goes by the cloud's choice or ours, and its pods seemed well.
@@ -211,9 +239,11 @@ func expired(c *cluster.Claim) bool {
 }
 
 // shortLived reports whether the node goes because its pool lets nodes live for so little time that pods hardly run: each
-// node that is made in its place would go in the same way.
+// node that is made in its place would go in the same way. With soft expiry it goes before its time is over.
 func shortLived(c *cluster.Claim) bool {
-	return expired(c) && c.Expire.For < shortLife
+	soft := c.Condition(cluster.DisruptionReason)
+	goes := expired(c) || soft.Status == cluster.True && command.Reason(soft.Reason) == command.Expired
+	return goes && !c.Expire.Never && c.Expire.For > 0 && c.Expire.For < cluster.ShortLife
 }
 
 // endedBy says what is known about who ended a node.

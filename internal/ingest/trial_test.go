@@ -66,7 +66,7 @@ func (l *lab) key(uid string) string {
 // made is a claim for the owner with seats for the class of the pod, whose node is up.
 func (l *lab) made(name, uid string, try int, change ...func(*v1.NodeClaim)) {
 	c := launchedClaim(name, l.key(uid)+":1", metav1.ConditionTrue)
-	c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "web", Try: try}})
+	c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/web", Try: try}})
 	c.UID = types.UID("uid-" + name)
 	c.CreationTimestamp, c.Status.NodeName = metav1.NewTime(l.c.now()), name
 	for i := range c.Status.Conditions {
@@ -148,7 +148,7 @@ func asksFor(cpu string) func(*corev1.Pod) {
 // expect compares the setback of the Deployment with a line: its tries, what is coming and standing, the cause.
 func (l *lab) expect(what, want string) *cluster.Setback {
 	l.Helper()
-	b := l.b.Snapshot().Setbacks["web"]
+	b := l.b.Snapshot().Setbacks["default/web"]
 	got := "none"
 	if b != nil {
 		cause := ""
@@ -344,7 +344,7 @@ func TestWhatIsNotInVain(t *testing.T) {
 	l.b.SetClaim(with(launchedClaim("n1", "", metav1.ConditionTrue), func(c *v1.NodeClaim) {
 		now := metav1.NewTime(l.c.now())
 		c.UID, c.DeletionTimestamp = "uid-n1", &now
-		c.Annotations[cluster.MadeForAnnotation] = "web=1"
+		c.Annotations[cluster.MadeForAnnotation] = "default/web=1"
 		c.Status.Conditions = append(c.Status.Conditions, disruptedAs("Empty"))
 	}))
 	l.expect("it goes because it is empty", "none")

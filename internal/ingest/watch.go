@@ -69,7 +69,7 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 			}
 			b.SetController(obj.(client.Object))
 		}, func(obj client.Object) {
-			b.DeleteOwner(obj.GetUID())
+			b.DeleteOwner(obj.GetNamespace(), obj.GetUID())
 			b.DeleteController(obj)
 		})
 	}
@@ -158,15 +158,18 @@ func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 		message, _, _ := unstructured.NestedString(c, "message")
 		switch {
 		case found && observed < u.GetGeneration():
-			state.Reason, state.Message = "NodeClassReadinessUnknown", fmt.Sprintf("%s %q has changed and is being looked at", u.GetKind(), u.GetName())
+			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has changed and is being looked at", u.GetKind(), u.GetName())
 		case c["status"] == string(metav1.ConditionTrue):
 			state.Ready = true
+		case c["status"] == string(metav1.ConditionUnknown):
+			// Whoever keeps the class waits for something, and tells of it there if that is trouble.
+			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q is not ready yet: %s", u.GetKind(), u.GetName(), message)
 		default:
 			state.Reason, state.Message = "NodeClassNotReady", fmt.Sprintf("%s %q is not ready: %s", u.GetKind(), u.GetName(), message)
 		}
 		return state
 	}
-	state.Reason, state.Message = "NodeClassReadinessUnknown", fmt.Sprintf("%s %q has no Ready condition yet", u.GetKind(), u.GetName())
+	state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has no Ready condition yet", u.GetKind(), u.GetName())
 	return state
 }
 

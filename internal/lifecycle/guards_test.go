@@ -181,8 +181,8 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 		{"it is nobody's that is known", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "" }, "release/a"},
 		{"it is the claim's own, which the list still has", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ProviderID = "cloud://a" }, "release/a"},
 		{"another claim names it", func(s *cluster.Snapshot, _ *cluster.Instance) {
-			s.Claims = append(s.Claims, &cluster.Claim{Name: "o", UID: "o", ProviderID: "cloud://b", Foreign: true})
-		}, "release/a"},
+			s.Claims = append(s.Claims, &cluster.Claim{Name: "o", UID: "o", ProviderID: "cloud://b"})
+		}, "release/a adopt/o"},
 		{"its node goes first", func(s *cluster.Snapshot, _ *cluster.Instance) {
 			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Ours: true, Finalized: true, Ready: true})
 		}, ""},
@@ -367,7 +367,6 @@ func TestProber(t *testing.T) {
 	}{
 		{"the first", same, func(*cluster.Snapshot) {}, "a"},
 		{"not one that is only expected", func(c *cluster.Claim) { c.Expected = true }, func(*cluster.Snapshot) {}, "b"},
-		{"not another's", func(c *cluster.Claim) { c.Foreign = true }, func(*cluster.Snapshot) {}, "b"},
 		{"not one without finalizer", func(c *cluster.Claim) { c.Finalized = false }, func(*cluster.Snapshot) {}, "b"},
 		{"not one on its way out", func(c *cluster.Claim) { c.Deleting = noon }, func(*cluster.Snapshot) {}, "b"},
 		{"not one that is launched", func(c *cluster.Claim) { c.Conditions[0].Status = cluster.True }, func(*cluster.Snapshot) {}, "b"},

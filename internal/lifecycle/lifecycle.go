@@ -90,7 +90,7 @@ func (w *walk) next(c *cluster.Claim) Step {
 func (t *turn) decide() {
 	c, n := t.c, t.n
 	switch {
-	case c.Expected, c.Foreign:
+	case c.Expected:
 	case !c.Deleting.IsZero():
 		t.end()
 	case n != nil && !n.Deleting.IsZero():

@@ -144,7 +144,7 @@ func (q *queue) prober(p *cluster.Pool) string {
 	}
 	first, due := "", false
 	for _, c := range q.s.ClaimsOf(p.Name) {
-		if c.Expected || c.Foreign || !c.Finalized || !c.Deleting.IsZero() || c.Condition(cluster.Launched).Status != cluster.Unknown {
+		if c.Expected || !c.Finalized || !c.Deleting.IsZero() || c.Condition(cluster.Launched).Status != cluster.Unknown {
 			continue
 		}
 		if q.s.Busy[command.LaunchInstance{Claim: c.Name}.Key()] {

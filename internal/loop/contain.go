@@ -19,6 +19,7 @@ type Planner struct {
 	Make   func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan
 	Search func(*cluster.Snapshot, plan.Policy) disrupt.Proposal
 	Check  func(plan.Plan, *cluster.Snapshot) plan.Plan
+	Bare   func(*cluster.Snapshot, plan.Policy) plan.Plan
 }
 
 func (l *Loop) planner() Planner {
@@ -31,6 +32,9 @@ func (l *Loop) planner() Planner {
 	}
 	if p.Check == nil {
 		p.Check = plan.Check
+	}
+	if p.Bare == nil {
+		p.Bare = plan.Bare
 	}
 	return p
 }
@@ -89,6 +93,7 @@ func (l *Loop) snapshot() (s *cluster.Snapshot, ok bool) {
 		l.broke(b)
 		return nil, false
 	}
+	l.newest.Store(s)
 	return s, true
 }
 

@@ -180,6 +180,8 @@ func takesAway(c command.Command) bool {
 		return c.Reason != command.Interrupted || c.Party != ""
 	case command.DeleteNode:
 		return true
+	case command.Terminate:
+		return c.Claim == "" // no claim accounts for it, and what has changed may
 	case command.CreateClaim:
 		return c.Replaces != "" && disrupt.ReasonOf(c.Replaces) != command.Interrupted
 	}

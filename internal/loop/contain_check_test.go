@@ -204,6 +204,24 @@ func TestUncheckedPlanBindsNobody(t *testing.T) {
 	}
 }
 
+// What a plan that could not be checked still does when something has changed: what was begun before goes on, and nobody's
+// machine is ended on old news.
+func TestUncheckedPlanEndsNoOrphan(t *testing.T) {
+	st := newStage(t, 0)
+	st.loop.World = &movesOnce{Book: st.book, times: 1}
+	drained := command.Terminate{Claim: "a", UID: "a", ProviderID: "fake://a"}
+	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+		return plan.Plan{Commands: []command.Command{
+			drained, command.Evict{}, command.Terminate{UID: "b", ProviderID: "fake://b"},
+			command.DeleteNode{Node: "c"},
+		}}
+	}
+	out, _ := st.loop.unchecked(plan.Plan{}, st.book.Snapshot())
+	if len(out.Commands) != 2 || out.Commands[0].Key() != drained.Key() || out.Commands[1].Key() != (command.Evict{}).Key() {
+		t.Errorf("it does %+v, want the end of a and the eviction", out.Commands)
+	}
+}
+
 // movesOnce has something new the first times that it is asked.
 type movesOnce struct {
 	*ingest.Book

@@ -3,6 +3,7 @@ package loop
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -10,32 +11,67 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// make makes a plan, and goes without what the planner fails on. It returns the snapshot that the plan is made from.
-func (l *Loop) make(s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *cluster.Snapshot) {
+// make makes a plan, and goes without what the planner fails on. It returns the snapshot that the plan is made from; ok is
+// false if no plan at all could be made.
+func (l *Loop) make(s *cluster.Snapshot, found *disrupt.Proposal) (p plan.Plan, from *cluster.Snapshot, ok bool) {
 	s = l.freePairs(s)
-	var p plan.Plan
 	b := guard(plan.StepMake, func() { p = l.planner().Make(s, l.Policy, l.last, found) })
 	switch {
 	case b == nil && unsettled(s.Quarantine.Classes, s.Quarantine.Claims):
-		return l.tellApart(p, s, found)
+		p, s = l.tellApart(p, s, found)
+		return p, s, true
 	case b == nil:
-		return p, s
+		return p, s, true
 	}
 	remembered := l.last != nil || found != nil
 	l.last = nil
 	l.save(b, &replay.Case{Step: replay.Make, Snapshot: s, Found: found})
+	if s.Now.Before(l.bareUntil) { // it was found out a moment ago that leaving out does not help
+		return l.bare(b, s)
+	}
 	m := l.newMaking(s, l.newTrial(b.Panic, s.Now, longestTrial))
 	left, ok := m.find(remembered)
-	b.Tries, b.Left, b.Helpless = m.tries, inForce(left, s), !ok
-	if p = m.plan; !ok {
-		p = plan.Plan{Rev: s.Rev, Now: s.Now}
+	b.Tries = m.tries
+	if !ok {
+		l.bareUntil = s.Now.Add(bareFor)
+		return l.bare(b, s)
 	}
-	if ok && left.Any() {
+	b.Left, p = inForce(left, s), m.plan
+	if left.Any() {
 		p, s = l.leaveOut(left, p, s, nil)
 	}
 	b.Pods = leaves(s, b.Left)
 	l.broke(b)
-	return p, s
+	return p, s, true
+}
+
+// bareFor is how long after a plan that fails whatever is left out nobody looks again for what it fails on.
+const bareFor = time.Minute
+
+// bare makes the plan that is left when plan.Make fails whatever is left out: claims and interrupted nodes go on. What
+// that fails on is looked for in the same way, and left out of this plan. It tells of the failure.
+func (l *Loop) bare(b *plan.Breakdown, s *cluster.Snapshot) (p plan.Plan, from *cluster.Snapshot, ok bool) {
+	m := &making{trial: l.newTrial(b.Panic, s.Now, longestTrial), s: s}
+	m.base = s.Quarantine
+	m.ask = func(q cluster.Quarantine) bool {
+		at := s.Except(q)
+		return guard(plan.StepMake, func() { m.plan = l.planner().Bare(at, l.Policy) }) == nil
+	}
+	var left cluster.Quarantine
+	if ok = m.passes(left); !ok {
+		left, ok = m.beyondClasses(left)
+	}
+	if ok && left.Any() {
+		l.World.Quarantine(left) // the next passes need not look for it again
+	}
+	b.Bare, b.Helpless, b.Left = true, !ok, inForce(left, s)
+	b.Tries += m.tries
+	if p = m.plan; !ok {
+		p = plan.Plan{Rev: s.Rev, Now: s.Now}
+	}
+	p.WakeAt = cluster.Earlier(p.WakeAt, l.bareUntil)
+	l.broke(b)
+	return p, s.LeavingOut(b.Left), ok
 }
 
 // leaveOut puts into quarantine what the planner fails on and plans for everything else. p is such a plan, in case it

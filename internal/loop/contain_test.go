@@ -303,29 +303,104 @@ func TestClaimIsLeftOut(t *testing.T) {
 		return plan.Make(s, policy, before, found)
 	}
 	served := st.pass()
-	adopted := ""
-	for _, c := range st.told.last.Commands {
-		if a, ok := c.(command.Adopt); ok {
-			adopted += a.Claim + " "
-		}
-	}
 	b := st.told.broken[0]
-	if _, found := b.Left.Claims["new-a"]; !found || len(b.Left.Claims) != 1 || len(b.Left.Parts) > 0 || len(served) != 3 || adopted != "new-b " {
-		t.Errorf("left out %+v, served %v, adopted %s", b.Left, served, adopted)
+	if _, found := b.Left.Claims["new-a"]; !found || len(b.Left.Claims) != 1 || len(b.Left.Parts) > 0 || len(served) != 3 ||
+		st.adopted() != "new-b" {
+		t.Errorf("left out %+v, served %v, adopted %s", b.Left, served, st.adopted())
 	}
 }
 
-// If nothing helps, the loop says so and goes on trying.
+// adopted lists the claims that the last plan takes one step further, all of which are new.
+func (st *stage) adopted() string {
+	var out []string
+	for _, c := range st.told.last.Commands {
+		if a, ok := c.(command.Adopt); ok {
+			out = append(out, a.Claim)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// If plans fail whatever is left out, the claims that are there go on all the same, but for one on which that fails, too.
+func TestClaimsGoOnWhenPlansFail(t *testing.T) {
+	for _, sick := range []string{"", "new-a"} {
+		st := newStage(t, 3)
+		st.book.SetClaim(claim("new-a", "1"))
+		st.book.SetClaim(claim("new-b", "1"))
+		good, asked := st.loop.Planner, 0
+		st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+			asked++
+			panic("always")
+		}
+		st.loop.Planner.Bare = func(s *cluster.Snapshot, policy plan.Policy) plan.Plan {
+			if _, left := s.Quarantine.Claims[sick]; sick != "" && !left {
+				panic("this, too")
+			}
+			return plan.Bare(s, policy)
+		}
+		want := map[string]string{"": "new-a new-b", "new-a": "new-b"}[sick]
+		for pass := range 3 {
+			p, finished := st.loop.pass(func(*cluster.Snapshot, command.Command) {})
+			if got := st.adopted(); pass == 0 && got != want {
+				t.Errorf("sick %q: %q go on, want %q", sick, got, want)
+			}
+			if !finished || p.Provisioned || p.WakeAt.IsZero() || p.WakeAt.After(st.now.Add(bareFor)) {
+				t.Errorf("sick %q: finished %v, provisioned %v, looks again at %v", sick, finished, p.Provisioned, p.WakeAt)
+			}
+		}
+		b := st.told.broken[0]
+		if _, left := b.Left.Claims[sick]; !b.Bare || b.Helpless || left != (sick != "") || len(b.Left.Parts) != 0 {
+			t.Errorf("sick %q: told %+v", sick, b)
+		}
+		before := asked
+		st.now = st.now.Add(time.Second)
+		if st.pass(); asked != before+1 {
+			t.Errorf("sick %q: %d plans are tried a second later, want 1", sick, asked-before)
+		}
+		if again := st.told.broken[len(st.told.broken)-1]; again.Tries != 1 {
+			t.Errorf("sick %q: %d bare plans are tried then, want 1: it is known what they fail on", sick, again.Tries)
+		}
+		st.loop.Planner = good
+		if served := st.pass(); len(served) != 3 {
+			t.Errorf("sick %q: once it is over: served %v", sick, served)
+		}
+	}
+}
+
+// If nothing at all can be planned, the loop says so, goes on trying, and counts no such pass as finished.
 func TestHelpless(t *testing.T) {
 	st := newStage(t, 3)
 	good := st.loop.Planner
 	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan { panic("always") }
-	if served := st.pass(); len(served) != 0 || !st.told.broken[0].Helpless || st.told.broken[0].Left.Any() {
-		t.Errorf("served %v, told %+v", served, st.told.broken[0])
+	st.loop.Planner.Bare = func(*cluster.Snapshot, plan.Policy) plan.Plan { panic("always") }
+	p, finished := st.loop.pass(func(*cluster.Snapshot, command.Command) {})
+	if b := st.told.broken[0]; finished || len(p.Commands) != 0 || !b.Helpless || b.Left.Any() {
+		t.Errorf("finished %v, %d commands, told %+v", finished, len(p.Commands), b)
 	}
 	st.loop.Planner = good
 	if served := st.pass(); len(served) != 3 {
 		t.Errorf("once it is over: served %v", served)
+	}
+}
+
+// Cheaper nodes are looked for while a part of planning is left out, unless it is the one that would begin the moves.
+func TestSearchesGoOnWithoutAPart(t *testing.T) {
+	for _, part := range cluster.Parts() {
+		st, searched := newStage(t, 0), 0
+		st.loop.Planner.Search = func(*cluster.Snapshot, plan.Policy) disrupt.Proposal {
+			searched++
+			return disrupt.Proposal{}
+		}
+		until := st.now.Add(time.Hour)
+		left := cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{part: {Message: "boom", Until: until}}}
+		st.book.Quarantine(left)
+		for range 5 {
+			st.pass()
+			st.now = st.now.Add(10 * time.Second)
+		}
+		if want := part != cluster.Disrupting; searched > 0 != want {
+			t.Errorf("without %s: %d searches", part, searched)
+		}
 	}
 }
 

@@ -228,7 +228,8 @@ func moving(s *cluster.Snapshot) bool {
 // look again.
 func (l *Loop) search(s *cluster.Snapshot, p *plan.Plan) {
 	at := l.desk.due(s)
-	if at.IsZero() || unplanned(s, p) || len(s.Quarantine.Parts) > 0 {
+	q := &s.Quarantine
+	if at.IsZero() || unplanned(s, p) || q.Leaves(cluster.Searching) || q.Leaves(cluster.Disrupting) {
 		return
 	}
 	if landed := l.desk.last.proposal.Now.Add(landing); at.Before(landed) && moving(s) {

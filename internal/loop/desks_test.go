@@ -43,7 +43,7 @@ func wastefulAt(t *testing.T, now func() time.Time, count int) *ingest.Book {
 	pool := poolOf("default", class)
 	book.SetPool(pool)
 	book.FetchCatalogs(t.Context(), fake.New(fake.NewCloud()))
-	book.SetOwner(cluster.Owner{UID: "rs", Kind: "ReplicaSet", Known: true, Desired: count})
+	book.SetOwner(cluster.Owner{UID: "rs", Namespace: "default", Kind: "ReplicaSet", Known: true, Desired: count})
 	for i := range count {
 		addNode(book, pool, fmt.Sprintf("n%02d", i))
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -103,10 +104,14 @@ type Loop struct {
 	acts  sync.WaitGroup
 	// last is the last plan that placed pods. It only saves work: without it the next plan comes out the same.
 	last *plan.Plan
+	// bareUntil is until when nobody looks for what plans fail on, because that has just been done in vain.
+	bareUntil time.Time
 	// desk is where cheaper nodes are looked for; findings is how a search in the background ends, nil if there are none.
 	desk     desk
 	findings chan finding
 	saved    records
+	// newest is the last snapshot, for commands that are tried again.
+	newest atomic.Pointer[cluster.Snapshot]
 }
 
 // Run is the main loop. It returns when the context ends and every command and search under way has come to its end.
@@ -190,8 +195,8 @@ func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	return p
 }
 
-// pass is Pass; finished is false if there was no snapshot to plan on. It is tried again when something has changed, or
-// at the next heartbeat.
+// pass is Pass; finished is false if there was no snapshot to plan on, or no plan at all could be made. It is tried again
+// when something has changed, or at the next heartbeat.
 func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan, finished bool) {
 	l.observe(l.Observer.Planning)
 	found := l.desk.take()
@@ -208,14 +213,14 @@ func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan
 		l.desk.keep(found, l.now())
 		return p, false
 	}
-	p, s = l.make(s, proposal)
+	p, s, made := l.make(s, proposal)
 	if l.last == nil && found != nil { // the planner has failed, and what was found may be why
 		l.desk.used(found, &plan.Plan{}, s.Now)
 		found = nil
 	}
 	took := time.Since(began)
-	made := p
-	l.last = &made
+	last := p
+	l.last = &last
 	if p.Provisioned {
 		l.World.Planned(p.Now)
 	}
@@ -239,8 +244,10 @@ func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan
 	default: // pods are being counted, or pools wait for what they can buy
 		l.desk.keep(found, s.Now)
 	}
-	l.search(s, &p)
-	return p, true
+	if !s.Now.Before(l.bareUntil) { // what a search finds could not be begun
+		l.search(s, &p)
+	}
+	return p, made
 }
 
 // act carries a command out in the background.
@@ -270,6 +277,10 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 		if !done {
 			return // we are being stopped, which is no news about the command, or are not to act any more
 		}
+		if create, ok := out.Command.(command.CreateClaim); ok && create.Confirm && out.Gone {
+			l.abandon(c)
+			return
+		}
 		if !out.Unsure {
 			l.record(out)
 		}
@@ -277,6 +288,7 @@ func (l *Loop) carry(ctx context.Context, s *cluster.Snapshot, c command.Command
 		if !out.Unsure || !l.wait(ctx, wait) {
 			return
 		}
+		c = l.again(c)
 		if turn != nil {
 			turn = l.notes.enter(time.Now())
 		}

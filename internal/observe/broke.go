@@ -57,6 +57,9 @@ func contained(b plan.Breakdown) string {
 	switch q := &b.Left; {
 	case b.Helpless:
 		return "nothing can be planned, whatever is left out; it is tried again"
+	case b.Bare:
+		return "plans fail whatever is left out, so no pod gets a new node and no node is removed to save money; " +
+			"NodeClaims that are there go on, and interrupted nodes are replaced"
 	case len(q.Classes) > 0:
 		return fmt.Sprintf("pods of %d classes are left without a place, everybody else is served", len(q.Classes))
 	case len(q.Claims) > 0:

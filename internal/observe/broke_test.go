@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -66,13 +67,14 @@ func TestContainedSaysWhatIsLeftOut(t *testing.T) {
 	one, two := map[string]cluster.Failure{"x": {}}, map[string]cluster.Failure{"x": {}, "y": {}}
 	parts := map[cluster.Part]cluster.Failure{cluster.Searching: {}, cluster.Disrupting: {}}
 	for want, b := range map[string]plan.Breakdown{
-		"nothing can be planned":         {Helpless: true},
-		"to 1 claims or nodes":           {Left: cluster.Quarantine{Claims: one}},
-		"[disruption search]":            {Left: cluster.Quarantine{Parts: parts}},
-		"2 classes of pods and 1 claims": {Left: cluster.Quarantine{SearchClaims: one, SearchClasses: two}},
-		"1 commands are left out":        {Commands: []string{"pool/default"}},
-		"the plan can't be checked":      {Unchecked: true},
-		"it is tried again, ev":          {},
+		"nothing can be planned":          {Bare: true, Helpless: true},
+		"NodeClaims that are there go on": {Bare: true},
+		"to 1 claims or nodes":            {Left: cluster.Quarantine{Claims: one}},
+		"[disruption search]":             {Left: cluster.Quarantine{Parts: parts}},
+		"2 classes of pods and 1 claims":  {Left: cluster.Quarantine{SearchClaims: one, SearchClasses: two}},
+		"1 commands are left out":         {Commands: []string{"pool/default"}},
+		"the plan can't be checked":       {Unchecked: true},
+		"it is tried again, ev":           {},
 	} {
 		if got := contained(b); !strings.Contains(got, want) {
 			t.Errorf("it says %q, want %q", got, want)
@@ -112,5 +114,25 @@ func TestQuarantineIsShown(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(o.metrics.breakdowns.faults.WithLabelValues("each")); got != 1 {
 		t.Errorf("%v faults are counted", got)
+	}
+}
+
+// A plan that has not looked for orphans says nothing of them: what is shown stays, and an alert does not resolve by itself.
+func TestOrphansStayShown(t *testing.T) {
+	now := time.Now()
+	o, _, _, _ := newObserver(&now)
+	s := (&cluster.Snapshot{}).Seal()
+	for _, c := range []struct {
+		plan plan.Plan
+		want float64
+	}{
+		{plan.Plan{Orphans: lifecycle.Hold{Orphans: 5, Held: 4}, Collected: true}, 4},
+		{plan.Plan{}, 4},
+		{plan.Plan{Collected: true}, 0},
+	} {
+		o.Planned(s, &c.plan, 0)
+		if got := testutil.ToFloat64(o.metrics.heldOrphans); got != c.want {
+			t.Errorf("%v orphans are shown as held, want %v", got, c.want)
+		}
 	}
 }

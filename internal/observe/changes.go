@@ -20,6 +20,8 @@ type changes struct {
 	leaving              *leaving
 	// moved is told of the conditions of claims that have changed.
 	moved func(claim *cluster.Claim, from, to cluster.Condition)
+	// poolMoved is told of those of pools.
+	poolMoved func(pool *cluster.Pool, from, to cluster.Condition)
 }
 
 // transitions are what is counted about the objects of one kind.
@@ -97,7 +99,11 @@ func (c *changes) pool(old, now *cluster.Pool) {
 	if now.Deleting && !old.Deleting {
 		c.leaving.note(now.Name, c.now())
 	}
-	c.compare(c.pools, nil, old.Status.Conditions, now.Status.Conditions, nil)
+	c.compare(c.pools, nil, old.Status.Conditions, now.Status.Conditions, func(from, to cluster.Condition) {
+		if c.poolMoved != nil {
+			c.poolMoved(now, from, to)
+		}
+	})
 }
 
 func (c *changes) claim(old, now *cluster.Claim) {

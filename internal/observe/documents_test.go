@@ -13,10 +13,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
@@ -24,6 +27,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
 	"github.com/tenon-sh/tenon/cloudprovider/fake"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/plan"
 )
 
 // inventory notes what is registered: a vector without series does not show up in a scrape, but it is there.
@@ -285,5 +290,28 @@ func TestMetricNamesAreFound(t *testing.T) {
 	got := metricNames(`sum by (nodepool, resource_type) (rate(karpenter_a_total{some_label="other_label"}[$__rate_interval])) / on(x_y) histogram_quantile(0.5, b_bucket)`)
 	if fmt.Sprint(got) != "[karpenter_a_total b_bucket]" {
 		t.Errorf("names %v", got)
+	}
+}
+
+// Classes are in the same families as claims and pools, and the registry must hand out both.
+func TestConditionsOfAllKindsAreInOneFamily(t *testing.T) {
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: awsv1.EC2NodeClassStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Ready"}}}}
+	scheme := runtime.NewScheme()
+	if err := awsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	o, _, registry, _ := newObserver(&now)
+	if _, err := nodeclass.NewMetrics(registry, clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(class).Build(), time.Now); err != nil {
+		t.Fatal(err)
+	}
+	s := ended()
+	s.Claims[0].Conditions = []cluster.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}
+	o.Planned(s.Seal(), &plan.Plan{}, 0)
+	want := `operator_status_condition_count{group=karpenter.k8s.aws,kind=EC2NodeClass,name=default,namespace=,reason=Ready,status=True,type=Ready} 1
+operator_status_condition_count{group=karpenter.sh,kind=NodeClaim,name=a,namespace=,reason=Ready,status=True,type=Ready} 1
+`
+	if got := series(t, registry, "operator_status_condition_count"); got != want {
+		t.Errorf("%swant:\n%s", got, want)
 	}
 }

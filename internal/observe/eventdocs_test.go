@@ -13,7 +13,8 @@ import (
 
 // tellers are the packages that tell events, or word them for this one to tell.
 func tellers() []string {
-	return []string{"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle", "internal/loop",
+	return []string{"internal/webhook",
+		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle", "internal/loop",
 		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate", "cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass"}
 }
 
@@ -219,7 +220,15 @@ func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
 			t.Errorf("%v names nothing", page)
 		}
 	}
-	for _, line := range []string{"this setting has no effect", "planned new nodes", "WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud"} {
+	for _, line := range []string{
+		"this setting has no effect", "planned new nodes",
+		"WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud",
+		"the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url",
+		"requests for v1beta1 may fail; trying again", "objects of older versions could not all be stored anew; trying again",
+		"an object could not be converted", "the API server refuses what an older object means; trying again",
+		"the cluster does not serve a kind of an older generation; install its CustomResourceDefinition " +
+			"and restart to use it",
+	} {
 		if !s.literals[line] {
 			t.Errorf("the log has no line %q", line)
 		}

@@ -28,6 +28,8 @@ const (
 
 	warning          = corev1.EventTypeWarning
 	failedScheduling = "FailedScheduling"
+	// insufficientCapacity tells claims, and the pods that they were made for, that the cloud has none of what they could become.
+	insufficientCapacity = "InsufficientCapacityError"
 )
 
 // Recorder writes events: EventWriter, or a test's own.
@@ -40,13 +42,15 @@ type events struct {
 	recorder Recorder
 	now      func() time.Time
 	// Buckets ration the kinds of news of which there may be thousands at once.
-	nominations, failures, notes, transitions *bucket
+	nominations, failures, notes, transitions, disappointments *bucket
 	// rations are those of what disruption tells, by reason.
 	rations map[string]*bucket
 	// told is what events have said, logged what the log has. lasting is for what holds for hours, and stayed for what the log
 	// says of it to those who look closer.
 	told, logged, lasting, stayed *memory
 	teller                        teller
+	// hopes are the pods that each claim was planned for and that is not launched yet.
+	hopes hopes
 	// turn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
 	turn int
 }
@@ -55,10 +59,11 @@ func newEvents(recorder Recorder, now func() time.Time) *events {
 	e := &events{
 		recorder: recorder, now: now, told: newMemory(now), logged: newMemory(now), rations: make(map[string]*bucket),
 		lasting: newMemoryOf(now, toldAgain), stayed: newMemoryOf(now, toldAgain),
-		nominations: newBucket(nominationsPerSecond, nominationsBurst, now()),
-		failures:    newBucket(failuresPerSecond, failuresBurst, now()),
-		notes:       newBucket(failuresPerSecond, failuresBurst, now()),
-		transitions: newBucket(transitionsPerSecond, transitionsBurst, now()),
+		nominations:     newBucket(nominationsPerSecond, nominationsBurst, now()),
+		disappointments: newBucket(nominationsPerSecond, nominationsBurst, now()),
+		failures:        newBucket(failuresPerSecond, failuresBurst, now()),
+		notes:           newBucket(failuresPerSecond, failuresBurst, now()),
+		transitions:     newBucket(transitionsPerSecond, transitionsBurst, now()),
 	}
 	for _, reason := range rationed() {
 		e.rations[reason] = newBucket(disruptionsPerSecond, disruptionsBurst, now())

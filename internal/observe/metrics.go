@@ -172,8 +172,10 @@ func addBuild(mk maker, version, commit string) {
 
 func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	m.planning.Observe(took.Seconds())
-	m.orphans.Set(float64(p.Orphans.Orphans))
-	m.heldOrphans.Set(float64(p.Orphans.Held))
+	if p.Collected { // otherwise they are as they were
+		m.orphans.Set(float64(p.Orphans.Orphans))
+		m.heldOrphans.Set(float64(p.Orphans.Held))
+	}
 	if p.Provisioned {
 		m.scheduling.Observe(took.Seconds())
 		if len(p.Placement.Bins) > 0 {

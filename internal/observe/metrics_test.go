@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -200,5 +203,26 @@ func TestEvictionsAreCountedByStatus(t *testing.T) {
 	want := name + "{code=0} 1\n" + name + "{code=200} 1\n" + name + "{code=429} 1\n" + name + "{code=500} 1\n"
 	if got := series(t, registry, name); got != want {
 		t.Errorf("evictions\n%swant\n%s", got, want)
+	}
+}
+
+// What a provider decides about its nodes is on their series, too, by the last part of the label's key, as dashboards ask for it.
+func TestNodeSeriesCarryTheProvidersLabels(t *testing.T) {
+	now := time.Now()
+	registry := prometheus.NewRegistry()
+	o := New(logr.Discard(), nil, registry, func() time.Time { return now }, Options{
+		ClusterState: true,
+		NodeClasses:  []schema.GroupVersionKind{{Group: "cloud.example", Kind: "BoxClass"}},
+		// The last three are told already: which class a node has is not, and a name can stand only once.
+		NodeLabels: []string{"cloud.example/instance-family", "topology.cloud.example/zone-id", "cloud.example/boxclass", corev1.LabelWindowsBuild, "cloud.example/zone"},
+	})
+	s := ended()
+	s.Nodes[0].Created = now.Add(-time.Minute)
+	s.Nodes[0].Labels = cluster.LabelsOf(map[string]string{cluster.PoolLabel: "default", cluster.ZoneLabel: "z1", "cloud.example/instance-family": "m5",
+		"topology.cloud.example/zone-id": "id1", "cloud.example/boxclass": "c", "cloud.example/zone": "other"})
+	o.Planned(s.Seal(), &plan.Plan{}, time.Millisecond)
+	want := "karpenter_nodes_current_lifetime_seconds{arch=,capacity_type=,instance_family=m5,instance_type=,managed=true,node_name=a,nodepool=default,os=,phase=,region=,windows_build=,zone=z1,zone_id=id1} 60\n"
+	if got := series(t, registry, "karpenter_nodes_c"); got != want {
+		t.Errorf("%swant:\n%s", got, want)
 	}
 }

@@ -24,6 +24,10 @@ type Options struct {
 	Version, Commit string
 	// NodeClasses are the kinds of the provider: series about nodes and claims name theirs.
 	NodeClasses []schema.GroupVersionKind
+	// Elsewhere says, by kinds of NodeClass that another provider of ours has, how this controller would come to use that one.
+	Elsewhere map[cluster.ClassRef]string
+	// NodeLabels are labels of nodes that the provider decides, beside those that all do: series about nodes carry them.
+	NodeLabels []string
 }
 
 // Observer tells what happens.
@@ -35,18 +39,19 @@ type Observer struct {
 	state   *state
 	starts  *starts
 	changes *changes // nil if conditions are not shown
+	others  others
 }
 
 // New returns an observer that writes to the log, to the recorder and to the registry.
 func New(log logr.Logger, recorder Recorder, registry Registerer, now func() time.Time, options Options) *Observer {
 	mk := maker{registry}
-	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk), starts: newStarts(now)}
+	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk), starts: newStarts(now), others: newOthers(log, options.Elsewhere)}
 	o.state = newState(options, now, o.starts)
 	registry.MustRegister(o.state)
 	addBuild(mk, options.Version, options.Commit)
 	if options.ClusterState {
 		o.changes = newChanges(mk, o.state, now)
-		o.changes.moved = o.events.moved
+		o.changes.moved, o.changes.poolMoved = o.events.moved, o.events.poolMoved
 	}
 	return o
 }
@@ -64,10 +69,12 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 	o.metrics.planned(s, p, took)
 	o.metrics.breakdowns.leftOut(&s.Quarantine)
 	o.faulty(p.Placement.Faults)
+	o.others.look(s.OtherPools)
 	notes := o.starts.look(s, p, o.metrics)
 	if o.changes != nil {
 		o.changes.look(s)
 	}
+	o.events.hopes.keep(s, p)
 	if p.Provisioned {
 		misfits := o.events.explain(slices.Concat(p.Placement.Unplaced, refusedByScheduler(s, p.Placement.Assigned)))
 		o.logPlacement(p, misfits, took)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,13 +34,15 @@ type Creator interface {
 // reason into the first one and lose the later texts, and it is in the texts that the cause is named. Repetition is kept
 // down before events come here.
 type EventWriter struct {
-	api     Creator
-	log     logr.Logger
-	now     func() time.Time
-	host    string
-	queue   chan *eventsv1.Event
-	dropped atomic.Int64
-	number  atomic.Int64
+	api   Creator
+	log   logr.Logger
+	now   func() time.Time
+	host  string
+	queue chan *corev1.Event
+	// dropped counts events that found no room in the queue since that was last told, which was at toldDropped.
+	dropped     atomic.Int64
+	toldDropped time.Time
+	number      atomic.Int64
 	// lost counts events that could not be written since the last warning, which was at warned.
 	lost   int
 	warned time.Time
@@ -53,7 +54,7 @@ func NewEventWriter(api Creator, log logr.Logger, now func() time.Time) *EventWr
 	if err != nil {
 		host = "unknown"
 	}
-	return &EventWriter{api: api, log: log, now: now, host: host, queue: make(chan *eventsv1.Event, waitingEvents)}
+	return &EventWriter{api: api, log: log, now: now, host: host, queue: make(chan *corev1.Event, waitingEvents)}
 }
 
 // Eventf puts an event in the queue; it never waits.
@@ -67,10 +68,12 @@ func (w *EventWriter) Eventf(regarding, _ runtime.Object, kind, reason, action, 
 		namespace = metav1.NamespaceDefault
 	}
 	at := w.now()
-	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name, at.UnixNano(), w.number.Add(1))},
-		EventTime:  metav1.NewMicroTime(at), ReportingController: reporter, ReportingInstance: w.host,
-		Action: action, Reason: reason, Regarding: *ref, Note: shortened(fmt.Sprintf(note, args...)), Type: kind,
+	// The newer form of events, of events.k8s.io, may not have the count and the times by which people sort and dashboards count.
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name, at.UnixNano(), w.number.Add(1))},
+		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at), Count: 1,
+		Source: corev1.EventSource{Component: reporter}, ReportingController: reporter, ReportingInstance: w.host,
+		Action: action, Reason: reason, InvolvedObject: *ref, Message: shortened(fmt.Sprintf(note, args...)), Type: kind,
 	}
 	select {
 	case w.queue <- event:
@@ -88,20 +91,30 @@ func (w *EventWriter) Start(ctx context.Context) error {
 		case event := <-w.queue:
 			w.write(ctx, event)
 		}
-		if n := w.dropped.Swap(0); n > 0 {
-			w.log.Info("dropped events because too many were waiting", "events", n)
-		}
+		w.tellDropped()
 	}
 }
 
-func (w *EventWriter) write(ctx context.Context, event *eventsv1.Event) {
+// tellDropped says how many events found no room since it was last said. A full queue stays full for a while.
+func (w *EventWriter) tellDropped() {
+	now := w.now()
+	if !w.toldDropped.IsZero() && now.Sub(w.toldDropped) < warnAgain {
+		return
+	}
+	if n := w.dropped.Swap(0); n > 0 {
+		w.log.Info("dropped events because too many were waiting", "events", n)
+		w.toldDropped = now
+	}
+}
+
+func (w *EventWriter) write(ctx context.Context, event *corev1.Event) {
 	limited, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	err := w.api.Create(limited, event)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	about := []any{"reason", event.Reason, "object", event.Regarding.Name}
+	about := []any{"reason", event.Reason, "object", event.InvolvedObject.Name}
 	if isGoing(err) {
 		w.log.V(1).Info("could not write an event", append(about, "error", err.Error())...)
 		return

@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +17,7 @@ import (
 
 // api hands what is created to the test, or fails.
 type api struct {
-	created chan *eventsv1.Event
+	created chan *corev1.Event
 	fail    int
 }
 
@@ -27,13 +26,13 @@ func (a *api) Create(_ context.Context, obj client.Object, _ ...client.CreateOpt
 		a.fail--
 		return errors.New("the server is away")
 	}
-	a.created <- obj.(*eventsv1.Event)
+	a.created <- obj.(*corev1.Event)
 	return nil
 }
 
 // TestEveryTextIsAnEventOfItsOwn is why there is a writer at all: two causes with the same reason must both be read.
 func TestEveryTextIsAnEventOfItsOwn(t *testing.T) {
-	a := &api{created: make(chan *eventsv1.Event, 10), fail: 1}
+	a := &api{created: make(chan *corev1.Event, 10), fail: 1}
 	w := NewEventWriter(a, logr.Discard(), time.Now)
 	go func() { _ = w.Start(t.Context()) }()
 	pod := &corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: strings.Repeat("p", 253), UID: "u"}
@@ -45,11 +44,11 @@ func TestEveryTextIsAnEventOfItsOwn(t *testing.T) {
 	for _, want := range []string{"first cause", "second cause, 100%", "fine"} {
 		select {
 		case e := <-a.created:
-			if e.Note != want || e.ReportingController != "karpenter" || e.EventTime.IsZero() || len(e.Name) > 253 || names[e.Name] {
+			if e.Message != want || e.Source.Component != "karpenter" || e.Count != 1 || e.LastTimestamp.IsZero() || e.FirstTimestamp != e.LastTimestamp || len(e.Name) > 253 || names[e.Name] {
 				t.Errorf("event %+v, want %q under a name of its own", e, want)
 			}
 			names[e.Name] = true
-			if e.Regarding.Kind == "NodePool" && e.Namespace != "default" {
+			if e.InvolvedObject.Kind == "NodePool" && e.Namespace != "default" {
 				t.Errorf("an event about a cluster-wide object is in namespace %q", e.Namespace)
 			}
 		case <-time.After(20 * time.Second):
@@ -73,7 +72,7 @@ func TestLostEventsAreTold(t *testing.T) {
 	w := NewEventWriter(a, log, func() time.Time { return now })
 	lose := func(n int) {
 		for range n {
-			w.write(t.Context(), &eventsv1.Event{Reason: "R"})
+			w.write(t.Context(), &corev1.Event{Reason: "R"})
 		}
 	}
 	lose(100)
@@ -88,14 +87,14 @@ func TestLostEventsAreTold(t *testing.T) {
 		t.Fatalf("logged %q", lines)
 	}
 	now = now.Add(time.Hour)
-	gone := apierrors.NewForbidden(eventsv1.Resource("events"), "e", errors.New("it is being deleted"))
+	gone := apierrors.NewForbidden(corev1.Resource("events"), "e", errors.New("it is being deleted"))
 	gone.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	a.err = gone
 	lose(1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.err = context.Canceled
-	w.write(ended, &eventsv1.Event{Reason: "R"})
+	w.write(ended, &corev1.Event{Reason: "R"})
 	if len(lines) != 2 {
 		t.Errorf("logged %q", lines[2:])
 	}
@@ -111,16 +110,35 @@ func TestEventsNeverHoldUpTheLoop(t *testing.T) {
 	}
 }
 
+// Events that find no room are counted, and told once a minute however many there are.
+func TestDroppedEventsAreToldOnceAMinute(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := NewEventWriter(&api{}, log, func() time.Time { return now })
+	for range 3 {
+		w.dropped.Add(7)
+		w.tellDropped()
+	}
+	now = now.Add(warnAgain)
+	w.tellDropped()
+	now = now.Add(warnAgain)
+	w.tellDropped()
+	if len(lines) != 2 || !strings.Contains(lines[0], `"events"=7`) || !strings.Contains(lines[1], `"events"=14`) {
+		t.Errorf("logged %q", lines)
+	}
+}
+
 // A text that the API server would refuse is shortened, whoever writes it.
 func TestLongTextsAreShortened(t *testing.T) {
-	a := &api{created: make(chan *eventsv1.Event, 1)}
+	a := &api{created: make(chan *corev1.Event, 1)}
 	w := NewEventWriter(a, logr.Discard(), time.Now)
 	go func() { _ = w.Start(t.Context()) }()
 	w.Eventf(&corev1.ObjectReference{Kind: "EC2NodeClass", Name: "default"}, nil, "Normal", "Ready", "Look", "%s", strings.Repeat("é", 1000))
 	select {
 	case e := <-a.created:
-		if len(e.Note) > longestNote || !strings.HasSuffix(e.Note, "é...") {
-			t.Errorf("the text has %d bytes and ends with %q", len(e.Note), e.Note[len(e.Note)-8:])
+		if len(e.Message) > longestNote || !strings.HasSuffix(e.Message, "é...") {
+			t.Errorf("the text has %d bytes and ends with %q", len(e.Message), e.Message[len(e.Message)-8:])
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("no event")

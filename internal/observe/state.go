@@ -56,7 +56,7 @@ func newState(o Options, now func() time.Time, s *starts) *state {
 	ours := append(classes, cluster.PoolLabel)
 	return &state{
 		now: now, starts: s, leaving: &leaving{}, each: o.ClusterState,
-		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), vain: newVainFamilies(), nodes: newNodeFamilies(), pods: newPodFamilies(),
+		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), vain: newVainFamilies(), nodes: newNodeFamilies(o), pods: newPodFamilies(),
 		claims: newConditionFamilies("NodeClaim", true, ours), poolsOf: newConditionFamilies("NodePool", true, nil),
 		nodesOf: newConditionFamilies("Node", false, append(ours, cluster.InitializedLabel)),
 	}

@@ -114,7 +114,7 @@ func (c *scrape) empty() int {
 		}
 		for _, claim := range c.ClaimsOf(p.Name) {
 			n := c.NodeOf(claim.Name)
-			if n != nil && !claim.Foreign && claim.Deleting.IsZero() && n.Deleting.IsZero() && claim.Is(cluster.Initialized) && disrupt.IsEmpty(c.Snapshot, claim, n) {
+			if n != nil && claim.Deleting.IsZero() && n.Deleting.IsZero() && claim.Is(cluster.Initialized) && disrupt.IsEmpty(c.Snapshot, claim, n) {
 				count++
 			}
 		}

@@ -7,29 +7,48 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // nodeFamilies are gauges about each node.
 type nodeFamilies struct {
+	// keys are the labels of a node that its series carry, names what they are called there.
+	keys, names                                                                           []string
 	allocatable, podRequests, podLimits, daemonRequests, daemonLimits, overhead, lifetime *family
 }
 
-// nodeKeys are the labels of a node that its series carry: the contract's well-known ones, by the last part of their key.
-func nodeKeys() (keys, names []string) {
-	return []string{cluster.PoolLabel, cluster.ZoneLabel, corev1.LabelTopologyRegion, cluster.InstanceTypeLabel, corev1.LabelArchStable,
-			corev1.LabelOSStable, cluster.CapacityTypeLabel, corev1.LabelWindowsBuild},
-		[]string{"nodepool", "zone", "region", "instance_type", "arch", "os", "capacity_type", "windows_build"}
+// nodeKeys are the labels of a node that its series carry: the contract's well-known ones and the provider's, by the last part of their
+// key. A series can't have two labels of the same name: the first counts, and the contract's come first.
+func nodeKeys(o Options) (keys, names []string) {
+	known := append([]string{cluster.PoolLabel, cluster.ZoneLabel, corev1.LabelTopologyRegion, cluster.InstanceTypeLabel, corev1.LabelArchStable,
+		corev1.LabelOSStable, cluster.CapacityTypeLabel, corev1.LabelWindowsBuild}, slices.Sorted(slices.Values(o.NodeLabels))...)
+	taken := []string{"node_name", "phase", "managed", "resource_type"}
+	for _, kind := range o.NodeClasses { // which class a node has is no label of its series in the contract
+		taken = append(taken, lastPart(v1.NodeClassLabelKey(kind.Group, kind.Kind)))
+	}
+	for _, key := range known {
+		if name := lastPart(key); !slices.Contains(taken, name) {
+			keys, names, taken = append(keys, key), append(names, name), append(taken, name)
+		}
+	}
+	return keys, names
 }
 
-func newNodeFamilies() nodeFamilies {
-	_, names := nodeKeys()
-	names = append(names, "node_name", "phase", "managed")
+// lastPart writes what follows the slash in the key of a label as the name of a metric's. A key without one is taken whole.
+func lastPart(key string) string {
+	return labelName(strings.ToLower(key[strings.LastIndexByte(key, '/')+1:]))
+}
+
+func newNodeFamilies(o Options) nodeFamilies {
+	keys, called := nodeKeys(o)
+	names := append(called[:len(called):len(called)], "node_name", "phase", "managed")
 	perResource := func(name, help string) *family {
 		return newFamily("karpenter_nodes_"+name, help, append(names[:len(names):len(names)], "resource_type")...)
 	}
 	return nodeFamilies{
+		keys: keys, names: called,
 		allocatable:    perResource("allocatable", "What a node offers to pods."),
 		podRequests:    perResource("total_pod_requests", "What the pods on a node have asked for, DaemonSets' included."),
 		podLimits:      perResource("total_pod_limits", "What the pods on a node may use at most, DaemonSets' included."),
@@ -64,7 +83,7 @@ func (l *load) add(p *cluster.Pod) {
 func (c *scrape) nodeGauges(f *nodeFamilies) {
 	dimensions := c.dimensions()
 	for _, n := range c.sortedNodes() {
-		row := c.nodeRow(n)
+		row := c.nodeRow(f, n)
 		c.give(f.lifetime, c.since(n.Created), row...)
 		var sum load
 		for _, p := range c.PodsOn(n.Name) {
@@ -101,11 +120,10 @@ func (c *scrape) sortedNodes() []*cluster.Node {
 }
 
 // nodeRow is the labels that all series of a node share, with room for one more.
-func (c *scrape) nodeRow(n *cluster.Node) []*dto.LabelPair {
-	keys, names := nodeKeys()
-	row := make([]*dto.LabelPair, 0, len(keys)+4)
-	for i, key := range keys {
-		row = append(row, c.shared(names[i], label(n.Labels, key)))
+func (c *scrape) nodeRow(f *nodeFamilies, n *cluster.Node) []*dto.LabelPair {
+	row := make([]*dto.LabelPair, 0, len(f.keys)+4)
+	for i, key := range f.keys {
+		row = append(row, c.shared(f.names[i], label(n.Labels, key)))
 	}
 	_, managed := n.Labels.Get(cluster.PoolLabel)
 	return append(row, single("node_name", n.Name), c.shared("phase", ""), c.shared("managed", truth(managed)))

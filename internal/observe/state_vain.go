@@ -8,7 +8,7 @@ import (
 )
 
 // vainFamilies are gauges about nodes that are of no use to the pods that they were made for.
-type vainFamilies struct{ nodes, price, workloads *family }
+type vainFamilies struct{ nodes, price, static, workloads *family }
 
 func newVainFamilies() vainFamilies {
 	return vainFamilies{
@@ -16,13 +16,16 @@ func newVainFamilies() vainFamilies {
 			"Unused nodes: created for pods that cannot run on them, and without any other workload, by the cause.",
 			"nodepool", "cause"),
 		price: newFamily("tenon_nodes_in_vain_price_per_hour", "Price of the unused nodes, in dollars per hour.", "nodepool"),
+		static: newFamily("tenon_static_nodes_end_too_soon",
+			"Nodes of static NodePools that ended within 10 minutes more than once in a row, so that new ones are created "+
+				"less and less often.", "nodepool"),
 		workloads: newFamily("tenon_workloads_held",
 			"Workloads whose pods cannot run on the nodes created for them, so that they get one new node at a time, "+
 				"less and less often; by the cause.", "cause"),
 	}
 }
 
-func (f *vainFamilies) all() []*family { return []*family{f.nodes, f.price, f.workloads} }
+func (f *vainFamilies) all() []*family { return []*family{f.nodes, f.price, f.static, f.workloads} }
 
 func (c *scrape) vain(f *vainFamilies) {
 	type place struct{ pool, cause string }
@@ -44,6 +47,11 @@ func (c *scrape) vain(f *vainFamilies) {
 	}
 	for _, pool := range slices.Sorted(maps.Keys(price)) {
 		c.give(f.price, price[pool], c.shared("nodepool", pool))
+	}
+	for _, p := range c.Pools {
+		if lost := len(p.EndTooSoon()); p.Static && lost > 0 {
+			c.give(f.static, float64(lost), c.shared("nodepool", p.Name))
+		}
 	}
 	for cause, n := range held {
 		c.give(f.workloads, float64(n), c.shared("cause", cause))

@@ -49,6 +49,8 @@ func (e *events) done(s *cluster.Snapshot, out command.Outcome) {
 		}
 	case command.Evict:
 		e.left(s, c)
+	case command.Release:
+		e.released(s, c)
 	case command.SetPool:
 		e.pool(s, c)
 	}
@@ -91,7 +93,8 @@ func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
 	case command.Requested: // whoever asked knows
 		return
 	case command.InsufficientCapacity:
-		reason, note = "InsufficientCapacityError", c.Message
+		reason, note = insufficientCapacity, c.Message
+		e.disappoint(s, c)
 	case command.ClassNotReady:
 		reason, note = "NodeClassNotReady", c.Message
 	case command.Empty, command.Underutilized, command.Drifted, command.Expired, command.Unhealthy, command.ScaledDown:
@@ -106,6 +109,19 @@ func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
 			e.tell(ref, kind, reason, "Disrupting", "Disrupting "+ref.Kind+": "+note)
 		default:
 			e.tell(ref, kind, reason, "Terminating", note)
+		}
+	}
+}
+
+// released tells that the finalizer is gone that kept a claim and its node.
+func (e *events) released(s *cluster.Snapshot, c command.Release) {
+	refs := []*corev1.ObjectReference{claimRef(c.Claim, c.UID)}
+	if n := s.NodeOf(c.Claim); n != nil && n.Finalized {
+		refs = append(refs, nodeRef(n))
+	}
+	for _, ref := range refs {
+		if e.transitions.take(e.now()) {
+			e.tell(ref, normal, "Finalized", "Terminating", "Finalized "+v1.TerminationFinalizer)
 		}
 	}
 }
@@ -184,9 +200,22 @@ func (e *events) moved(c *cluster.Claim, from, to cluster.Condition) {
 	if c.UID == "" || !e.transitions.take(e.now()) {
 		return
 	}
+	e.tell(claimRef(c.Name, c.UID), normal, to.Type, "Checking", wentTo(from, to))
+}
+
+// poolMoved is the same for a pool and the contract's conditions. What a condition says of a pool that is new is no change, and that
+// the pool is ready has been told when that was written.
+func (e *events) poolMoved(p *cluster.Pool, from, to cluster.Condition) {
+	if from.Since.IsZero() || strings.Contains(to.Type, "/") || to.Type == cluster.Ready && to.Status == cluster.True || !e.transitions.take(e.now()) {
+		return
+	}
+	e.tell(poolRef(p.Name, p.UID), normal, to.Type, "Checking", wentTo(from, to))
+}
+
+func wentTo(from, to cluster.Condition) string {
 	note := fmt.Sprintf("Condition %s went from %s to %s, reason %s", to.Type, from.Status, to.Status, to.Reason)
 	if to.Message != "" {
 		note += ": " + to.Message
 	}
-	e.tell(claimRef(c.Name, c.UID), normal, to.Type, "Checking", note)
+	return note
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 func TestActsAreToldOnTheirObjects(t *testing.T) {
@@ -42,6 +43,7 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 		{command.DeleteNode{Node: "a", Reason: command.ClaimMissing, Message: "why"}, []string{"Warning Node/a ClaimMissing: ClaimMissing, why"}},
 		{command.Register{Claim: "a", Node: "a", Bare: true}, []string{"Warning NodeClaim/a UnregisteredTaintMissing: Node a came without the taint karpenter.sh/unregistered"}},
 		{command.Register{Claim: "a", Node: "a"}, nil},
+		{command.Release{Claim: "a", UID: "u", Node: "a"}, both("Normal", "Finalized", "Finalized karpenter.sh/termination")},
 		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a"}, []string{"Normal Pod/p Evicted: Evicted pod: node a is being drained"}},
 		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a", Now: true, Grace: 3 * time.Second}, []string{"Normal Pod/p Disrupted: Deleted pod with a grace period of 3s"}},
 	} {
@@ -241,5 +243,66 @@ func TestEveryActIsLoggedWithItsObjectAndReason(t *testing.T) {
 		if len(lines) != 1 || !strings.Contains(lines[0], `="a"`) || strings.Count(lines[0], `"reason"="`) != 1 || strings.Contains(lines[0], `"reason"=""`) {
 			t.Errorf("%T: log %q, want one line with the object and the reason", out.Command, lines)
 		}
+	}
+}
+
+// Pods hear that the cloud has no machine for them, even if the plan that gives their claim up has another place for them.
+func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
+	now := time.Now()
+	o, r, _, _ := newObserver(&now)
+	pod := func(name string) *cluster.Pod {
+		return &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "o", Class: &cluster.PodClass{}, Unschedulable: true}
+	}
+	waits, found := pod("waits"), pod("found")
+	world := func(claims ...string) *cluster.Snapshot {
+		s := &cluster.Snapshot{Names: &resource.Names{}, Now: now, Pods: []*cluster.Pod{waits, found}}
+		for _, name := range claims {
+			s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: "uid-" + name})
+		}
+		return s.Seal()
+	}
+	o.Planned(world(), &plan.Plan{Provisioned: true, Commands: []command.Command{command.CreateClaim{Name: "a", Pods: []*cluster.Pod{waits, found}}}}, 0)
+	elsewhere := &plan.Plan{Provisioned: true, Commands: []command.Command{
+		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Message: "sold out"}, command.CreateClaim{Name: "b", Pods: []*cluster.Pod{waits}}}}
+	found.Node, found.Unschedulable = "n", false
+	s := world("a")
+	o.Planned(s, elsewhere, 0)
+	r.lines = nil
+	o.Done(s, command.Outcome{Command: elsewhere.Commands[0]}, 0)
+	want := []string{"Warning NodeClaim/a InsufficientCapacityError: sold out",
+		"Warning Pod/waits InsufficientCapacityError: NodeClaim a, which was made for this pod, could not be launched: sold out"}
+	slices.Sort(r.lines)
+	if !slices.Equal(r.lines, want) {
+		t.Errorf("events %q, want %q", r.lines, want)
+	}
+	o.Planned(world("b"), &plan.Plan{}, 0)
+	if len(o.events.hopes.pods) != 1 {
+		t.Errorf("remembers %v, want the claim that is there", o.events.hopes.pods)
+	}
+}
+
+// Changes of the contract's conditions of a pool are told by their type, as Karpenter does; those of ours are not, nor is what a new pool
+// begins with.
+func TestPoolsAreToldChangesByTheTypeOfTheCondition(t *testing.T) {
+	now := time.Now()
+	o, r, _, _ := newObserver(&now)
+	world := func(status cluster.ConditionStatus) *cluster.Snapshot {
+		p := &cluster.Pool{Name: "default", UID: "pool"}
+		for _, kind := range []string{cluster.NodeClassReady, cluster.Ready, cluster.CanLaunch} {
+			p.Status.Conditions = append(p.Status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: "Why", Message: "because", Since: now})
+		}
+		return (&cluster.Snapshot{Names: &resource.Names{}, Pools: []*cluster.Pool{p}}).Seal()
+	}
+	empty := (&cluster.Snapshot{Names: &resource.Names{}}).Seal()
+	for _, s := range []*cluster.Snapshot{empty, world(cluster.True), world(cluster.True), world(cluster.False), world(cluster.True)} {
+		o.Planned(s, &plan.Plan{}, 0)
+	}
+	want := []string{
+		"Normal NodePool/default NodeClassReady: Condition NodeClassReady went from True to False, reason Why: because",
+		"Normal NodePool/default Ready: Condition Ready went from True to False, reason Why: because",
+		"Normal NodePool/default NodeClassReady: Condition NodeClassReady went from False to True, reason Why: because",
+	}
+	if !slices.Equal(r.lines, want) {
+		t.Errorf("events\n%s\nwant\n%s", strings.Join(r.lines, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -51,6 +51,24 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 	}
 }
 
+func TestStaticNodesThatEndTooSoonAreCounted(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	o, _, registry, _ := newObserver(&now)
+	s := snapshot()
+	pool := s.Pools[0]
+	pool.Static, pool.LostSlots = true, []cluster.LostSlot{{Number: 0, Tries: 1}, {Number: 1, Tries: 2}, {Number: 2, Tries: 9}}
+	o.Planned(s, &plan.Plan{}, time.Millisecond)
+	want := "tenon_static_nodes_end_too_soon{nodepool=" + pool.Name + "} 2"
+	if got := series(t, registry, "tenon_static_"); !strings.Contains(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	pool.LostSlots = nil
+	o.Planned(s, &plan.Plan{}, time.Millisecond)
+	if got := series(t, registry, "tenon_static_"); got != "" {
+		t.Errorf("what is over is still counted: %s", got)
+	}
+}
+
 // A pod that kube-scheduler does not put on the node that is meant for it is placed as far as the plan can see. It is told all the same.
 func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

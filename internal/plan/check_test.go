@@ -54,6 +54,12 @@ func (x *scene) fenced(reason command.Reason) {
 	x.node.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 }
 
+// ending has the node of a claim that is being deleted drained for a minute.
+func (x *scene) ending() {
+	x.claim.Deleting, x.claim.Finalized = x.s.Now.Add(-time.Minute), true
+	x.node.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+}
+
 func (x *scene) empty() { x.s.Pods = x.s.Pods[1:] }
 
 func (x *scene) interrupt(deadline time.Duration) {
@@ -61,6 +67,12 @@ func (x *scene) interrupt(deadline time.Duration) {
 	if deadline > 0 {
 		x.claim.Interruption.Deadline = x.s.Now.Add(deadline)
 	}
+}
+
+// inVain has the nodes that were made for the owner of the pod w be of no use to it, so that the next may be made in a while.
+func (x *scene) inVain(next time.Duration) {
+	x.s.Setbacks = map[string]*cluster.Setback{"web": {Owner: "web", Tries: 2, Next: x.s.Now.Add(next),
+		Failures: []cluster.VainNode{{Cause: cluster.Cause{Kind: cluster.CauseScheduler}, Classes: []*cluster.PodClass{x.w.Class}}}}}
 }
 
 // Which commands of a plan are still carried out, by what has happened since the plan was made.
@@ -90,6 +102,9 @@ func TestWhatStillHolds(t *testing.T) {
 	orphan := func(x *scene) command.Command { return command.Terminate{ProviderID: "cloud://x"} }
 	leftover := func(x *scene) command.Command {
 		return command.DeleteNode{Node: "n", UID: "nu", ProviderID: "cloud://x"}
+	}
+	instance := func(x *scene) command.Command {
+		return command.Terminate{Claim: "c", UID: "u", Node: "n", ProviderID: "cloud://c"}
 	}
 	stampPool := func(x *scene) command.Command {
 		return command.StampPool{Pool: "default", UID: "pool", Hash: "2", Version: "v3"}
@@ -124,6 +139,10 @@ func TestWhatStillHolds(t *testing.T) {
 		{"create for a static pool", func(x *scene) command.Command {
 			return command.CreateClaim{Name: "new", Pool: "default", PoolUID: "pool", Generation: 3}
 		}, func(x *scene) { x.pool.Static, x.pool.NodeClass.Ready = true, false }, true},
+		{"create for a static pool and a pod", create, func(x *scene) { x.pool.Static, x.pool.NodeClass.Ready = true, false }, false},
+		{"create: kube-scheduler has yet to look at the pod", create, func(x *scene) { x.w.Unschedulable, x.w.Judged = false, false }, true},
+		{"create: the pod's nodes are in vain", create, func(x *scene) { x.inVain(time.Minute) }, false},
+		{"create: the pod's nodes are in vain, and it is time for another try", create, func(x *scene) { x.inVain(0) }, true},
 		{"create for nobody", func(x *scene) command.Command {
 			return command.CreateClaim{Name: "new", Pool: "default", PoolUID: "pool", Generation: 3}
 		}, same, false},
@@ -150,7 +169,11 @@ func TestWhatStillHolds(t *testing.T) {
 		{"fence for a move: the claim goes", fence(u, "underutilized-m"), leaving, false},
 		{"fence for a move: the claim is another", fence(u, "underutilized-m"), namesake, false},
 		{"fence for a move: the claim is in another move", fence(u, "underutilized-m"), func(x *scene) { x.claim.Move = "drifted-x" }, false},
+		{"fence for a move: an empty node, of another claim", fence(u, "underutilized-m"), func(x *scene) { x.empty(); namesake(x) }, false},
+		{"fence for a move: the pool keeps its nodes", fence(u, "underutilized-m"), func(x *scene) { x.pool.ConsolidateAfter.Never = true }, false},
+		{"fence for a move: the node is another machine", fence(u, "underutilized-m"), func(x *scene) { x.node.ProviderID, x.claim.NodeName = "cloud://o", "" }, false},
 		{"fence once more", fence(u, "underutilized-m"), func(x *scene) { x.claim.Move, x.p.DoNotDisrupt = "underutilized-m", true }, true},
+		{"fence once more: the node is another machine", fence(u, "underutilized-m"), func(x *scene) { x.claim.Move, x.node.ProviderID, x.claim.NodeName = "underutilized-m", "cloud://o", "" }, false},
 		{"fence an interrupted node: it is not interrupted any more", fence(i, "interrupted-m"), same, false},
 		{"fence an interrupted node, with a deadline", fence(i, "interrupted-m"), func(x *scene) { x.interrupt(time.Minute); x.p.DoNotDisrupt = true }, true},
 		{"fence an interrupted node, without one: a pod says no", fence(i, "interrupted-m"), func(x *scene) { x.interrupt(0); x.p.DoNotDisrupt = true }, false},
@@ -170,6 +193,19 @@ func TestWhatStillHolds(t *testing.T) {
 			x.claim.Replaces, x.claim.Conditions = "drifted-x", x.claim.Conditions[:1]
 			x.s.Claims = append(x.s.Claims, &cluster.Claim{Name: "d", Move: "drifted-x"})
 		}, false},
+		{"delete an empty claim that has not joined", end(command.Empty, ""), func(x *scene) { noNode(x); x.claim.Conditions = x.claim.Conditions[:1] }, false},
+		{"delete a replacement that pods have come to before it was up", end(command.Empty, ""), func(x *scene) { x.claim.Replaces, x.claim.Conditions = "drifted-x", x.claim.Conditions[:1] }, false},
+		{"delete an empty replacement that is up: its move goes on", end(command.Empty, ""), func(x *scene) {
+			x.empty()
+			x.claim.Replaces = "drifted-x"
+			x.s.Claims = append(x.s.Claims, &cluster.Claim{Name: "d", Move: "drifted-x"})
+		}, true},
+		{"delete an empty replacement that is coming up: its move goes on", end(command.Empty, ""), func(x *scene) {
+			x.empty()
+			x.claim.Replaces, x.claim.Conditions = "drifted-x", x.claim.Conditions[:2]
+			x.s.Claims = append(x.s.Claims, &cluster.Claim{Name: "d", Move: "drifted-x"})
+		}, false},
+		{"delete a node in a move: the pool keeps its nodes", end(d, "m"), func(x *scene) { x.fenced(d); x.claim.DoNotDisrupt = true }, false},
 		{"delete a node in a move", end(d, "m"), func(x *scene) { x.fenced(d) }, true},
 		{"delete a node in a move: it was opened", end(d, "m"), same, false},
 		{"delete a node in a move: the fence is gone", end(d, "m"), func(x *scene) { x.fenced(d); x.node.Taints = nil }, false},
@@ -184,6 +220,8 @@ func TestWhatStillHolds(t *testing.T) {
 		{"delete an interrupted node whose pods have room", end(i, "m"), func(x *scene) { x.interrupt(time.Hour); x.empty() }, true},
 		{"delete an interrupted node: it is not interrupted any more", end(i, "m"), (*scene).empty, false},
 		{"delete an advised node that is fenced", end(i, "m"), func(x *scene) { x.interrupt(0); x.empty(); x.fenced(i) }, true},
+		{"delete a fenced node: it is not interrupted any more", end(i, "m"), func(x *scene) { x.empty(); x.fenced(i) }, false},
+		{"delete an interrupted node: the pool is gone", end(i, "m"), func(x *scene) { x.interrupt(time.Hour); x.empty(); x.s.Pools = nil }, true},
 		{"delete an advised node: the fence is gone", end(i, "m"), func(x *scene) { x.interrupt(0); x.empty() }, false},
 		{"delete a claim whose node is missing", end(command.NodeMissing, ""), noNode, true},
 		{"delete a claim whose node is missing: it is there", end(command.NodeMissing, ""), same, false},
@@ -200,11 +238,14 @@ func TestWhatStillHolds(t *testing.T) {
 		{"nominate: the pod is done", nominate, func(x *scene) { x.w.Done = true }, false},
 		{"nominate: no node", nominate, noNode, false},
 		{"nominate: the node goes", nominate, func(x *scene) { x.node.Deleting = x.s.Now }, false},
+		{"nominate: the pod is gone", nominate, func(x *scene) { x.s.Pods = x.s.Pods[:1] }, false},
 		{"take a nomination back", func(x *scene) command.Command { return command.Nominate{UID: "w"} }, noNode, true},
 		{"bind", bind, func(x *scene) { x.node.Ready = false }, true},
 		{"bind: the node is ready", bind, same, false},
 		{"bind: the pod has a node", bind, func(x *scene) { x.node.Ready, x.w.Node = false, "m" }, false},
 		{"bind: no room", bind, func(x *scene) { x.node.Ready, x.node.Allocatable[resource.CPU] = false, 1999 }, false},
+		{"bind: room for one pod", bind, func(x *scene) { x.node.Ready, x.node.Allocatable[resource.Pods] = false, 1 }, false},
+		{"bind: no node", bind, noNode, false},
 		{"bind: just enough room", bind, func(x *scene) { x.node.Ready, x.node.Allocatable[resource.CPU] = false, 2000 }, true},
 		{"bind: the kubelet has not spoken yet", bind, func(x *scene) { x.node.Ready, x.node.Allocatable = false, resource.Vector{} }, true},
 
@@ -215,6 +256,10 @@ func TestWhatStillHolds(t *testing.T) {
 		{"delete a node that nobody claims: somebody does", leftover, func(x *scene) { x.claim.ProviderID = "cloud://x" }, false},
 		{"end an orphan", orphan, same, true},
 		{"end an orphan: somebody claims it", orphan, func(x *scene) { x.claim.ProviderID = "cloud://x" }, false},
+		{"end an instance", instance, func(x *scene) { x.empty(); x.ending() }, true},
+		{"end an instance: a pod has come", instance, (*scene).ending, false},
+		{"end an instance: its claim is gone", instance, gone, true},
+		{"end an instance: its claim is another", instance, namesake, true},
 		{"release", func(x *scene) command.Command { return command.Release{Claim: "c", UID: "u"} }, gone, true},
 		{"write a pool", func(x *scene) command.Command { return command.SetPool{Pool: "default"} }, same, true},
 		{"write a pool: it is gone", func(x *scene) command.Command { return command.SetPool{Pool: "default"} }, func(x *scene) { x.s.Pools = nil }, false},
@@ -228,6 +273,7 @@ func TestWhatStillHolds(t *testing.T) {
 		{"stamp a claim", stampClaim, same, true},
 		{"stamp a claim: it has a stamp", stampClaim, func(x *scene) { x.claim.Hash, x.claim.HashVersion = "1", "v3" }, false},
 		{"stamp a claim: it has an old stamp", stampClaim, func(x *scene) { x.claim.Hash, x.claim.HashVersion = "1", "v2" }, true},
+		{"stamp a claim: it has a version and no stamp", stampClaim, func(x *scene) { x.claim.HashVersion = "v3" }, true},
 		{"stamp a claim: it is another", stampClaim, namesake, false},
 		{"stamp a claim: it goes", stampClaim, leaving, false},
 	}

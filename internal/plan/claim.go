@@ -70,13 +70,10 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 	}
 	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed", problems(p.Problems))
 	class := condition(cluster.NodeClassReady, p.NodeClass.Ready, p.NodeClass.Reason, p.NodeClass.Message)
-	ready := condition(cluster.Ready, true, "", "")
-	for _, c := range []cluster.Condition{valid, class} {
-		if c.Status != cluster.True {
-			ready = condition(cluster.Ready, false, "UnhealthyDependents", c.Type+": "+c.Message)
-			break
-		}
+	if p.NodeClass.Pending {
+		class.Status = cluster.Unknown
 	}
+	ready := sumUp(valid, class)
 	status.Conditions = []cluster.Condition{
 		valid, class, ready, registering(p), canLaunch(s, p, policy.StaticCapacity), nodesUsable(s, p),
 		disrupt.BudgetsAllow(p, status.Nodes), rolls.Proceeds(p),
@@ -87,15 +84,30 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rolls *disr
 	return status
 }
 
+// sumUp is the condition Ready: what is False counts before what is not known yet.
+func sumUp(causes ...cluster.Condition) cluster.Condition {
+	for _, c := range causes {
+		if c.Status == cluster.False {
+			return condition(cluster.Ready, false, "UnhealthyDependents", c.Type+": "+c.Message)
+		}
+	}
+	for _, c := range causes {
+		if c.Status == cluster.Unknown {
+			return cluster.Condition{Type: cluster.Ready, Status: cluster.Unknown, Reason: "ReconcilingDependents", Message: c.Type + ": " + c.Message}
+		}
+	}
+	return condition(cluster.Ready, true, "", "")
+}
+
 // tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over. The condition is also what remembers
 // that there were many: while it can't be told whether any are left, it stays as it is.
-func (p *Plan) tellOrphans(pool *cluster.Pool, status *cluster.PoolStatus) {
+func (p *Plan) tellOrphans(s *cluster.Snapshot, pool *cluster.Pool, status *cluster.PoolStatus) {
 	at := slices.IndexFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
 	switch message := p.Orphans.Message(); {
 	case message != "":
 		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True,
 			Reason: p.Orphans.Reason(), Message: message, Generation: pool.Generation})
-	case at >= 0 && p.Orphans.Many:
+	case at >= 0 && (p.Orphans.Many || s.Quarantine.Leaves(cluster.Collecting)):
 		status.Conditions = append(status.Conditions, pool.Status.Conditions[at])
 	case at >= 0:
 		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent})
@@ -159,6 +171,9 @@ func nodesUsable(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
 		if i >= 0 && b.HoldsUp() {
 			said = append(said, strings.TrimSpace(b.Kind+" "+b.Name)+": "+schedule.Away(&b.Failures[i]))
 		}
+	}
+	if lost := p.EndTooSoon(); p.Static && len(lost) > 0 {
+		return condition(cluster.NodesUsable, false, "NodesEndTooSoon", disrupt.EndTooSoon(lost))
 	}
 	if len(said) == 0 {
 		return condition(cluster.NodesUsable, true, "", "")

@@ -108,6 +108,8 @@ func halted(part cluster.Part) string {
 		return "Working out the status of NodeClaims and NodePools failed"
 	case cluster.Disrupting:
 		return "Deciding which nodes to remove failed"
+	case cluster.Collecting:
+		return "Ending instances that no NodeClaim accounts for failed"
 	}
 	return "The search for cheaper nodes failed"
 }
@@ -128,9 +130,10 @@ type Breakdown struct {
 	Tries int
 	// Commands are the keys of those that are left out of this plan, because it could not be checked with them.
 	Commands []string
-	// Helpless says that nothing could be planned, whatever was left out; Unchecked that the plan could not be checked,
-	// so that nothing of it is begun which takes a node away.
-	Helpless, Unchecked bool
+	// Bare says that plans fail whatever is left out, so that only NodeClaims that are there go on (plan.Bare), and Helpless
+	// that this fails, too. Unchecked says that the plan could not be checked, so that nothing of it is begun which takes a
+	// node away.
+	Bare, Helpless, Unchecked bool
 }
 
 // The steps that can fail.

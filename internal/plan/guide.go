@@ -91,7 +91,7 @@ func alike(pods []*cluster.Pod) bool {
 
 // fresh reports whether a claim's node is there, is to stay, and has not opened yet: from then on kube-scheduler is at it.
 func fresh(c *cluster.Claim, n *cluster.Node) bool {
-	if n == nil || c == nil || c.Foreign || !c.Deleting.IsZero() || !n.Deleting.IsZero() {
+	if n == nil || c == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() {
 		return false
 	}
 	return !c.Is(cluster.Initialized)

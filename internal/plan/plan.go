@@ -93,8 +93,9 @@ type Plan struct {
 	Eager bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
-	// Orphans counts the instances that nobody claims.
-	Orphans lifecycle.Hold
+	// Orphans counts the instances that nobody claims, if Collected says that they were looked for.
+	Orphans   lifecycle.Hold
+	Collected bool
 }
 
 // memory is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
@@ -116,7 +117,7 @@ const nextTurn = time.Second
 // plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
 // it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
-	p := Plan{Rev: s.Rev, Now: s.Now, set: policy.disruption(), demand: s.Demand, supply: s.Supply, repair: policy.Repair, admission: newAdmission(s)}
+	p := empty(s, policy)
 	if before != nil {
 		p.memory = before.memory
 	}
@@ -211,9 +212,12 @@ func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
 	p.Eager = p.Eager || slices.ContainsFunc(commands, tellsDrift)
 	for _, pool := range s.Pools {
 		status := poolStatus(s, pool, policy, rolls)
-		p.tellOrphans(pool, &status)
+		p.tellOrphans(s, pool, &status)
 		if !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
+		}
+		if class := pool.NodeClass; class.Pending && class.Until.After(s.Now) {
+			p.WakeAt = cluster.Earlier(p.WakeAt, class.Until)
 		}
 	}
 }
@@ -245,8 +249,17 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 // advance has everything that is on its way take its next step.
 func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
 	p.add(lifecycle.Next(s, policy.Lifecycle))
+	if !s.Quarantine.Leaves(cluster.Collecting) {
+		p.collect(s)
+	}
+	p.shareEvictions(s)
+	p.largestFirst(s)
+}
+
+// collect ends what has no claim: instances, and nodes that are being deleted.
+func (p *Plan) collect(s *cluster.Snapshot) {
 	step, hold := lifecycle.Orphans(s)
-	p.Orphans = hold
+	p.Orphans, p.Collected = hold, true
 	for _, n := range s.Nodes {
 		if _, quarantined := s.Quarantine.Claims[n.Name]; !quarantined && !hold.Holds(n.Name) {
 			p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
@@ -256,8 +269,6 @@ func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
 	if message := hold.Message(); message != "" {
 		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster, Reason: "OrphansHeld", Message: message, Warning: true})
 	}
-	p.shareEvictions(s)
-	p.largestFirst(s)
 }
 
 func (p *Plan) add(step lifecycle.Step) {

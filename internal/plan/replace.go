@@ -33,7 +33,10 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return taken[name] || s.Claim(name) != nil })
 		}
 		taken[c.Name] = true
-		c.Replaces, c.Reason = w.Replaces, w.Reason
+		c.Replaces, c.Reason, c.Slot = w.Replaces, w.Reason, w.Slot
+		if w.Reason == command.Drifted {
+			c.Drift = s.DriftMarkFor(w.Bin.Pool, w.Replaces)
+		}
 		p.Commands = append(p.Commands, c)
 	}
 }

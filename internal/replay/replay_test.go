@@ -184,7 +184,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}{
 		"nothing":       {nil, "this is none"},
 		"text":          {[]byte("hello"), "this is none"},
-		"other version": {edit(`"version":1`, `"version":2`), "read it with the version of tenon that wrote it"},
+		"other version": {edit(`"version":2`, `"version":3`), "read it with the version of tenon that wrote it"},
 		"unknown field": {edit(`"Rev":`, `"Revision":`), `has no field "Revision"`},
 		"twice":         {edit(`"Rev":`, `"Rev":1,"Rev":`), "has it twice"},
 		"no such class": {edit(`"Class":0`, `"Class":99`), "there is no PodClass number 99"},
@@ -209,7 +209,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 
 // A small file can't take much memory: neither by being long once it is unpacked nor by naming much in few letters.
 func TestReadingIsBounded(t *testing.T) {
-	head := `{"format":"tenon-snapshot","version":1,"tables":{"Names":[`
+	head := `{"format":"tenon-snapshot","version":2,"tables":{"Names":[`
 	bomb := zipped(head + strings.Repeat("[],", 1<<20))
 	if _, err := Read(bytes.NewReader(bomb), Limits{Text: 1 << 30, Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "more memory than it may") {
 		t.Errorf("a million tables of names: %v", err)
@@ -222,7 +222,7 @@ func TestReadingIsBounded(t *testing.T) {
 // Whatever is in a file, reading it ends with a case or with an error.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("hello"), false)
-	f.Add([]byte(`{"format":"tenon-snapshot","version":1,"tables":{"Names":[[]]}}`), true)
+	f.Add([]byte(`{"format":"tenon-snapshot","version":2,"tables":{"Names":[[]]}}`), true)
 	var out bytes.Buffer
 	empty := (&cluster.Snapshot{Names: &resource.Names{}, Pods: []*cluster.Pod{{UID: "p", Class: &cluster.PodClass{Key: "c"}}}}).Seal()
 	if err := Write(&out, &Case{Snapshot: empty}); err != nil {

@@ -80,6 +80,16 @@ func (x *Index) Len() int { return x.rows }
 // Knows reports whether any row carries the key.
 func (x *Index) Knows(key string) bool { return x.keys[key] != nil }
 
+// Has reports whether any row carries the key with the value.
+func (x *Index) Has(key, value string) bool {
+	col := x.keys[key]
+	if col == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(col.values, value)
+	return found
+}
+
 // Keys lists the keys that some row has, in order.
 func (x *Index) Keys() []string { return slices.Sorted(maps.Keys(x.keys)) }
 

@@ -155,6 +155,33 @@ func (v Values) excludesAll() bool {
 	}
 }
 
+// Names reports whether the value is one of those by which the set is written.
+func (v Values) Names(value string) bool {
+	_, found := slices.BinarySearch(v.list, value)
+	return found
+}
+
+// Bytes is how long the values are together by which the set is written.
+func (v Values) Bytes() int {
+	sum := 0
+	for _, value := range v.list {
+		sum += len(value)
+	}
+	return sum
+}
+
+// Among leaves out the values by which the set is written that do not exist: of those that do, the same are allowed.
+func (v Values) Among(exists func(value string) bool) Values {
+	var kept []string
+	for _, value := range v.list {
+		if exists(value) {
+			kept = append(kept, value)
+		}
+	}
+	v.list = kept
+	return v
+}
+
 // IsAnything reports whether every node satisfies the set.
 func (v Values) IsAnything() bool { return v.absent && v.except && len(v.list) == 0 && !v.bound }
 

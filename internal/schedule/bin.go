@@ -295,9 +295,10 @@ func (p *purchase) bin() Bin {
 		}
 	}
 	for _, w := range p.wants {
-		b.Requirements = b.Requirements.And(m.decidable(w.term))
+		b.Requirements = b.Requirements.And(m.asks(w))
 		b.Labels = b.Labels.Merge(w.open)
 	}
+	b.Requirements = m.terse(b.Requirements, mostForeign)
 	for _, e := range m.open {
 		if value, set := b.Labels.Get(e.Key); set {
 			b.Requirements = b.Requirements.Replace(e.Key, require.Only(value))

@@ -105,7 +105,7 @@ func (l *ledger) employ(d *cluster.Pod, sp *spot) {
 // staff counts the pods that DaemonSets will put on a node that is on its way.
 func (l *ledger) staff(h *cluster.Host, sp *spot) {
 	for i, d := range l.daemons {
-		there := slices.ContainsFunc(h.Pods, func(p *cluster.Pod) bool { return p.Owner == l.s.Daemons[i].UID })
+		there := slices.ContainsFunc(h.Pods, l.s.Daemons[i].Made)
 		if !there && h.Takes(d.Class) {
 			l.employ(d, sp)
 		}

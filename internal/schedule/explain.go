@@ -31,9 +31,10 @@ func explain(s *cluster.Snapshot, sh *shop, l *ledger, k *kind, out *Placement) 
 		}
 		misses = append(misses, PoolMiss{Pool: p.Name, NotUsable: unusable(p)})
 	}
-	out.remember(k, Unplaced{Taken: taken, Pools: misses})
+	others := len(s.OtherPools)
+	out.remember(k, Unplaced{Taken: taken, Pools: misses, Others: others})
 	for _, pod := range k.pods {
-		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Taken: taken, Pools: misses})
+		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Taken: taken, Pools: misses, Others: others})
 	}
 	k.pods = nil
 }

@@ -52,6 +52,9 @@ type want struct {
 	bits require.Bits
 	open cluster.Labels
 	term require.Set
+	// brief is what a claim says of the term; see asks.
+	brief   require.Set
+	briefed bool
 }
 
 // marketTiers sorts the usable pools into tiers of equal weight, heaviest first.

@@ -19,6 +19,8 @@ type Unplaced struct {
 	// Taken is a volume that only one pod may use and another does.
 	Taken string
 	Pools []PoolMiss
+	// Others is how many NodePools belong to other controllers, of which nobody here knows whether they give the pod a node.
+	Others int
 }
 
 // PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that ruled

@@ -35,9 +35,22 @@ func (u *Unplaced) String() string {
 	if u.Taken != "" {
 		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.Taken)
 	}
+	if len(u.Pools) == 0 && u.Others > 0 {
+		return fmt.Sprintf("no NodePool of this controller is there to make a node for the pod; create one, unless a node comes from %s",
+			counted(u.Others, "NodePool that belongs to another controller", "NodePools that belong to other controllers"))
+	}
 	if len(u.Pools) == 0 {
 		return "no NodePool is there to make a node for the pod; create one"
 	}
+	text := u.ofPools()
+	if u.Others > 0 {
+		text += "; " + counted(u.Others, "more NodePool belongs to another controller", "more NodePools belong to other controllers")
+	}
+	return text
+}
+
+// ofPools says why no pool could give the pod a node.
+func (u *Unplaced) ofPools() string {
 	var usable []*PoolMiss
 	for i := range u.Pools {
 		if u.Pools[i].NotUsable == "" {

@@ -28,6 +28,10 @@ func TestSentences(t *testing.T) {
 				"Until that is known, and at most until 2030-01-01T12:00:00Z, they get no node",
 		},
 		"no pools": {Unplaced{}, "no NodePool is there to make a node for the pod; create one"},
+		"no pools of ours": {Unplaced{Others: 2}, "no NodePool of this controller is there to make a node for the pod; " +
+			"create one, unless a node comes from 2 NodePools that belong to other controllers"},
+		"another's pool beside ours": {Unplaced{Others: 1, Pools: []PoolMiss{{Pool: "a", NotUsable: "it is being deleted"}}},
+			`NodePool "a": it is being deleted; 1 more NodePool belongs to another controller`},
 		"one pool that can't be used": {Unplaced{Pools: []PoolMiss{{Pool: "a", NotUsable: "it is being deleted"}}},
 			`NodePool "a": it is being deleted`},
 		"none can be used": {Unplaced{Pools: []PoolMiss{{Pool: "a", NotUsable: "its NodeClass is not ready: no subnets"}, {Pool: "b", NotUsable: "it is static"}}},

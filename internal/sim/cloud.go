@@ -36,6 +36,7 @@ type cloud struct {
 	machines []*machine // in the order in which they were launched, gone ones left out
 	launched int
 	image    int       // what new machines boot from
+	fickle   bool      // it finds each machine drifted
 	priced   time.Time // when prices changed last
 }
 

@@ -73,7 +73,7 @@ func (i imagery) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.
 	switch {
 	case m == nil:
 		return "", &cloudprovider.NotFoundError{ProviderID: claim.Status.ProviderID}
-	case m.image != s.cloud.image:
+	case m.image != s.cloud.image || s.cloud.fickle:
 		return "ImageDrift", nil
 	}
 	return "", nil

@@ -149,7 +149,7 @@ func (o observer) Broke(b plan.Breakdown) {
 	what, class, ofOne := strings.Cut(strings.TrimPrefix(b.Panic, planted), ofClass)
 	s.seen["contained "+what]++
 	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step, len(b.Left.Classes), len(b.Left.Claims), len(b.Left.Parts))
-	if b.Helpless {
+	if b.Bare || b.Helpless {
 		s.fail("a failure is contained", "%s: nothing can be planned", b.Panic)
 	}
 	if !ofOne {

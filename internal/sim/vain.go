@@ -74,8 +74,8 @@ func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
 	}
 	owners := make(map[types.UID]bool)
 	for _, p := range c.Pods {
-		if p.Owner != "" {
-			owners[types.UID(p.Owner)] = true
+		if uid := strings.TrimPrefix(p.Owner, p.Namespace+"/"); uid != "" {
+			owners[types.UID(uid)] = true
 		}
 	}
 	v.madeFor[claim.UID] = owners

@@ -116,9 +116,9 @@ func (r *replica) take(k kind, obj client.Object, gone bool) {
 		}
 	case *appsv1.ReplicaSet:
 		if gone {
-			r.book.DeleteOwner(o.UID)
+			r.book.DeleteOwner(o.Namespace, o.UID)
 		} else {
-			r.book.SetOwner(cluster.Owner{UID: string(o.UID), Kind: "ReplicaSet", Known: true, Desired: int(*o.Spec.Replicas)})
+			r.book.SetOwner(cluster.Owner{UID: string(o.UID), Namespace: o.Namespace, Kind: "ReplicaSet", Known: true, Desired: int(*o.Spec.Replicas)})
 		}
 	case *policyv1.PodDisruptionBudget:
 		if gone {

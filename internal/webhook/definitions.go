@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -47,51 +49,86 @@ type definitions struct {
 	address Address
 	// leads says whether this replica leads; nil if there is only one.
 	leads func() bool
+	// answers tells whether somebody listens at a host and port.
+	answers func(host string) bool
+	now     func() time.Time
+	teller  teller
+	// contests are, by name, those that somebody else may be changing, too.
+	contests map[string]*contest
 }
 
-// point makes every definition that has an older version serve it, with this webhook to convert it and the bundle to trust. Definitions
-// that are not there, or that have one version only, are left alone. It says whether any of them is left to ask another replica.
+// point makes every definition that has the older version and ours serve both, with this webhook to convert them and
+// the bundle to trust. Definitions that are not there, or have only one of the two, are left alone. It returns when to
+// look again.
 //
 // As they are installed, the definitions neither serve the older version nor say how to convert it: objects would be stored
 // unconverted until a controller runs.
-func (d *definitions) point(ctx context.Context, bundle []byte) (elsewhere bool, err error) {
+func (d *definitions) point(ctx context.Context, bundle []byte) (again time.Duration, err error) {
+	again = looks
 	for _, name := range Definitions() {
-		other, err := d.pointOne(ctx, name, bundle)
+		soon, err := d.pointOne(ctx, name, bundle)
 		if err != nil {
-			return elsewhere, fmt.Errorf("telling CustomResourceDefinition %s where its versions are converted: %w", name, err)
+			return again, fmt.Errorf("telling CustomResourceDefinition %s where its versions are converted: %w", name, err)
 		}
-		elsewhere = elsewhere || other
+		again = min(again, soon)
 	}
-	return elsewhere, nil
+	return again, nil
 }
 
-func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) (elsewhere bool, err error) {
+func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) (again time.Duration, err error) {
 	for range tries {
 		var definition apiextensionsv1.CustomResourceDefinition
 		if err := d.client.Get(ctx, client.ObjectKey{Name: name}, &definition); err != nil {
-			return false, client.IgnoreNotFound(err)
+			return looks, client.IgnoreNotFound(err)
 		}
-		older := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == olderVersion })
-		if older < 0 {
-			return false, nil
+		older := indexOf(&definition, olderVersion)
+		if older < 0 || indexOf(&definition, newerVersion) < 0 {
+			return looks, nil
 		}
-		have, want := clientConfig(&definition), d.wanted(&definition, bundle)
-		elsewhere = want.URL != nil && *want.URL != d.address.URL
-		right := have != nil && sameConfig(have, want) && definition.Spec.Versions[older].Served
-		owned := slices.IndexFunc(definition.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
+		want := d.wanted(bundle)
+		if d.leaveToOther(clientConfig(&definition), want) {
+			return retries, nil
+		}
+		wrong := differences(&definition, older, want)
+		owned := slices.IndexFunc(definition.ManagedFields,
+			func(m metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
 		switch {
-		case right && owned < 0:
-			return elsewhere, nil
-		case right:
+		case len(wrong) == 0 && owned < 0:
+			return looks, nil
+		case len(wrong) == 0:
 			err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, disowned(owned)))
 		default:
-			err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, patchOf(&definition, older, want)), client.FieldOwner(fieldManager))
+			if wait := d.contest(name).wait(d.now()); wait > 0 {
+				return wait, nil
+			}
+			err = d.mend(ctx, &definition, older, want, wrong)
 		}
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-			return elsewhere, err
+			return looks, err
 		}
 	}
-	return elsewhere, err
+	return retries, err
+}
+
+// mend puts a definition right.
+func (d *definitions) mend(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, older int,
+	want *apiextensionsv1.WebhookClientConfig, wrong []string) error {
+	found := definition.DeepCopy()
+	patch := client.RawPatch(types.JSONPatchType, patchOf(definition, older, want))
+	if err := d.client.Patch(ctx, definition, patch, client.FieldOwner(fieldManager)); err != nil {
+		return err
+	}
+	contest := d.contest(found.Name)
+	contest.note(d.now())
+	d.teller.tell(found, wrong, contest)
+	return nil
+}
+
+func (d *definitions) contest(name string) *contest {
+	if d.contests[name] == nil {
+		d.contests[name] = &contest{}
+	}
+	return d.contests[name]
 }
 
 // fieldManager is whose the changes to definitions are, until they are disowned.
@@ -104,33 +141,61 @@ func disowned(entry int) []byte {
 		entry, fieldManager, entry)
 }
 
-// olderVersion is the version that is converted.
-const olderVersion = "v1beta1"
+// olderVersion is converted to newerVersion, and back.
+const (
+	olderVersion = "v1beta1"
+	newerVersion = "v1"
+)
 
-// wanted is what the definition should say. Replicas that are reached by URLs of their own leave the one that answers where it is,
-// unless they lead: otherwise two of them would go on changing it.
-func (d *definitions) wanted(definition *apiextensionsv1.CustomResourceDefinition, bundle []byte) *apiextensionsv1.WebhookClientConfig {
-	want := &apiextensionsv1.WebhookClientConfig{CABundle: bundle}
-	if d.address.Service != nil {
-		want.Service = d.address.Service
-		return want
-	}
-	want.URL = &d.address.URL
-	have := clientConfig(definition)
-	if d.leads != nil && !d.leads() && have != nil && have.URL != nil && answers(*have.URL) {
-		want.URL = have.URL
+func indexOf(definition *apiextensionsv1.CustomResourceDefinition, version string) int {
+	return slices.IndexFunc(definition.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+}
+
+// wanted is what a definition should say.
+func (d *definitions) wanted(bundle []byte) *apiextensionsv1.WebhookClientConfig {
+	want := &apiextensionsv1.WebhookClientConfig{CABundle: bundle, Service: d.address.Service}
+	if d.address.Service == nil {
+		want.URL = &d.address.URL
 	}
 	return want
 }
 
-// answers tells whether somebody listens at a URL.
-func answers(address string) bool {
-	at, err := url.Parse(address)
-	if err != nil {
+// leaveToOther tells whether another webhook is asked and stays it: only the leader takes its place, or anybody if
+// nothing answers there. It may be that of an older Karpenter that still leads, or of another replica that is reached
+// by a URL of its own.
+func (d *definitions) leaveToOther(have, want *apiextensionsv1.WebhookClientConfig) bool {
+	if have == nil || sameAddress(have, want) || d.leads == nil || d.leads() {
 		return false
 	}
+	return d.answers(hostOf(have))
+}
+
+// hostOf is the host and port that a definition names; empty if it names none.
+func hostOf(c *apiextensionsv1.WebhookClientConfig) string {
+	const https = "443"
+	if c.Service != nil {
+		port := https
+		if c.Service.Port != nil {
+			port = strconv.Itoa(int(*c.Service.Port))
+		}
+		return net.JoinHostPort(c.Service.Name+"."+c.Service.Namespace+".svc", port)
+	}
+	if c.URL == nil {
+		return ""
+	}
+	at, err := url.Parse(*c.URL)
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), https))
+}
+
+// answers tells whether somebody listens at a host and port.
+func answers(host string) bool {
 	dialer := &net.Dialer{Timeout: time.Second}
-	connection, err := tls.DialWithDialer(dialer, "tcp", at.Host, &tls.Config{InsecureSkipVerify: true}) // nothing is said to it
+	config := &tls.Config{InsecureSkipVerify: true} // nothing is said to it
+	connection, err := tls.DialWithDialer(dialer, "tcp", host, config)
 	if err != nil {
 		return false
 	}
@@ -146,14 +211,37 @@ func clientConfig(definition *apiextensionsv1.CustomResourceDefinition) *apiexte
 	return conversion.Webhook.ClientConfig
 }
 
-func sameConfig(a, b *apiextensionsv1.WebhookClientConfig) bool {
-	if !bytes.Equal(a.CABundle, b.CABundle) || (a.URL == nil) != (b.URL == nil) || (a.Service == nil) != (b.Service == nil) {
+// differences are the fields of a definition that are not as they should be.
+func differences(definition *apiextensionsv1.CustomResourceDefinition, older int,
+	want *apiextensionsv1.WebhookClientConfig) []string {
+	var out []string
+	const at = "spec.conversion.webhook.clientConfig."
+	have := clientConfig(definition)
+	switch {
+	case have == nil:
+		out = append(out, "spec.conversion.strategy")
+	case !sameAddress(have, want) && have.Service != nil:
+		out = append(out, at+"service")
+	case !sameAddress(have, want):
+		out = append(out, at+"url")
+	case !bytes.Equal(have.CABundle, want.CABundle):
+		out = append(out, at+"caBundle")
+	}
+	if !definition.Spec.Versions[older].Served {
+		out = append(out, "spec.versions["+olderVersion+"].served")
+	}
+	return out
+}
+
+// sameAddress tells whether both send the API server to the same place.
+func sameAddress(a, b *apiextensionsv1.WebhookClientConfig) bool {
+	if (a.Service == nil) != (b.Service == nil) {
 		return false
 	}
-	if a.URL != nil {
-		return *a.URL == *b.URL
+	if a.Service == nil {
+		return same(a.URL, b.URL)
 	}
-	return a.Service != nil && a.Service.Namespace == b.Service.Namespace && a.Service.Name == b.Service.Name &&
+	return a.Service.Namespace == b.Service.Namespace && a.Service.Name == b.Service.Name &&
 		same(a.Service.Path, b.Service.Path) && same(a.Service.Port, b.Service.Port)
 }
 

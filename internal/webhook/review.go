@@ -3,9 +3,11 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,18 +20,33 @@ import (
 // Path is where the API server asks for conversions.
 const Path = "/conversion"
 
-// mostBytes bounds a request. The API server sends whole lists: a few thousand NodeClaims are some tens of megabytes.
-const mostBytes = 128 << 20
-
 // handler answers the API server's requests to convert objects.
 type handler struct {
 	converter *converter
+	room      *room
 	log       logr.Logger
 }
 
 func (h *handler) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	if r.ContentLength > mostBytes {
+		h.refuseSize(out, r.ContentLength)
+		return
+	}
+	leave, err := h.room.enter(r.Context(), r.ContentLength)
+	if err != nil {
+		http.Error(out, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	// Whoever announces much and sends nothing must not keep the room. Only connections of the server's own can be told.
+	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(readsWithin))
 	var review apiextensionsv1.ConversionReview
 	if err := json.NewDecoder(http.MaxBytesReader(out, r.Body, mostBytes)).Decode(&review); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			h.refuseSize(out, large.Limit+1)
+			return
+		}
 		http.Error(out, fmt.Sprintf("reading the ConversionReview: %v", err), http.StatusBadRequest)
 		return
 	}
@@ -43,6 +60,14 @@ func (h *handler) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if err := json.NewEncoder(out).Encode(review); err != nil {
 		h.log.Error(err, "an answer to the API server could not be sent")
 	}
+}
+
+// refuseSize refuses a request of at least so many bytes.
+func (h *handler) refuseSize(out http.ResponseWriter, bytes int64) {
+	err := fmt.Errorf("a request to convert has %d MiB or more, and %d MiB are read at most: "+
+		"ask for fewer objects at a time (limit and continue), or ask for %s", bytes/piece, mostBytes/piece, newerVersion)
+	h.log.Error(err, "objects could not be converted")
+	http.Error(out, err.Error(), http.StatusRequestEntityTooLarge)
 }
 
 // answer converts all objects, or none: that is how the API server wants it. A panic is an answer, too.

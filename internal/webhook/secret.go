@@ -70,7 +70,12 @@ func (s *store) try(ctx context.Context) (material, error) {
 	secret.Data[certificateKey], secret.Data[privateKeyKey] = want.certificate, want.key
 	if missing {
 		secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
-		return want, s.client.Create(ctx, &secret)
+		err := s.client.Create(ctx, &secret)
+		if apierrors.IsForbidden(err) {
+			return want, fmt.Errorf("it is not there, and the controller may not create it; kubectl create secret generic %s "+
+				"--namespace %s makes one, as the chart does: %w", s.secret.Name, s.secret.Namespace, err)
+		}
+		return want, err
 	}
 	return want, s.client.Patch(ctx, &secret, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{}))
 }

@@ -41,9 +41,14 @@ type Settings struct {
 	// Secret keeps the certificate.
 	Secret client.ObjectKey
 	// Leads says whether this replica leads; nil if there is only one.
-	Leads func() bool
-	Log   logr.Logger
-	Now   func() time.Time
+	Leads  func() bool
+	Events Recorder
+	// Grace is how long requests are answered after the context has ended.
+	Grace time.Duration
+	// Failed is told if the webhook stops serving before.
+	Failed func(error)
+	Log    logr.Logger
+	Now    func() time.Time
 }
 
 // Webhook converts objects for the API server.
@@ -54,7 +59,13 @@ type Webhook struct {
 	store       *store
 	definitions *definitions
 	served      atomic.Pointer[tls.Certificate]
-	changed     chan struct{}
+	// changed and applied are told of each change of a definition: who looks after it, and who stores objects anew.
+	changed chan struct{}
+	applied chan struct{}
+	grace   time.Duration
+	after   func(time.Duration) <-chan time.Time
+	failed  func(error)
+	ended   chan struct{}
 	// trouble is what the last look failed with, so that it is told once.
 	trouble string
 }
@@ -76,12 +87,14 @@ func New(s Settings) (*Webhook, error) {
 		return nil, err
 	}
 	w := &Webhook{
-		log: s.Log, client: c, changed: make(chan struct{}, 1),
-		store:       &store{client: c, secret: s.Secret, names: s.Address.names(), now: s.Now},
-		definitions: &definitions{client: c, address: s.Address, leads: s.Leads},
+		log: s.Log, client: c, changed: make(chan struct{}, 1), applied: make(chan struct{}, 1),
+		grace: s.Grace, after: time.After, failed: s.Failed, ended: make(chan struct{}),
+		store: &store{client: c, secret: s.Secret, names: s.Address.names(), now: s.Now},
+		definitions: &definitions{client: c, address: s.Address, leads: s.Leads, answers: answers, now: s.Now,
+			teller: teller{log: s.Log, events: s.Events}, contests: map[string]*contest{}},
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, &handler{converter: converter, log: s.Log})
+	mux.Handle(Path, &handler{converter: converter, room: newRoom(roomPieces), log: s.Log})
 	w.server = &http.Server{
 		Handler: mux, ErrorLog: log.New(debugLog{s.Log}, "", 0), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate},
@@ -112,12 +125,7 @@ func expiryFrom(c client.Reader) Expiry {
 // Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background until the
 // context ends. If the first look fails, that is logged and tried again: objects that are stored as v1 need no webhook.
 func (w *Webhook) Start(ctx context.Context, listener net.Listener) {
-	go func() {
-		if err := w.server.ServeTLS(listener, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			w.log.Error(err, "the webhook has stopped; requests for v1beta1 fail until the controller is started again")
-		}
-	}()
-	context.AfterFunc(ctx, func() { _ = w.server.Close() })
+	w.serve(ctx, listener)
 	first, cancel := context.WithTimeout(ctx, startsWithin)
 	defer cancel()
 	next := w.look(first)
@@ -145,28 +153,27 @@ func (w *Webhook) keep(ctx context.Context, next time.Duration) {
 
 // look renews the certificate if that is due and points the definitions here. It returns when to look again.
 func (w *Webhook) look(ctx context.Context) time.Duration {
-	elsewhere, err := w.try(ctx)
+	again, err := w.try(ctx)
 	if err != nil && ctx.Err() == nil && err.Error() != w.trouble {
 		w.log.Error(err, "requests for v1beta1 may fail; trying again")
 	}
 	w.trouble = ""
 	if err != nil {
 		w.trouble = err.Error()
-	}
-	if err != nil || elsewhere {
 		return retries
 	}
-	return looks
+	return again
 }
 
-func (w *Webhook) try(ctx context.Context) (elsewhere bool, err error) {
+func (w *Webhook) try(ctx context.Context) (again time.Duration, err error) {
+	defer contained(w.log, "looking after certificate and definitions", &err)
 	material, err := w.store.current(ctx)
 	if err != nil {
-		return false, err
+		return retries, err
 	}
 	pair, err := tls.X509KeyPair(material.certificate, material.key)
 	if err != nil {
-		return false, fmt.Errorf("reading the webhook's certificate from Secret %s: %w", w.store.secret, err)
+		return retries, fmt.Errorf("reading the webhook's certificate from Secret %s: %w", w.store.secret, err)
 	}
 	// Whoever is told of a new authority must find it served, and whoever still knows the old one must be served, too: a new
 	// authority signs only once it is known (settles).
@@ -187,15 +194,21 @@ func (w *Webhook) watch(ctx context.Context, name string) {
 		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
 		if err == nil {
 			for range events.ResultChan() {
-				select {
-				case w.changed <- struct{}{}:
-				default:
-				}
+				ring(w.changed)
+				ring(w.applied)
 			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(retries):
 		}
+	}
+}
+
+// ring tells whoever waits, or will.
+func ring(bell chan<- struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
 	}
 }

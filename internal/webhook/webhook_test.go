@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -287,12 +288,17 @@ spec: {requirements: [], nodeClassRef: {name: default}}
 	l.InstallCRDs(crds.FS())
 	replica := w.start(true)
 	w.serves()
-	w.must(replica.Migrate(w.ctx))
-	for _, name := range webhook.Definitions() {
-		if got := w.definition(name).Status.StoredVersions; !reflect.DeepEqual(got, []string{"v1"}) {
-			t.Errorf("%s has stored %v", name, got)
-		}
-	}
+	ctx, stop := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- replica.Migrate(ctx) }()
+	w.storesV1()
+	// A definition that somebody restores with older objects is found without a restart.
+	pools := w.definition("nodepools.karpenter.sh")
+	pools.Status.StoredVersions = []string{"v1beta1", "v1"}
+	w.must(w.c.Status().Update(w.ctx, pools))
+	w.storesV1()
+	stop()
+	w.must(<-ended)
 	replica.stop()
 	w.onlyV1()
 	for _, tc := range []struct{ got, want string }{
@@ -304,6 +310,19 @@ spec: {requirements: [], nodeClassRef: {name: default}}
 		if tc.got != tc.want {
 			t.Errorf("without v1beta1 there is %q, want %q", tc.got, tc.want)
 		}
+	}
+}
+
+// storesV1 waits until no other version is stored.
+func (w *world) storesV1() {
+	w.Helper()
+	for _, name := range webhook.Definitions() {
+		w.eventually(func() error {
+			if got := w.definition(name).Status.StoredVersions; !reflect.DeepEqual(got, []string{"v1"}) {
+				return fmt.Errorf("%s has stored %v", name, got)
+			}
+			return nil
+		})
 	}
 }
 

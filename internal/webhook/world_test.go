@@ -65,6 +65,11 @@ type replica struct {
 	stop func()
 }
 
+// noEvents takes events and forgets them.
+type noEvents struct{}
+
+func (noEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
+
 // start starts a webhook. leads says whether it is the elected replica.
 func (w *world) start(leads bool) *replica {
 	w.Helper()
@@ -73,7 +78,8 @@ func (w *world) start(leads bool) *replica {
 	url := "https://" + listener.Addr().String() + webhook.Path
 	hook, err := webhook.New(webhook.Settings{
 		Config: w.lab.Config(), Address: webhook.Address{URL: url}, Secret: w.secret(),
-		Leads: func() bool { return leads }, Log: logr.Discard(), Now: time.Now,
+		Leads: func() bool { return leads }, Events: noEvents{}, Failed: func(err error) { w.Error(err) },
+		Log: logr.Discard(), Now: time.Now,
 	})
 	w.must(err)
 	ctx, cancel := context.WithCancel(w.ctx)

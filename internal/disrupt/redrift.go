@@ -1,0 +1,74 @@
+package disrupt
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+const (
+	// firstProbe and lastProbe bound the time from a replacement that has drifted again to the next, which doubles; the first comes at
+	// once, because what the NodeClass stands for may just have changed.
+	firstProbe = 5 * time.Minute
+	lastProbe  = time.Hour
+	// probeWatch is how long a replacement must be up and not drift for the others to follow. The cloud is asked about each new
+	// instance within a minute.
+	probeWatch = 2 * time.Minute
+)
+
+// probeAfter is how long after a replacement was made the next may follow, if it has drifted as the nth in a row.
+func probeAfter(n int) time.Duration {
+	if n <= 1 {
+		return 0
+	}
+	return min(firstProbe<<min(n-2, 10), lastProbe)
+}
+
+// flaps finds out whether what is made in place of the pool's drifted nodes drifts itself: then one at a time finds out whether that goes
+// on, less and less often. It is over when one that was made after that has been up for a while and has not drifted.
+func (r *rollout) flaps(rs *Rolls, p *cluster.Pool) {
+	s := rs.s
+	proven, watched := time.Time{}, time.Time{}
+	for _, c := range rs.made[p.Name] {
+		up := c.Condition(cluster.Initialized)
+		switch {
+		case c.Pool != p.Name || c.Is(cluster.Drifted) || !s.SameSinceMade(c):
+		case up.Status == cluster.True && !s.Now.Before(up.Since.Add(probeWatch)):
+			proven = cluster.Later(proven, c.Created)
+		case c.Drift.Again > 0 && up.Status == cluster.True:
+			watched = cluster.Later(watched, up.Since.Add(probeWatch))
+		case c.Drift.Again > 0:
+			watched = cluster.Later(watched, s.Now.Add(r.patience))
+		}
+	}
+	var last *cluster.Claim
+	for _, c := range s.ClaimsOf(p.Name) {
+		if !c.Deleting.IsZero() || !s.DriftsAgain(c) || c.Condition(cluster.Drifted).Since.Before(proven) {
+			continue
+		}
+		if last == nil || c.Drift.Again > last.Drift.Again || c.Drift.Again == last.Drift.Again && c.Created.Before(last.Created) {
+			last = c
+		}
+	}
+	if last == nil && watched.IsZero() {
+		return
+	}
+	r.again = true
+	r.why = "what was created in place of drifted nodes has drifted itself, and is being watched"
+	if last != nil {
+		r.why = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, has drifted itself (%s), although neither the NodePool nor its NodeClass was changed",
+			last.Name, DriftOf(s, last))
+		watched = cluster.Later(watched, last.Created.Add(probeAfter(last.Drift.Again+1)))
+	}
+	r.left = 1
+	if s.Now.Before(watched) {
+		r.left, r.wake = 0, cluster.Earlier(r.wake, watched)
+	}
+	for _, c := range s.ClaimsOf(p.Name) {
+		if ReasonOf(c.Move) == command.Drifted || beingFenced(s, c) {
+			r.left = 0
+		}
+	}
+}

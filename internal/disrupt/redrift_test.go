@@ -1,0 +1,98 @@
+package disrupt
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// again is a pool whose nodes have drifted, with a replacement that was made for the nth time and has been up for a while.
+func again(n int, up time.Duration, drifted bool) (*cluster.Snapshot, *cluster.Claim) {
+	s := rolling(5, 0, 1)
+	p, c := s.Pools[0], s.Claims[5]
+	p.Care, p.Generation, p.NodeClass.Generation = cluster.Care{}, 3, 7
+	c.Drift = cluster.DriftMark{Again: n, Pool: 3, Class: 7}
+	c.Created, c.Conditions[1].Since = s.Now.Add(-up-time.Minute), s.Now.Add(-up)
+	if drifted {
+		c.DriftedFrom = "ImageDrift"
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Since: s.Now.Add(-time.Second)})
+	}
+	return s, c
+}
+
+func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		n       int
+		up      time.Duration
+		drifted bool
+		change  func(p *cluster.Pool, c *cluster.Claim)
+		again   bool
+		left    int
+		wake    time.Duration
+	}{
+		{"the first drifts", 0, time.Second, true, nil, true, 1, 0},
+		{"the second drifts", 1, time.Second, true, nil, true, 0, 5*time.Minute - time.Minute - time.Second},
+		{"the third drifts", 2, time.Second, true, nil, true, 0, 10*time.Minute - time.Minute - time.Second},
+		{"the tenth drifts", 9, time.Second, true, nil, true, 0, time.Hour - time.Minute - time.Second},
+		{"the third drifts after a while", 2, 9 * time.Minute, true, nil, true, 1, 0},
+		{"the pool has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.Generation++ }, false, 6, 0},
+		{"the class has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.NodeClass.Generation++ }, false, 6, 0},
+		{"it drifts after hours", 2, 3 * time.Hour, true, nil, false, 6, 0},
+		{"no mark", 0, time.Second, true, func(_ *cluster.Pool, c *cluster.Claim) { c.Drift = cluster.DriftMark{} }, false, 6, 0},
+		{"a first one does not drift", 0, time.Second, false, nil, false, 6, 0},
+		{"a second one is watched", 1, time.Second, false, nil, true, 0, probeWatch - time.Second},
+		{"a second one has been watched", 1, probeWatch, false, nil, false, 6, 0},
+	} {
+		s, c := again(x.n, x.up, x.drifted)
+		if x.change != nil {
+			x.change(s.Pools[0], c)
+		}
+		r := NewRolls(s, Settings{}).of(s.Pools[0])
+		if r.again != x.again || r.left != x.left {
+			t.Errorf("%s: again %t, %d may begin, want %t, %d", x.name, r.again, r.left, x.again, x.left)
+		}
+		if x.wake > 0 && !r.wake.Equal(s.Now.Add(x.wake)) {
+			t.Errorf("%s: it looks again in %s, want %s", x.name, r.wake.Sub(s.Now), x.wake)
+		}
+		told := NewRolls(s, Settings{}).Proceeds(s.Pools[0])
+		if x.again && (told.Status != cluster.False || told.Reason != "ReplacementsDrift" || !strings.Contains(told.Message, "drifted itself")) {
+			t.Errorf("%s: the pool says %+v", x.name, told)
+		}
+	}
+}
+
+// One that was made later and does not drift shows that the others only missed the last change.
+func TestALaterReplacementEndsThePause(t *testing.T) {
+	s, _ := again(0, 20*time.Minute, true)
+	s.Claims[5].Conditions[2].Since = s.Now.Add(-10 * time.Minute)
+	if r := NewRolls(s, Settings{}).of(s.Pools[0]); !r.again {
+		t.Fatal("it does not pause")
+	}
+	later := *s.Claims[5]
+	later.Name, later.Created, later.DriftedFrom = "later", s.Now.Add(-5*time.Minute), ""
+	later.Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True, Since: s.Now.Add(-4 * time.Minute)}}
+	s.Claims = append(s.Claims, &later)
+	s.Claims[5].Conditions[2].Since = s.Now.Add(-6 * time.Minute)
+	if r := NewRolls(s.Seal(), Settings{}).of(s.Pools[0]); r.again {
+		t.Errorf("it still pauses: %+v", r)
+	}
+}
+
+func TestDriftMarks(t *testing.T) {
+	for text, want := range map[string]cluster.DriftMark{"": {}, "2 3 7": {Again: 2, Pool: 3, Class: 7}, "99999 1 1": {Again: 1000, Pool: 1, Class: 1}} {
+		if got, err := cluster.ParseDriftMark(text); err != nil || got != want {
+			t.Errorf("%q is %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"2", "a 1 1", "-1 1 1", "1 1"} {
+		if got, err := cluster.ParseDriftMark(text); err == nil {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+	if m := (cluster.DriftMark{Again: 4, Pool: 5, Class: 6}); cluster.FormatDriftMark(m) != "4 5 6" {
+		t.Errorf("%+v is written as %q", m, cluster.FormatDriftMark(m))
+	}
+}
