@@ -86,10 +86,15 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		{"settings.clusterNme=c", []string{"settings.clusterNme is not a value of this chart; did you mean settings.clusterName?"}},
 		{"resources.limits.cpu=1", []string{"resources is not", "did you mean controller.resources?"}},
+		{"setings.clusterName=c", []string{"setings is not a value of this chart; did you mean settings?"}},
+		{"settings.featureGate.staticCapacity=true", []string{"did you mean settings.featureGates?"}},
 		{"replica=3", []string{"did you mean replicas?"}},
 		{"settings.featureGates.spotToSpot=true", []string{"did you mean settings.featureGates.spotToSpotConsolidation?"}},
 		{"serviceAccount.annotation.a=b", []string{"did you mean serviceAccount.annotations?"}},
 		{"settings.aws.tags.a=b", []string{"settings.aws.tags is not", "spec.tags in the EC2NodeClass"}},
+		{"webhook.metrics.port=8001", []string{"webhook.metrics is not", "webhook.enabled and webhook.port"}},
+		{"webhook.serviceName=w", []string{"webhook.serviceName is not", "webhook.enabled and webhook.port"}},
+		{"webhook.port=none", []string{"port", "integer"}},
 		{"qqq=1", []string{"qqq is not", "docs/reference/chart.md"}},
 		{"replicas=two", []string{"replicas", "integer"}},
 		{"settings.placement=bound", []string{"placement", "'nominate', 'bind'"}},
@@ -204,5 +209,53 @@ func TestDefinitionsOfTheTwoCharts(t *testing.T) {
 		if other := plain[name]; other == nil || jsonOf(t, other.Object["spec"]) != jsonOf(t, object.Object["spec"]) {
 			t.Errorf("the chart karpenter has not the same %s", name)
 		}
+	}
+}
+
+// TestTheWebhooksPort: one value, or the controller's own variable, moves it in every place.
+func TestTheWebhooksPort(t *testing.T) {
+	for _, try := range []struct{ set, port, variable, off string }{
+		{"webhook.enabled=true", "8443", "null", "null"},
+		{"webhook.port=9443", "9443", "9443", "null"},
+		{"controller.env[0].name=WEBHOOK_PORT,controller.env[0].value=9443", "9443", "9443", "null"},
+		{"webhook.enabled=false", "null", "null", "true"},
+	} {
+		objects, problems := render(t, "karpenter", "--set", "settings.clusterName=c", "--set", try.set)
+		if objects == nil {
+			t.Fatal(problems)
+		}
+		for place, want := range map[string]string{
+			"Service karpenter:spec/ports/https-webhook/port": try.port,
+			container0 + "ports/https-webhook/containerPort":  try.port,
+			"WEBHOOK_PORT": try.variable, "DISABLE_WEBHOOK": try.off,
+		} {
+			expect(t, objects, try.set, [2]string{place, want})
+		}
+	}
+}
+
+// container0 is where the controller's container is if the release is called karpenter.
+const container0 = "Deployment karpenter:spec/template/spec/containers/0/"
+
+// TestBesideKarpenter: a release of another name shares no object with one called karpenter in the same namespace,
+// which may be Karpenter's.
+func TestBesideKarpenter(t *testing.T) {
+	both := map[string]bool{}
+	for _, release := range []string{"karpenter", "tenon"} {
+		objects, problems := renderAs(t, release, "karpenter", "--skip-crds", "--set", "settings.clusterName=c")
+		if objects == nil {
+			t.Fatal(problems)
+		}
+		for name := range objects {
+			if both[name] {
+				t.Errorf("both releases have %s", name)
+			}
+			both[name] = true
+		}
+		instance := theDeployment(objects) + ":spec/template/metadata/labels/app.kubernetes.io~instance"
+		expect(t, objects, release, [2]string{instance, release})
+	}
+	if !both["PodDisruptionBudget karpenter"] || !both["PodDisruptionBudget tenon-karpenter"] {
+		t.Errorf("the objects are %v", slices.Sorted(maps.Keys(both)))
 	}
 }

@@ -27,7 +27,13 @@ func chartPath(name string) string { return filepath.Join(root, "charts", name) 
 // render is what Helm makes of the chart in the namespace karpenter, and what it complains about.
 func render(t *testing.T, chart string, flags ...string) (map[string]*unstructured.Unstructured, string) {
 	t.Helper()
-	args := append([]string{"template", "karpenter", chartPath(chart), "--namespace", "karpenter"}, flags...)
+	return renderAs(t, "karpenter", chart, flags...)
+}
+
+// renderAs is render for a release of another name.
+func renderAs(t *testing.T, release, chart string, flags ...string) (map[string]*unstructured.Unstructured, string) {
+	t.Helper()
+	args := append([]string{"template", release, chartPath(chart), "--namespace", "karpenter"}, flags...)
 	out, problems, err := runHelm(t, args...)
 	if err != nil {
 		return nil, problems

@@ -20,7 +20,7 @@ func rules() map[string]object {
 	choice := func(words ...any) object { return object{"enum": words} }
 	number := object{"type": []string{"integer", "string"}, "pattern": "^[0-9]+$", "minimum": 0}
 	share := object{"type": []string{"integer", "string"}, "pattern": "^[0-9]+%?$", "minimum": 0}
-	port := object{"type": "integer", "minimum": 1, "maximum": 65535}
+	port := func() object { return object{"type": "integer", "minimum": 1, "maximum": 65535} }
 	listOrNothing := object{"type": []string{"array", "object"}, "maxProperties": 0}
 	return map[string]object{
 		"imagePullPolicy":                    choice("Always", "IfNotPresent", "Never", ""),
@@ -33,8 +33,9 @@ func rules() map[string]object {
 		"initContainers":                     listOrNothing,
 		"logLevel":                           choice("debug", "info", "error", ""),
 		"controller.image.digest":            text("^(sha256:[0-9a-f]{64})?$"),
-		"controller.metrics.port":            port,
-		"controller.healthProbe.port":        port,
+		"controller.metrics.port":            port(),
+		"controller.healthProbe.port":        port(),
+		"webhook.port":                       port(),
 		"settings.cloudProvider":             choice("", "aws", "kwok"),
 		"settings.preferencePolicy":          choice("Respect", "Ignore"),
 		"settings.minValuesPolicy":           choice("Strict", "BestEffort"),

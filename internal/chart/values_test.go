@@ -102,6 +102,8 @@ func shows() map[string][2]string {
 		"controller.metrics.secure":                 {"SECURE_METRICS", `"true"`},
 		"controller.metrics.certificateSecret":      {pods + "volumes/metrics-certificate/secret/secretName", `"cert"`},
 		"controller.healthProbe.port":               {container + "ports/http/containerPort", `9081`},
+		"webhook.enabled":                           {"DISABLE_WEBHOOK", `"true"`},
+		"webhook.port":                              {"WEBHOOK_PORT", `"9443"`},
 		"logLevel":                                  {"LOG_LEVEL", `"error"`}, // controller.env wins
 		"logOutputPaths":                            {"LOG_OUTPUT_PATHS", `"stdout,/tmp/log"`},
 		"logErrorOutputPaths":                       {"LOG_ERROR_OUTPUT_PATHS", `"stderr,/tmp/errors"`},
@@ -126,6 +128,7 @@ func shows() map[string][2]string {
 		"settings.amiRefreshInterval":               {"AMI_REFRESH_INTERVAL", `"2m"`},
 		"settings.subnetRefreshInterval":            {"SUBNET_REFRESH_INTERVAL", `"3m"`},
 		"settings.schedulerConfig":                  {"ClusterRole full-scheduler-config:rules/0/resources/0", `"services"`},
+		"settings.disableOlderKinds":                {"DISABLE_OLDER_KINDS", `"true"`},
 		"settings.placement":                        {"ClusterRole full-placement-bind:rules/0/resources/0", `"pods/binding"`},
 		"settings.featureGates":                     {"FEATURE_GATES", `NodeOverlay=true`},
 		"settings.awsFeatureGates":                  {"AWS_FEATURE_GATES", `"NodeClassCEL=true"`},

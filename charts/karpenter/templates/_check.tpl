@@ -22,7 +22,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What became of a value, or the known name that shares the most pairs of letters with a path. */}}
+{{/* What became of a value, or the known name that shares the most pairs of letters with a path: a value, or a group at the same depth. */}}
 {{- define "karpenter.hint" -}}
 {{- $path := .path -}}
 {{- $gone := get (fromYaml (include "karpenter.goneValues" .)) $path -}}
@@ -31,7 +31,7 @@
 {{- $name := "" -}}
 {{- $known := .known -}}
 {{- range $candidate := keys $known | sortAlpha -}}
-{{- if eq (get $known $candidate) "value" -}}
+{{- if or (eq (get $known $candidate) "value") (eq (len (splitList "." $candidate)) (len (splitList "." $path))) -}}
 {{- $text := lower $candidate -}}
 {{- $hits := 0 -}}
 {{- range $i := until (int (max 0 (sub (len $asked) 1))) -}}
@@ -46,6 +46,8 @@
 {{- end -}}
 {{- if $gone -}}
 {{- $gone -}}
+{{- else if hasPrefix "webhook." $path -}}
+it is gone: the controller itself is the webhook, and has webhook.enabled and webhook.port
 {{- else if ge (int $best) 500 -}}
 did you mean {{ $name }}?
 {{- else -}}

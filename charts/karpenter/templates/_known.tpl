@@ -69,6 +69,9 @@ controller.metrics.secure: value
 controller.metrics.certificateSecret: value
 controller.healthProbe: group
 controller.healthProbe.port: value
+webhook: group
+webhook.enabled: value
+webhook.port: value
 logLevel: value
 logOutputPaths: value
 logErrorOutputPaths: value
@@ -94,6 +97,7 @@ settings.disableDryRun: value
 settings.amiRefreshInterval: value
 settings.subnetRefreshInterval: value
 settings.schedulerConfig: value
+settings.disableOlderKinds: value
 settings.placement: value
 settings.featureGates: group
 settings.featureGates.nodeRepair: value

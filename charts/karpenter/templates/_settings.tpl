@@ -60,6 +60,16 @@ aws
 {{- if and .Values.controller.clusterName (eq (int .Values.replicas) 2) -}}1{{- else -}}{{- .Values.replicas -}}{{- end -}}
 {{- end -}}
 
+{{/* The port on which objects are converted; 0 for none. What the user gives the container wins. */}}
+{{- define "karpenter.webhookPort" -}}
+{{- $port := toString .Values.webhook.port -}}
+{{- if ne (toString .Values.webhook.enabled) "true" -}}{{- $port = "0" -}}{{- end -}}
+{{- range .Values.controller.env -}}
+{{- if and (eq .name "WEBHOOK_PORT") .value -}}{{- $port = toString .value -}}{{- end -}}
+{{- end -}}
+{{- $port -}}
+{{- end -}}
+
 {{/* Name=true,Other=false. */}}
 {{- define "karpenter.gates" -}}
 {{- $gates := list -}}
@@ -77,6 +87,13 @@ CLOUD_PROVIDER: {{ include "karpenter.cloudProvider" . | quote }}
 LOG_LEVEL: {{ include "karpenter.newer" (list .Values.logLevel "info" .Values.controller.logLevel) | quote }}
 LOG_OUTPUT_PATHS: {{ join "," .Values.logOutputPaths | quote }}
 LOG_ERROR_OUTPUT_PATHS: {{ join "," .Values.logErrorOutputPaths | quote }}
+{{- /* The default is left unsaid: in the lab, where the controllers share a machine, any free port will do. */}}
+{{- if ne (toString .Values.webhook.port) "8443" }}
+WEBHOOK_PORT: {{ .Values.webhook.port | quote }}
+{{- end }}
+{{- if eq (include "karpenter.webhookPort" .) "0" }}
+DISABLE_WEBHOOK: "true"
+{{- end }}
 METRICS_PORT: {{ .Values.controller.metrics.port | quote }}
 HEALTH_PROBE_PORT: {{ .Values.controller.healthProbe.port | quote }}
 BATCH_MAX_DURATION: {{ include "karpenter.newer" (list $s.batchMaxDuration "10s" .Values.controller.batchMaxDuration) | quote }}
@@ -87,6 +104,7 @@ IGNORE_DRA_REQUESTS: {{ $s.ignoreDRARequests | quote }}
 DISABLE_CLUSTER_STATE_OBSERVABILITY: {{ $s.disableClusterStateObservability | quote }}
 SCHEDULER_CONFIG: {{ $s.schedulerConfig | quote }}
 PLACEMENT: {{ $s.placement | quote }}
+DISABLE_OLDER_KINDS: {{ $s.disableOlderKinds | quote }}
 FEATURE_GATES: {{ include "karpenter.gates" $s.featureGates | quote }}
 {{- if eq (toString .Values.controller.metrics.secure) "true" }}
 SECURE_METRICS: "true"

@@ -3,6 +3,7 @@ package onlab
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,10 @@ func TestARelease(t *testing.T) {
 	t.Logf("from helm install to the first pod on a new node: %s", time.Since(began).Round(100*time.Millisecond))
 	w.scale(20)
 	w.checkReplicas()
-	before := w.claims()
+	before, certificate := w.claims(), w.certificate()
+	if len(certificate["tls.crt"]) == 0 {
+		t.Errorf("the Secret holds no certificate: %v", certificate)
+	}
 
 	w.loseLeader()
 	w.scale(22)
@@ -40,6 +44,9 @@ func TestARelease(t *testing.T) {
 	w.checkLevel("debug")
 	w.runHelm("rollback", release, "--namespace", release, "--wait", "--timeout", "2m")
 	w.checkLevel("info")
+	if !reflect.DeepEqual(w.certificate(), certificate) {
+		t.Error("the upgrade, or the rollback, has changed the certificate in the Secret")
+	}
 	for _, claim := range before {
 		if !slices.Contains(w.claims(), claim) {
 			t.Errorf("node %s has gone while only the controller changed", claim)
@@ -53,6 +60,16 @@ func TestARelease(t *testing.T) {
 	}
 	w.runHelm("uninstall", release, "--namespace", release, "--wait", "--timeout", "2m")
 	w.checkGone()
+}
+
+// certificate is what the chart's Secret holds.
+func (w *world) certificate() map[string][]byte {
+	w.Helper()
+	secret, err := w.core.CoreV1().Secrets(release).Get(w.Context(), "karpenter-cert", metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return secret.Data
 }
 
 // checkReplicas looks at the two replicas: on two nodes, one of them leading, and their logs as the documents read them.
@@ -120,6 +137,7 @@ func (w *world) checkLevel(level string) {
 func (w *world) checkGone() {
 	w.Helper()
 	for _, kind := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Secret"},
 		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
