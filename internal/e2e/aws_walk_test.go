@@ -21,7 +21,7 @@ func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
 	port := freePort(t)
 	certificate := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-cert"}}
-	w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, certificate))) // another test's: this controller is to make its own
+	w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, certificate))) // another test's: this controller is to fill its own
 	asked := w.noteRequests()
 	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port, "--webhook-port", freePort(t))
 	w.apply("aws/classes", "aws/pools", "aws/pods")

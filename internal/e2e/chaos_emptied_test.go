@@ -56,7 +56,7 @@ func leftover(claims []v1.NodeClaim, workloads []string) []string {
 			return nil
 		}
 		return slices.DeleteFunc(slices.Clone(workloads), func(uid string) bool {
-			return !slices.ContainsFunc(list, func(m cluster.MadeFor) bool { return m.Owner == uid })
+			return !slices.ContainsFunc(list, func(m cluster.MadeFor) bool { return strings.HasSuffix(m.Owner, "/"+uid) })
 		})
 	}
 	claims = slices.Clone(claims)
@@ -86,14 +86,14 @@ func TestLeftover(t *testing.T) {
 		want      int
 	}{
 		{"nothing", nil, two, 0},
-		{"one for each", []string{"guarded=2", "free=3"}, two, 0},
-		{"one for both and one for its own", []string{"free=1,guarded=1", "guarded=2"}, two, 0},
-		{"two for the same", []string{"free=1", "free=2"}, two, 1},
-		{"two for both and one more", []string{"free=1,guarded=1", "free=1,guarded=1", "free=2"}, two, 1},
+		{"one for each", []string{"default/guarded=2", "default/free=3"}, two, 0},
+		{"one for both and one for its own", []string{"default/free=1,default/guarded=1", "default/guarded=2"}, two, 0},
+		{"two for the same", []string{"default/free=1", "default/free=2"}, two, 1},
+		{"two for both and one more", []string{"default/free=1,default/guarded=1", "default/free=1,default/guarded=1", "default/free=2"}, two, 1},
 		{"made for nobody", []string{""}, two, 1},
-		{"made for another", []string{"another=1"}, two, 1},
-		{"deleted", []string{"free=1 deleted"}, two, 1},
-		{"the pool tells of none", []string{"free=1"}, nil, 1},
+		{"made for another", []string{"default/another=1"}, two, 1},
+		{"deleted", []string{"default/free=1 deleted"}, two, 1},
+		{"the pool tells of none", []string{"default/free=1"}, nil, 1},
 	} {
 		var claims []v1.NodeClaim
 		for i, text := range c.madeFor {

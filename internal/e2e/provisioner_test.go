@@ -23,7 +23,6 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
 	"github.com/tenon-sh/tenon/internal/convert"
-	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
 
 // founding is where the manifests of the founding documents are, for apply.
@@ -381,17 +380,4 @@ func (w *awsWorld) templates() {
 	})
 	w.must(w.c.Delete(w.ctx, apart))
 	w.must(w.c.Delete(w.ctx, template))
-}
-
-// TestFirstDocument: the Provisioner of the first document, which is for another region and cluster.
-func TestFirstDocument(t *testing.T) {
-	w := newAWSWorld(t, func(o *labaws.Options) { o.Region, o.Cluster = "us-east-1", "eks-karpenter-demo" })
-	w.run()
-	w.apply(founding + "000-01-provisioner")
-	w.create(w.pod("one", "1"))
-	w.eventually(w.allRunning(1))
-	n := w.nodes()[0]
-	if zone := n.Labels[corev1.LabelTopologyZone]; n.Labels[corev1.LabelInstanceTypeStable] != "m5.large" || zone != "us-east-1a" && zone != "us-east-1b" {
-		t.Errorf("the node has the labels %v", n.Labels)
-	}
 }
