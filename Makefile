@@ -23,10 +23,20 @@ demo: build ## run the main job on a lab of its own: 50 pods come and go (KEEP=1
 demo-aws: build ## the same with a simulated AWS account: an EC2NodeClass, and a spot interruption in between
 	@$(BIN) demo --cloud aws --dir .demo-aws $(if $(KEEP),--keep)
 
+.PHONY: first-pod
+first-pod: lab ## install the chart on a fresh lab, apply one manifest, and print how long it takes until the first pod runs on a new node
+	@log="$$(go test ./internal/chart/onlab -run '^TestFirstPod$$' -count=1 -v 2>&1)" || { echo "$$log"; exit 1; }; \
+	  grep -o 'from helm install to the first pod.*' <<< "$$log"
+
 .PHONY: test
 test: lint verify lab ## lint, check generated files, and run every test
 	go test -timeout 30m ./...
-	$(call each_module,test,go test $$pkgs)
+	$(call each_module,test,go test $$(go list $$pkgs | grep -v /bench/move$$))
+
+# It builds the peer, which asks for a newer compiler than the rest of the repository; the go command fetches it.
+.PHONY: test-move
+test-move: lab ## hand a cluster of 50 nodes from the peer to Tenon and back, with both programs
+	cd bench && go test ./move -count=1 -timeout 60m -v $(ARGS)
 
 .PHONY: test-aws
 test-aws: ## judge the AWS provider by the conformance suite: on a simulator, and at AWS_ENDPOINT_URL if it is set (docs/tasks/aws.md)
@@ -101,6 +111,10 @@ generate: ## regenerate deep copies, CustomResourceDefinitions and their pages, 
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f | \
 	    awk '{print} /^    controller-gen.kubebuilder.io\/version:/ {print "    # more: {{ with .Values.additionalAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}"}' > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
+	@# spec.kubelet is an open map in Go, so that every setting is kept as it was written. What the API server checks of it stands in a file.
+	@f=charts/karpenter-crd/templates/karpenter.k8s.aws_ec2nodeclasses.yaml; \
+	  awk '/^              kubelet:$$/ {print; while ((getline line < "api/aws/v1/kubelet.schema.yaml") > 0) print "                " line; inside=1; next} \
+	    inside && /^                / {next} {inside=0; print}' $$f > $$f.tmp && mv $$f.tmp $$f
 	go run ./internal/apidocs -out docs/reference/api
 	go generate ./cloudprovider/aws/price ./cloudprovider/kwok/catalog # the second reads what the first writes
 	go run ./internal/chart

@@ -6,6 +6,7 @@ package contestant
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/tenon-sh/tenon/bench/internal/process"
@@ -21,6 +22,14 @@ type Contestant struct {
 	CRDs    []string
 	command func(kubeconfig string, metricsPort, readyPort int) []string
 	env     func(kubeconfig string, metricsPort, readyPort int) []string
+	// flags are added to the command, and win over what is there.
+	flags []string
+}
+
+// Elected has the contestant act only while it holds the lease in the namespace, as in a cluster that has several candidates.
+func (c Contestant) Elected(namespace string) Contestant {
+	c.flags = []string{"--disable-leader-election=false", "--leader-election-namespace=" + namespace}
+	return c
 }
 
 // Start runs the contestant's controller against a cluster.
@@ -31,7 +40,7 @@ func (c Contestant) Start(kubeconfig, logLevel, log string) (*process.Process, e
 	}
 	return process.Start(process.Spec{
 		Name:      c.Name,
-		Command:   c.command(kubeconfig, ports[0], ports[1]),
+		Command:   slices.Concat(c.command(kubeconfig, ports[0], ports[1]), c.flags),
 		Env:       append(c.env(kubeconfig, ports[0], ports[1]), "LOG_LEVEL="+logLevel),
 		Log:       log,
 		ReadyPort: ports[1], MetricsPort: ports[0],

@@ -46,6 +46,17 @@ func TestPeerIsTold(t *testing.T) {
 	}
 }
 
+// A contestant that is elected has no lease without the flags, which win over what it is told otherwise.
+func TestElected(t *testing.T) {
+	alone := Peer("/bin/peer", Module{Dir: "/cache/peer"})
+	if got, want := alone.Elected("kube-system").flags, []string{"--disable-leader-election=false", "--leader-election-namespace=kube-system"}; !slices.Equal(got, want) {
+		t.Errorf("flags %v, want %v", got, want)
+	}
+	if len(alone.flags) > 0 {
+		t.Errorf("the one that is not elected has the flags %v", alone.flags)
+	}
+}
+
 func TestFindPeerNeedsThePin(t *testing.T) {
 	if _, err := FindPeer(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "no go.mod in") {
 		t.Errorf("got %v", err)
