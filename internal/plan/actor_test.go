@@ -257,7 +257,7 @@ func (w *world) runDaemons() {
 		lands := landing(daemons, n)
 		for _, d := range coming(lands, w.unlimited(n.Allocatable), w.meantFor(n)) {
 			if name := d.Name + "-" + n.Name; w.pods[name] == nil {
-				w.addPod(cluster.Pod{Name: name, Class: d.Class, Owner: d.UID, Node: n.Name, Daemon: true})
+				w.addPod(cluster.Pod{Name: name, Class: d.Class, Namespace: d.Namespace, Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: n.Name, Daemon: true})
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func drawWorld(t *rapid.T) *world {
 		if rapid.IntRange(0, 3).Draw(t, "daemon port") == 0 {
 			sh.ports = []cluster.Port{drawPort(t)}
 		}
-		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
+		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Namespace: "default", Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
 	}
 	w.old = w.drawOld(t)
 	for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {

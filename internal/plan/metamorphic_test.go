@@ -76,6 +76,9 @@ func (w *world) withNames(as func(string) string) *world {
 	for _, p := range w.pods {
 		q := *p
 		q.UID, q.Name, q.Owner = as(p.UID), as(p.Name), as(p.Owner)
+		if namespace, uid, ok := strings.Cut(p.Owner, "/"); ok {
+			q.Owner = namespace + "/" + as(uid)
+		}
 		if q.Node != "" {
 			q.Node = as(p.Node)
 		}

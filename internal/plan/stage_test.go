@@ -93,7 +93,7 @@ func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*clu
 		daemons = coming(daemons, n.Allocatable, pods)
 	}
 	for _, d := range daemons {
-		pod := &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Owner: d.UID, Node: name, Daemon: true}
+		pod := &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Namespace: d.Namespace, Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: name, Daemon: true}
 		st.pods = append(st.pods, pod)
 	}
 	return n

@@ -65,7 +65,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	w.runHelm("install", release, w.helm.Chart("karpenter"), "--namespace", release, "--set", "settings.cloudProvider=kwok,replicas=1", "--wait", "--timeout", "2m")
 	w.apply("examples/kwok/nodepool.yaml")
 	w.apply("examples/kwok/inflate.yaml")
-	w.makeHard()
+	workloads := w.makeHard()
 	grants := w.grants()
 	checkNoneTwice(t, grants)
 	var start, work []*rule
@@ -84,7 +84,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	if len(start) < 10 || len(work) < 10 {
 		t.Errorf("only %d rules are for the start, and %d for work", len(start), len(work))
 	}
-	stop := w.keepBusy()
+	stop := w.keepBusy(workloads)
 	defer stop()
 	w.take(grants, start)
 	w.awaitComplaints(grants, start, w.restart())
@@ -178,7 +178,8 @@ func (w *world) makeForeignSecret() {
 }
 
 // makeHard has nodes take a while to be ready, so that pods are told theirs before, and has pods whose eviction a budget forbids.
-func (w *world) makeHard() {
+// It returns the Deployments that are to come and go.
+func (w *world) makeHard() []appsv1.Deployment {
 	w.Helper()
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	patch := `{"spec":{"template":{"metadata":{"labels":{"lab.tenon.sh/boot-seconds":"2"}},"spec":{"terminationGracePeriod":"2s"}}}}`
@@ -192,36 +193,37 @@ func (w *world) makeHard() {
 		w.Fatal(err)
 	}
 	// Others may be evicted. Their size is another, so that it matters which pod goes to which node.
-	other := &appsv1.Deployment{}
-	if err := w.c.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: "inflate"}, other); err != nil {
+	inflate := &appsv1.Deployment{}
+	if err := w.c.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: "inflate"}, inflate); err != nil {
 		w.Fatal(err)
 	}
-	other.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "larger"}
+	inflate.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "inflate"}
+	other := inflate.DeepCopy()
+	other.Name = "larger"
 	other.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "larger"}}
 	other.Spec.Template.Labels = other.Spec.Selector.MatchLabels
 	other.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
-	if err := w.c.Create(w.Context(), other); err != nil {
-		w.Fatal(err)
-	}
+	return []appsv1.Deployment{*inflate, *other}
 }
 
 // keepBusy gives the controller something to do all the time: pods come, nodes are deleted under them, pods go. What fails is tried in the
-// next round: the controller is crippled on purpose.
-func (w *world) keepBusy() (stop func()) {
+// next round: the controller is crippled on purpose. The Deployments of each round are new ones: one whose nodes are
+// removed again and again would wait longer each time.
+func (w *world) keepBusy(workloads []appsv1.Deployment) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var busy sync.WaitGroup
 	busy.Go(func() {
 		for round := 0; ctx.Err() == nil; round++ {
 			switch round % 3 {
 			case 0:
-				w.want(ctx, 3+round%5)
+				w.want(ctx, workloads, 3+round%5)
 				w.haveOlderVersions(ctx)
 				_ = w.c.Create(ctx, older())                                                                   // a NodePool and a KWOKNodeClass are made of it
 				_ = w.c.Create(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}}) // its status is to be written
 			case 1:
 				_ = w.c.DeleteAllOf(ctx, &v1.NodeClaim{})
 			case 2:
-				w.want(ctx, 0)
+				w.want(ctx, workloads, 0)
 				_ = w.c.Delete(ctx, older())
 				_ = w.c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}
@@ -247,10 +249,16 @@ func (w *world) haveOlderVersions(ctx context.Context) {
 	_ = w.c.Status().Patch(ctx, definition, patch)
 }
 
-// want has so many pods of both kinds wanted.
-func (w *world) want(ctx context.Context, replicas int) {
-	for _, name := range []string{"inflate", "larger"} {
-		_, _ = w.core.AppsV1().Deployments("default").Patch(ctx, name, "application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+// want makes the Deployments anew with so many pods each, or only deletes them if that is none.
+func (w *world) want(ctx context.Context, workloads []appsv1.Deployment, replicas int) {
+	for i := range workloads {
+		d := workloads[i].DeepCopy()
+		background := metav1.DeletePropagationBackground
+		_ = w.c.Delete(ctx, d.DeepCopy(), &client.DeleteOptions{PropagationPolicy: &background})
+		if replicas > 0 {
+			d.Spec.Replicas = new(int32(replicas))
+			_ = w.c.Create(ctx, d)
+		}
 	}
 }
 
