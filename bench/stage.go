@@ -141,7 +141,8 @@ func (s *stage) up(ctx context.Context) error {
 	s.add(report.Up, result)
 	for _, step := range cluster.Steps() {
 		if span, ok := result.Stages[step]; ok {
-			fmt.Fprintf(s.messages, "bench:   %-18s %6d  first %7.2f s  last %7.2f s\n", step, span.Count, span.First, span.Last)
+			fmt.Fprintf(s.messages, "bench:   %-18s %6d  first %7.2f s  half %7.2f s  nine of ten %7.2f s  last %7.2f s\n",
+				step, span.Count, span.First, span.Half, span.Most, span.Last)
 		}
 	}
 	return nil

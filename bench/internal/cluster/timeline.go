@@ -35,7 +35,7 @@ func Steps() []string {
 type timeline struct {
 	mu      sync.Mutex
 	begin   time.Time
-	spans   map[string]report.Span
+	taken   map[string][]float64       // step -> when objects took it, in seconds, in order
 	reached map[string]map[string]bool // step -> objects that took it and are not gone
 	changed chan struct{}
 	// last is when an object last took a step or went; least is the smallest number of Running pods since the beginning.
@@ -46,7 +46,7 @@ type timeline struct {
 func newTimeline() *timeline {
 	return &timeline{
 		begin:   time.Now(),
-		spans:   make(map[string]report.Span),
+		taken:   make(map[string][]float64),
 		reached: make(map[string]map[string]bool),
 		changed: make(chan struct{}, 1),
 	}
@@ -57,7 +57,7 @@ func (t *timeline) restart(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begin, t.last = at, at
-	t.spans = make(map[string]report.Span)
+	t.taken = make(map[string][]float64)
 	t.least = len(t.reached[podRunning])
 }
 
@@ -74,14 +74,7 @@ func (t *timeline) step(object string, at time.Time, steps ...string) {
 		}
 		t.reached[s][object] = true
 		t.last = at
-		seconds := at.Sub(t.begin).Seconds()
-		span := t.spans[s]
-		if span.Count == 0 {
-			span.First = seconds
-		}
-		span.Last = seconds
-		span.Count++
-		t.spans[s] = span
+		t.taken[s] = append(t.taken[s], at.Sub(t.begin).Seconds())
 	}
 	t.wake()
 }
@@ -131,9 +124,10 @@ func (t *timeline) now(step string) int {
 func (t *timeline) stages() map[string]report.Span {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make(map[string]report.Span, len(t.spans))
-	for step, span := range t.spans {
-		out[step] = span
+	out := make(map[string]report.Span, len(t.taken))
+	for step, at := range t.taken {
+		n := len(at)
+		out[step] = report.Span{First: at[0], Half: at[(n-1)/2], Most: at[(n-1)*9/10], Last: at[n-1], Count: n}
 	}
 	return out
 }

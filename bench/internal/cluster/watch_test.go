@@ -87,7 +87,7 @@ func TestTimelineCountsEachObjectOnce(t *testing.T) {
 	line.step("pod/a", begin.Add(time.Second), podCreated)
 	line.step("pod/b", begin.Add(2*time.Second), podCreated, podRunning)
 	line.step("pod/a", begin.Add(9*time.Second), podCreated)
-	if got, want := line.stages()[podCreated], (report.Span{First: 1, Last: 2, Count: 2}); got != want {
+	if got, want := line.stages()[podCreated], (report.Span{First: 1, Half: 1, Most: 1, Last: 2, Count: 2}); got != want {
 		t.Errorf("got %+v; want %+v", got, want)
 	}
 	line.gone("pod/b", begin.Add(10*time.Second))

@@ -35,6 +35,9 @@ func Kinds() []string { return []string{Up, RSS, Idle, Down} }
 // Span says when the first and the last of a kind of thing happened, in seconds since the work was handed over.
 type Span struct {
 	First float64 `json:"first"`
+	// Half and most (nine of ten) of the objects had taken the step by then.
+	Half  float64 `json:"half"`
+	Most  float64 `json:"most"`
 	Last  float64 `json:"last"`
 	Count int     `json:"count"`
 }

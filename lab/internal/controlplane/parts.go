@@ -118,6 +118,8 @@ func controllerManagerPart(dir labdir.Dir, p ports) part {
 			"--concurrent-statefulset-syncs=20",
 			"--concurrent-gc-syncs=50",
 			"--concurrent-namespace-syncs=20",
+			// How soon the taint of a node that was not ready goes once it is: by default within five seconds.
+			"--node-monitor-period=1s",
 			// Three missed heartbeats of the simulated kubelets.
 			"--node-monitor-grace-period=5m",
 			"--node-eviction-rate=10",
