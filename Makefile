@@ -31,7 +31,7 @@ first-pod: lab ## install the chart on a fresh lab, apply one manifest, and prin
 .PHONY: test
 test: lint verify lab ## lint, check generated files, and run every test
 	go test -timeout 30m ./...
-	$(call each_module,test,go test $$(go list $$pkgs | grep -v /bench/move$$))
+	$(call each_module,test,list="$$(go list $$pkgs | grep -v /bench/move$$)" && go test $$list)
 
 # It builds the peer, which asks for a newer compiler than the rest of the repository; the go command fetches it.
 .PHONY: test-move

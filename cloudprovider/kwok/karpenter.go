@@ -79,8 +79,8 @@ func (s karpenterNodes) instance(ctx context.Context, n *corev1.Node) (*cloudpro
 		return nil, err
 	}
 	price, err := strconv.ParseFloat(n.Labels[kwokv1alpha1.InstancePriceLabelKey], 64)
-	if err != nil {
-		return nil, fmt.Errorf("reading the price of node %s (label %s): %w", n.Name, kwokv1alpha1.InstancePriceLabelKey, err)
+	if err != nil { // somebody has changed the label: only the price of the instance is unknown
+		price = 0
 	}
 	return &cloudprovider.Instance{
 		ProviderID: n.Spec.ProviderID, ClaimName: owner.ClaimName, ClaimUID: owner.ClaimUID,
@@ -98,6 +98,9 @@ func (s karpenterNodes) ownerOf(ctx context.Context, n *corev1.Node) (cloudprovi
 		}
 	}
 	owner := cloudprovider.Owner{ClaimName: n.Labels[corev1.LabelHostname]}
+	if owner.ClaimName == "" {
+		return owner, nil
+	}
 	claim := &v1.NodeClaim{}
 	err := s.api.Get(ctx, types.NamespacedName{Name: owner.ClaimName}, claim)
 	switch {
@@ -113,12 +116,12 @@ func (s karpenterNodes) ownerOf(ctx context.Context, n *corev1.Node) (cloudprovi
 
 // end ends the machine of a Node. That it was ended is said last, so that an end which failed half way is repeated.
 func (s karpenterNodes) end(ctx context.Context, n *corev1.Node, owner cloudprovider.Owner) error {
-	instance, err := s.instance(ctx, n)
+	launchedFor, err := s.ownerOf(ctx, n)
 	if err != nil {
 		return err
 	}
-	if !owner.Of(instance.ClaimUID) {
-		return &cloudprovider.NotOwnedError{ProviderID: n.Spec.ProviderID, Want: owner, Owner: instance.Owner()}
+	if !owner.Of(launchedFor.ClaimUID) {
+		return &cloudprovider.NotOwnedError{ProviderID: n.Spec.ProviderID, Want: owner, Owner: launchedFor}
 	}
 	if n.DeletionTimestamp.IsZero() {
 		err := s.api.Delete(ctx, n, client.Preconditions{UID: &n.UID})

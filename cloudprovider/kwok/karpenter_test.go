@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/kwok"
 )
@@ -69,6 +70,32 @@ func TestInstancesThatKarpenterLaunched(t *testing.T) {
 	}
 	if all, err := p.List(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("List = %v, %v; want only ours", all, err)
+	}
+}
+
+// Somebody has taken labels off a Node: the other instances are listed all the same, and this one can be ended.
+func TestInstancesWhoseLabelsAreGone(t *testing.T) {
+	owner := claim("general-1")
+	n := karpentersNode("kwok-general-1-merry-42", owner)
+	n.Labels[kwokv1alpha1.InstancePriceLabelKey] = "cheap"
+	nameless := karpentersNode("kwok-general-2-merry-43", claim("general-2"))
+	nameless.OwnerReferences = nil
+	delete(nameless.Labels, corev1.LabelHostname)
+	p := provider(t, newAPI(nodeClass(0, nil), n, nameless))
+	create(t, p, claim("ours"))
+	all, err := p.List(t.Context())
+	if err != nil || len(all) != 3 {
+		t.Fatalf("List = %v, %v; want all three", all, err)
+	}
+	got, err := p.Get(t.Context(), n.Spec.ProviderID)
+	if err != nil || got.Price != 0 || got.ClaimName != "general-1" {
+		t.Errorf("Get = %+v, %v", got, err)
+	}
+	if err := p.Delete(t.Context(), n.Spec.ProviderID, got.Owner()); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+	if got, err := p.Get(t.Context(), nameless.Spec.ProviderID); err != nil || got.ClaimName != "" || got.ClaimUID != "" {
+		t.Errorf("Get = %+v, %v; want an instance of nobody", got, err)
 	}
 }
 

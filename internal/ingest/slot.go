@@ -100,9 +100,11 @@ func (b *Book) lostNow(p *cluster.Pool, now time.Time) []cluster.LostSlot {
 		return nil
 	}
 	there := make(map[int]time.Time)
-	for _, e := range b.claims {
-		if c := e.claim; c.Slot.Try > 0 && c.Pool == p.Name && c.Deleting.IsZero() {
-			there[c.Slot.Number] = c.Created
+	if p.Static {
+		for _, e := range b.claims {
+			if c := e.claim; c.Slot.Try > 0 && c.Pool == p.Name && c.Deleting.IsZero() {
+				there[c.Slot.Number] = c.Created
+			}
 		}
 	}
 	var out []cluster.LostSlot

@@ -46,7 +46,7 @@ func TestPeerIsTold(t *testing.T) {
 	}
 }
 
-// A contestant that is elected has no lease without the flags, which win over what it is told otherwise.
+// A contestant that is elected has flags of its own; the one that it was made from has none.
 func TestElected(t *testing.T) {
 	alone := Peer("/bin/peer", Module{Dir: "/cache/peer"})
 	if got, want := alone.Elected("kube-system").flags, []string{"--disable-leader-election=false", "--leader-election-namespace=kube-system"}; !slices.Equal(got, want) {
