@@ -111,6 +111,12 @@ generate: ## regenerate deep copies, CustomResourceDefinitions and their pages, 
 	  sed 's/\[eE\](\\+|-)?((\[0-9\]+(\\\.\[0-9\]\*)?)|(\\\.\[0-9\]+))/[eE](\\+|-)?[0-9]{1,3}/' $$f | \
 	    awk '{print} /^    controller-gen.kubebuilder.io\/version:/ {print "    # more: {{ with .Values.additionalAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}"}' > $$f.tmp && mv $$f.tmp $$f || exit 1; \
 	done
+	@# The API server takes times for date-time that no Kubernetes client can read, such as 2024-01-01t00:00:00z. The pattern leaves
+	@# those that Go reads.
+	@for f in charts/karpenter-crd/templates/*.yaml; do \
+	  awk '{print} /^ *format: date-time$$/ {sub(/format: date-time/, "pattern: ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-4]):([0-5][0-9]|60))$$"); print}' \
+	    $$f > $$f.tmp && mv $$f.tmp $$f || exit 1; \
+	done
 	@# spec.kubelet is an open map in Go, so that every setting is kept as it was written. What the API server checks of it stands in a file.
 	@f=charts/karpenter-crd/templates/karpenter.k8s.aws_ec2nodeclasses.yaml; \
 	  awk '/^              kubelet:$$/ {print; while ((getline line < "api/aws/v1/kubelet.schema.yaml") > 0) print "                " line; inside=1; next} \

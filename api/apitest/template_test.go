@@ -95,6 +95,16 @@ func taintCases(field string, taints func(string) string) []apiCase {
 	return []apiCase{
 		{name: "every effect", create: taints(`
           {key: a, effect: NoSchedule}, {key: b, value: x, effect: PreferNoSchedule}, {key: example.com/c, effect: NoExecute}`)},
+		{name: "times", create: taints(`
+          {key: a, effect: NoSchedule, timeAdded: "2024-02-29T23:59:59Z"},
+          {key: b, effect: NoSchedule, timeAdded: "2024-01-01T00:00:00.123456789+05:30"},
+          {key: c, effect: NoSchedule, timeAdded: "2024-01-01T00:00:00,5-24:60"}`)},
+		{name: "time that no client can read", refused: field + "[0].timeAdded",
+			create: taints(`{key: a, effect: NoSchedule, timeAdded: "2024-01-01t00:00:00z"}`)},
+		{name: "time in an impossible zone", refused: field + "[0].timeAdded",
+			create: taints(`{key: a, effect: NoSchedule, timeAdded: "2024-01-01T00:00:00+99:99"}`)},
+		{name: "time in a leap second", refused: field + "[0].timeAdded",
+			create: taints(`{key: a, effect: NoSchedule, timeAdded: "2016-12-31T23:59:60Z"}`)},
 		{name: "no key", create: taints(`{effect: NoSchedule}`), refused: field + "[0].key: Required value"},
 		{name: "empty key", create: taints(`{key: "", effect: NoSchedule}`), refused: field + "[0].key"},
 		{name: "bad key", create: taints(`{key: "???", effect: NoSchedule}`), refused: field + "[0].key"},

@@ -2,13 +2,16 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,13 +20,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	crds "github.com/tenon-sh/tenon/charts/karpenter-crd"
 )
 
-// TestUnreadablePoolStopsNobodyElse stores a time that the API server takes and Go clients can't read. Only that pool is
-// out of use, and its status says why; after it is corrected, it works.
+// TestUnreadablePoolStopsNobodyElse has a time stored that Go clients can't read, as older definitions let pass. Only
+// that pool is out of use, and its status says why; after it is corrected, it works.
 func TestUnreadablePoolStopsNobodyElse(t *testing.T) {
 	w := newWorld(t)
-	w.create(nodeClass("default"), w.unreadable("bad"), nodePool("good"))
+	w.lab.InstallCRDs(olderDefinitions(t))
+	w.eventually(func() string {
+		if err := w.c.Create(w.ctx, w.unreadable("bad")); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.lab.InstallCRDs(crds.FS())
+	w.create(nodeClass("default"), nodePool("good"))
 	port := freePort(t)
 	w.run("--health-probe-port", port)
 	w.create(w.deployment("fine", 3, "1"))
@@ -57,6 +69,28 @@ func TestUnreadablePoolStopsNobodyElse(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// olderDefinitions are ours without the pattern of times.
+func olderDefinitions(t *testing.T) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	pattern := regexp.MustCompile(`(?m)^ *pattern: \^\[0-9\]\{4\}-.*\n`)
+	files, err := fs.Glob(crds.FS(), "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(crds.FS(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pattern.Match(text) {
+			t.Fatalf("%s has no pattern of times", file)
+		}
+		out[file] = &fstest.MapFile{Data: pattern.ReplaceAll(text, nil)}
+	}
+	return out
 }
 
 // unreadable is a pool with a taint whose time is written in small letters.
