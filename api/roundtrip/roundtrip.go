@@ -26,6 +26,10 @@ type Difference struct {
 	Shown any `json:"shown,omitempty"`
 	// Is is the value; nil for a field that is not there.
 	Is any `json:"is,omitempty"`
+	// Null says that Is is a null, and not a field that is not there.
+	Null bool `json:"null,omitempty"`
+	// Text says that the types of the API can't tell the two apart, or can't read one of them: see AddTexts.
+	Text bool `json:"text,omitempty"`
 }
 
 // Note returns the differences between what the conversion shows and what is, as the text of an annotation; empty if there are
@@ -50,9 +54,9 @@ func Note(shown, is any) (string, error) {
 	return string(text), nil
 }
 
-// Restore puts what Note wrote into the object that was converted, as far as its fields still show what they showed then. A text that
-// is none of Note's, or that the type of the object does not allow, changes nothing: an annotation that somebody broke must not
-// make an object unreadable.
+// Restore puts what Note wrote into the object that was converted, as far as its fields still show what they showed
+// then. A text that is none of Note's changes nothing, nor does a difference that the type of the object does not
+// allow: an annotation that somebody broke must not make an object unreadable.
 func Restore[T any](note string, object *T) {
 	if note == "" {
 		return
@@ -61,20 +65,36 @@ func Restore[T any](note string, object *T) {
 	if err := read([]byte(note), &differences); err != nil {
 		return
 	}
+	differences = slices.DeleteFunc(differences, func(d Difference) bool { return d.Text })
+	out, err := applied(object, differences)
+	if err != nil {
+		differences = slices.DeleteFunc(differences, func(d Difference) bool {
+			_, err := applied(object, []Difference{d})
+			return err != nil
+		})
+		if out, err = applied(object, differences); err != nil {
+			return
+		}
+	}
+	*object = *out
+}
+
+// applied returns an object with the differences.
+func applied[T any](object *T, differences []Difference) (*T, error) {
 	root, err := fields(object)
 	if err != nil {
-		return
+		return nil, err
 	}
 	apply(root, differences)
 	text, err := json.Marshal(root)
 	if err != nil {
-		return
+		return nil, fmt.Errorf("writing an object as JSON: %w", err)
 	}
-	var out T
-	if err := json.Unmarshal(text, &out); err != nil {
-		return
+	out := new(T)
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, fmt.Errorf("reading an object from JSON: %w", err)
 	}
-	*object = out
+	return out, nil
 }
 
 // fields returns a struct as a JSON object. Numbers keep their text.
@@ -119,7 +139,15 @@ func compareObjects(at []string, shown, is map[string]any) []Difference {
 	maps.Copy(keys, is)
 	var out []Difference
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = append(out, compare(append(slices.Clone(at), key), shown[key], is[key])...)
+		way := append(slices.Clone(at), key)
+		a, shows := shown[key]
+		b, has := is[key]
+		switch {
+		case b != nil || a != nil && !has:
+			out = append(out, compare(way, a, b)...)
+		case a != nil || shows != has:
+			out = append(out, Difference{At: way, Shown: a, Null: has})
+		}
 	}
 	return out
 }
@@ -161,7 +189,7 @@ func apply(root map[string]any, differences []Difference) {
 			continue
 		}
 		if reflect.DeepEqual(value(root, d.At), d.Shown) {
-			hold = append(hold, func() { set(root, d.At, d.Is) })
+			hold = append(hold, func() { set(root, d) })
 		}
 	}
 	for _, put := range hold {
@@ -192,10 +220,11 @@ func value(root map[string]any, at []string) any {
 	return here
 }
 
-// set puts a value at the end of a way and makes the objects on it. A value that is nil is taken out.
-func set(root map[string]any, at []string, is any) {
-	here := root
-	for _, key := range at[:len(at)-1] {
+// set puts the value of a difference at the end of its way and makes the objects on it. A value that is not there is
+// taken out.
+func set(root map[string]any, d Difference) {
+	here, last := root, len(d.At)-1
+	for _, key := range d.At[:last] {
 		inner, ok := here[key].(map[string]any)
 		if !ok {
 			inner = map[string]any{}
@@ -203,10 +232,9 @@ func set(root map[string]any, at []string, is any) {
 		}
 		here = inner
 	}
-	last := at[len(at)-1]
-	if is == nil {
-		delete(here, last)
+	if d.Is == nil && !d.Null {
+		delete(here, d.At[last])
 		return
 	}
-	here[last] = is
+	here[d.At[last]] = d.Is
 }

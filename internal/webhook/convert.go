@@ -1,10 +1,10 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +28,8 @@ type converter struct {
 
 func newConverter(expiry Expiry) (*converter, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, awsv1beta1.AddToScheme} {
+	adds := []func(*runtime.Scheme) error{v1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, awsv1beta1.AddToScheme}
+	for _, add := range adds {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme of what is converted: %w", err)
 		}
@@ -36,52 +37,105 @@ func newConverter(expiry Expiry) (*converter, error) {
 	return &converter{scheme: scheme, expiry: expiry}, nil
 }
 
-// convert makes the version that is asked for of an object. What both versions have in the same place keeps the text that it was
-// written with, such as 1000 for what a client would write as 1k: tools that compare what they applied with what is there see no
-// difference.
+// convert makes the version that is asked for of an object. What both versions have in the same place keeps the text
+// that it was written with, such as 1000 for what a client would write as 1k: tools that compare what they applied with
+// what is there see no difference. What would still come back different is found by converting back, and noted on the
+// object: whatever the types make of it, converting there and back is the identity.
 func (c *converter) convert(ctx context.Context, raw []byte, version string) ([]byte, error) {
-	from, err := c.read(raw)
+	object, err := parse(raw)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading an object: %w", err)
 	}
-	kind := from.GetObjectKind().GroupVersionKind()
-	if kind.GroupVersion().String() == version {
+	from := kindOf(object)
+	if from.GroupVersion().String() == version {
 		return raw, nil
 	}
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, fmt.Errorf("reading the version %q that is asked for: %w", version, err)
 	}
-	made, err := c.scheme.New(gv.WithKind(kind.Kind))
+	to := gv.WithKind(from.Kind)
+	texts := takeTexts(object, from)
+	made, err := c.turn(ctx, object, to)
 	if err != nil {
-		return nil, fmt.Errorf("converting %s to %s: %w", kind.Kind, version, err)
+		return nil, err
+	}
+	c.restoreTexts(made, texts, to)
+	if back, err := c.turn(ctx, made, from); err == nil { // else the object is readable all the same
+		addTexts(made, to, back, object)
+	}
+	return json.Marshal(made)
+}
+
+// kindOf says what an object is.
+func kindOf(object map[string]any) schema.GroupVersionKind {
+	version, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return schema.FromAPIVersionAndKind(version, kind)
+}
+
+// turn makes an object of a kind of one in another version, by way of the types of the API. The object given is not
+// changed.
+func (c *converter) turn(ctx context.Context, object map[string]any,
+	to schema.GroupVersionKind) (map[string]any, error) {
+	made, err := c.scheme.New(to)
+	if err != nil {
+		return nil, fmt.Errorf("converting %s to %s: %w", to.Kind, to.GroupVersion(), err)
+	}
+	from, written, stand, err := c.read(object)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.fill(ctx, from, made); err != nil {
 		return nil, err
 	}
-	made.GetObjectKind().SetGroupVersionKind(gv.WithKind(kind.Kind))
-	return keepText(raw, from, made)
+	made.GetObjectKind().SetGroupVersionKind(to)
+	read, err := treeOf(from)
+	if err != nil {
+		return nil, err
+	}
+	out, err := treeOf(made)
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := preserve(written, read, out).(map[string]any)
+	prune(reflect.TypeOf(made), kept)
+	stand.back(kept)
+	return kept, nil
 }
 
-// read reads an object of any version.
-func (c *converter) read(raw []byte) (client.Object, error) {
-	var meta runtime.TypeMeta
-	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, fmt.Errorf("reading an object: %w", err)
-	}
-	kind := schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+// read reads an object of any version. What its type can't read is replaced by something that it can: written is the
+// object as it was read, and stand knows what the original was.
+func (c *converter) read(object map[string]any) (from client.Object, written map[string]any,
+	stand *standIns, err error) {
+	kind := kindOf(object)
 	made, err := c.scheme.New(kind)
 	if err != nil {
-		return nil, fmt.Errorf("reading an object: %w", err)
+		return nil, nil, nil, fmt.Errorf("reading an object: %w", err)
 	}
-	object, ok := made.(client.Object)
+	from, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("reading an object: %s is no kind that is stored", kind)
+		return nil, nil, nil, fmt.Errorf("reading an object: %s is no kind that is stored", kind)
 	}
-	if err := json.Unmarshal(raw, object); err != nil {
-		return nil, fmt.Errorf("reading a %s: %w", kind, err)
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("reading a %s: %w", kind, err)
 	}
-	return object, nil
+	written = runtime.DeepCopyJSON(object)
+	if json.Unmarshal(text, from) == nil {
+		return from, written, nil, nil
+	}
+	stand = newStandIns(text)
+	stand.fields(reflect.TypeOf(from).Elem(), written)
+	if text, err = json.Marshal(written); err != nil {
+		return nil, nil, nil, fmt.Errorf("reading a %s: %w", kind, err)
+	}
+	// The first try may have left something in it.
+	from, _ = reflect.New(reflect.TypeOf(from).Elem()).Interface().(client.Object)
+	if err := json.Unmarshal(text, from); err != nil {
+		return nil, nil, nil, fmt.Errorf("reading a %s: %w", kind, err)
+	}
+	return from, written, stand, nil
 }
 
 // fill converts one object into another.
@@ -104,43 +158,8 @@ func (c *converter) fill(ctx context.Context, from, into runtime.Object) error {
 	if !ok {
 		return fmt.Errorf("converting a %T: there is no way to a %T", from, into)
 	}
+	if claim, ok := from.(*v1.NodeClaim); ok {
+		hub = c.withoutExpiry(ctx, claim)
+	}
 	return old.ConvertFrom(hub)
-}
-
-// setExpiry gives a NodeClaim of v1beta1 what its pool says, because v1 has it on the claim.
-func (c *converter) setExpiry(ctx context.Context, object runtime.Object) error {
-	claim, ok := object.(*v1.NodeClaim)
-	if !ok || !claim.Spec.ExpireAfter.IsZero() {
-		return nil
-	}
-	claim.Spec.ExpireAfter = v1.NeverDuration()
-	pool := claim.Labels[v1.NodePoolLabelKey]
-	if pool == "" {
-		return nil
-	}
-	expiry, err := c.expiry(ctx, pool)
-	if err != nil {
-		return fmt.Errorf("looking up when nodes of NodePool %s expire, for NodeClaim %s: %w", pool, claim.Name, err)
-	}
-	if !expiry.IsZero() {
-		claim.Spec.ExpireAfter = expiry
-	}
-	return nil
-}
-
-// keepText writes the converted object with the texts of the one that it was made of, where they mean the same.
-func keepText(raw []byte, from, made any) ([]byte, error) {
-	var trees [3]any
-	for i, object := range []any{json.RawMessage(raw), from, made} {
-		text, err := json.Marshal(object)
-		if err != nil {
-			return nil, fmt.Errorf("writing an object: %w", err)
-		}
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.UseNumber()
-		if err := decoder.Decode(&trees[i]); err != nil {
-			return nil, fmt.Errorf("reading an object again: %w", err)
-		}
-	}
-	return json.Marshal(preserve(trees[0], trees[1], trees[2]))
 }

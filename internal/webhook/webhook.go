@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -108,18 +107,6 @@ type debugLog struct{ log logr.Logger }
 func (d debugLog) Write(text []byte) (int, error) {
 	d.log.V(1).Info("a connection to the webhook failed", "problem", strings.TrimSpace(string(text)))
 	return len(text), nil
-}
-
-// expiryFrom asks the API server what a pool says. It is asked past any cache, because caches are filled with the webhook's help.
-func expiryFrom(c client.Reader) Expiry {
-	return func(ctx context.Context, name string) (v1.NillableDuration, error) {
-		var pool v1.NodePool
-		err := c.Get(ctx, client.ObjectKey{Name: name}, &pool)
-		if apierrors.IsNotFound(err) {
-			return v1.NeverDuration(), nil
-		}
-		return pool.Spec.Template.Spec.ExpireAfter, err
-	}
 }
 
 // Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background until the

@@ -138,7 +138,7 @@ func TestEditInTheOlderVersion(t *testing.T) {
 	stored := w.read("karpenter.sh/v1", "NodePool", "one")
 	for _, tc := range []struct{ got, want string }{
 		{field(stored, "spec", "weight"), "7"},
-		{field(stored, "spec", "template", "spec", "terminationGracePeriod"), "1h0m0s"},
+		{field(stored, "spec", "template", "spec", "terminationGracePeriod"), "1h"},
 		{field(stored, "spec", "disruption", "consolidationPolicy"), "Balanced"},
 		{field(stored, "spec", "disruption", "budgets"), "[map[nodes:1 reasons:[Drifted]]]"},
 		{field(stored, "metadata", "annotations"), ""},
