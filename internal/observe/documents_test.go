@@ -220,7 +220,9 @@ func TestAlertsUseWhatThereIs(t *testing.T) {
 		}
 	}
 	// Whatever waits for a person has an alert.
-	for _, name := range []string{"tenon_workloads_held", "tenon_orphan_instances_held", "tenon_planner_panics_total", "tenon_planner_quarantined"} {
+	for _, name := range []string{"tenon_workloads_held", "tenon_orphan_instances_held", "tenon_planner_panics_total",
+		"tenon_planner_quarantined", "tenon_interruption_queue_readable", "operator_nodepool_status_condition_count",
+		"operator_ec2nodeclass_status_condition_count"} {
 		if !slices.ContainsFunc(exprs, func(expr string) bool { return slices.Contains(metricNames(expr), name) }) {
 			t.Errorf("no alert looks at %s", name)
 		}

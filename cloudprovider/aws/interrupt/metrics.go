@@ -13,7 +13,7 @@ type metrics struct {
 	deleted   prometheus.Counter
 	queued    prometheus.Histogram
 	unhealthy *prometheus.CounterVec
-	readable  prometheus.Gauge
+	readable  *prometheus.GaugeVec // one series, once the queue was tried: whoever does not read it has none
 	ignored   *prometheus.CounterVec
 }
 
@@ -27,8 +27,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Help: "How long messages were in the interruption queue.", Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300, 600}}),
 		unhealthy: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_interruption_instance_status_unhealthy_total",
 			Help: "Instances of which EC2 has said that they are unhealthy or will be changed, by what said so."}, []string{"category"}),
-		readable: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tenon_interruption_queue_readable",
-			Help: "1 while the interruption queue can be read, 0 while it can't."}),
+		readable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tenon_interruption_queue_readable",
+			Help: "1 while the interruption queue can be read, 0 while it can't. Only the replica that reads it has it."}, nil),
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tenon_interruption_ignored_messages_total",
 			Help: "Messages of the interruption queue that were not believed or not understood, by why."}, []string{"why"}),
 	}

@@ -42,7 +42,7 @@ func (w *Watcher) listen(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			w.metrics.readable.Set(0)
+			w.metrics.readable.WithLabelValues().Set(0)
 			if text := err.Error(); text != told { // the same trouble is told once
 				log.FromContext(ctx).Error(err, "interruptions are not heard of until the queue can be read", "queue", w.Queue)
 				told = text
@@ -56,7 +56,7 @@ func (w *Watcher) listen(ctx context.Context) {
 		if told != "" {
 			log.FromContext(ctx).Info("the interruption queue can be read again", "queue", w.Queue)
 		}
-		w.metrics.readable.Set(1)
+		w.metrics.readable.WithLabelValues().Set(1)
 		wait, told = firstRetry, ""
 		w.handle(ctx, work, url, messages)
 	}

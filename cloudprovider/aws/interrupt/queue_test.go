@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/prometheus/client_golang/prometheus"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
@@ -249,6 +250,12 @@ func TestQueueInTrouble(t *testing.T) {
 	w := newWorld(t)
 	w.options.EC2, w.options.Queue = nil, "later"
 	w.Faults.Deny("sqs:ReceiveMessage")
+	const readable = "tenon_interruption_queue_readable"
+	if _, err := interrupt.New(w.options); err != nil || w.series(readable) != 0 {
+		t.Errorf("a replica that does not read the queue shows %d series (%v)", w.series(readable), err)
+	}
+	w.registry = prometheus.NewRegistry()
+	w.options.Metrics = w.registry
 	w.start()
 	w.until("the missing queue is told of", time.Second, func() bool { return w.logged.count("--interruption-queue") > 0 })
 	line := w.logged.all()[0]
@@ -260,8 +267,8 @@ func TestQueueInTrouble(t *testing.T) {
 	w.SQS.Create("later", 5*time.Minute)
 	w.Events.Name = "later"
 	w.until("the missing permission is told of", time.Second, func() bool { return w.logged.count("allow sqs:ReceiveMessage") > 0 })
-	if w.counter("tenon_interruption_queue_readable", "") != 0 {
-		t.Error("the queue counts as readable")
+	if n := w.series(readable); n != 1 || w.counter(readable, "") != 0 {
+		t.Errorf("the queue counts as readable, or nothing says that it is not: %d series, %v", n, w.counter(readable, ""))
 	}
 	w.Faults.Allow("sqs:ReceiveMessage")
 	id := w.running("one")

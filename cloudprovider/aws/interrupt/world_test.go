@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -222,6 +223,16 @@ func (w *world) counter(name, label string) float64 {
 		}
 	}
 	return 0
+}
+
+// series is how many series a metric has.
+func (w *world) series(name string) int {
+	w.t.Helper()
+	n, err := testutil.GatherAndCount(w.registry, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
 }
 
 // until waits until something is so; meanwhile the clock goes on by the step, again and again.
