@@ -52,12 +52,18 @@ func addWebhook(ctx context.Context, on ground) (wait func(), err error) {
 		log.Info("the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url")
 		return nothing, nil
 	}
+	return startWebhook(ctx, on, listener, address)
+}
+
+// startWebhook has the webhook serve on the listener. If it stops before the context ends, this replica ends, too.
+func startWebhook(ctx context.Context, on ground, listener net.Listener, address webhook.Address) (func(), error) {
+	o, log := on.o, on.mgr.GetLogger().WithName("webhook")
 	hook, err := webhook.New(webhook.Settings{
 		Config: rest.CopyConfig(on.config), Address: address, Secret: o.webhookSecret(), Leads: on.leads,
 		Events: on.events, Grace: o.grace(address), Failed: on.lost, Log: log, Now: time.Now,
 	})
 	if err != nil {
-		return nothing, err
+		return func() {}, err
 	}
 	hook.Start(ctx, listener)
 	return hook.Wait, on.mgr.Add(manager.RunnableFunc(hook.Migrate))
