@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ import (
 	awsv1alpha1 "github.com/tenon-sh/tenon/api/aws/v1alpha1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/internal/convert"
 )
 
@@ -192,8 +194,8 @@ func (w *world) wrongProvisioners() {
 	}
 }
 
-// TestOlderAnnotations: pods and nodes that were told to stay in the words of that generation stay.
-func TestOlderAnnotations(t *testing.T) {
+// TestDoNotEvict: a pod that was told to stay in the words of that generation stays.
+func TestDoNotEvict(t *testing.T) {
 	w := newWorld(t)
 	w.run("--evictions-per-hour=0")
 	w.create(provisioner("older", func(p *v1alpha5.Provisioner) {
@@ -214,6 +216,53 @@ func TestOlderAnnotations(t *testing.T) {
 		return "no event says that the pod keeps the node from being drained"
 	})
 	w.eventually(w.allRunning(1))
+}
+
+// TestDoNotConsolidate: a node that was told to stay in the words of that generation stays, beside another that goes for
+// the same saving. Without the annotation it would go, too.
+func TestDoNotConsolidate(t *testing.T) {
+	w := newWorld(t)
+	w.create(provisioner("older", func(p *v1alpha5.Provisioner) {
+		on := true
+		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &on}
+		p.Spec.Requirements = []corev1.NodeSelectorRequirement{
+			{Key: kwokv1alpha1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpLt, Values: []string{"17"}}}
+	}))
+	fillers := w.deployment("filler", 2, "13") // each leaves room for one of the others
+	w.create(fillers, w.deployment("held", 1, "2"), w.deployment("free", 1, "2"))
+	w.pending(4)
+	w.run("--evictions-per-hour=0")
+	w.eventually(w.allRunning(4))
+	held, free := w.nodeOf("held"), w.nodeOf("free")
+	if held == free || len(w.nodes()) != 2 {
+		t.Fatalf("the pods are on %s and %s of %d nodes, want two", held, free, len(w.nodes()))
+	}
+	annotate := func(value string) {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1.DoNotConsolidateAnnotationKey, value)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: held}}
+		w.must(w.c.Patch(w.ctx, node, client.RawPatch(types.MergePatchType, patch)))
+	}
+	annotate(`"true"`)
+	w.must(w.c.Delete(w.ctx, fillers, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.eventually(w.isGone(free))
+	w.eventually(w.allRunning(2))
+	w.eventually(w.hears("DisruptionBlocked", held, "do-not-disrupt"))
+	if missing := w.isGone(held)(); missing == "" {
+		t.Fatalf("node %s is gone, which was not to be consolidated", held)
+	}
+	annotate("null")
+	w.eventually(w.isGone(held))
+	w.eventually(w.allRunning(2))
+}
+
+// isGone is for eventually: the node is no more.
+func (w *world) isGone(node string) func() string {
+	return func() string {
+		if slices.ContainsFunc(w.nodes(), func(n corev1.Node) bool { return n.Name == node }) {
+			return "node " + node + " is still there"
+		}
+		return ""
+	}
 }
 
 // TestProvisionersOfTheDocuments: the Provisioners of the founding documents on EC2, with the controller's own rights only.
