@@ -1,6 +1,7 @@
 package onlab
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestFirstPod: on a fresh cluster one command and one manifest are enough for a pod on a new node. "make first-pod" prints how long it takes.
+// firstPodWithin is how long TestFirstPod may take to its first pod. Without it any time is good: tests are not about how
+// busy a machine is.
+var firstPodWithin = flag.Duration("first-pod-within", 0, "fail if the first pod takes longer (0: it may take any time)")
+
+// TestFirstPod: on a fresh cluster one command and one manifest are enough for a pod on a new node. "make first-pod"
+// prints how long it takes, and fails if that is more than 30 s.
 func TestFirstPod(t *testing.T) {
 	w := newWorld(t)
 	shell := w.shell("EXAMPLES=" + w.path(root+"/examples"))
@@ -32,6 +38,9 @@ func TestFirstPod(t *testing.T) {
 	})
 	took := time.Since(began)
 	t.Logf("from helm install to the first pod Running on a new node: %.1f s, of which %.1f s until the controller was ready", took.Seconds(), installed.Seconds())
+	if *firstPodWithin > 0 && took > *firstPodWithin {
+		t.Errorf("the first pod took %.1f s, and may take %s", took.Seconds(), *firstPodWithin)
+	}
 	var node corev1.Node
 	if err := w.c.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, &node); err != nil || node.Labels[v1.NodePoolLabelKey] != "default" {
 		t.Errorf("the pod is on node %s with the labels %v (%v)", pod.Spec.NodeName, node.Labels, err)
