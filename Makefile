@@ -28,6 +28,11 @@ first-pod: lab ## install the chart on a fresh lab, apply one manifest, and prin
 	@log="$$(go test ./internal/chart/onlab -run '^TestFirstPod$$' -count=1 -v -args -first-pod-within $(or $(WITHIN),30s) 2>&1)" || { echo "$$log"; exit 1; }; \
 	  grep -o 'from helm install to the first pod.*' <<< "$$log"
 
+.PHONY: memory
+memory: lab ## run the chart's controller under 1Gi with 45 EC2NodeClasses and NodePools of all instance types, and judge its peak (CLASSES=45)
+	@log="$$(go test ./internal/chart/onlab -run '^TestMemory$$' -count=1 -timeout 30m -v -args -memory-classes $(or $(CLASSES),45) 2>&1)" || { echo "$$log"; exit 1; }; \
+	  grep -o 'with [0-9]* EC2NodeClasses.*' <<< "$$log"
+
 .PHONY: test
 test: lint verify lab ## lint, check generated files, and run every test
 	go test -timeout 30m ./...
