@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,7 +60,8 @@ type Webhook struct {
 	store       *store
 	definitions *definitions
 	served      atomic.Pointer[tls.Certificate]
-	// changed and applied are told of each change of a definition: who looks after it, and who stores objects anew.
+	// changed is told of every event about a definition, for who looks after it; applied of what may have brought objects of
+	// an older version, for who stores them anew.
 	changed chan struct{}
 	applied chan struct{}
 	grace   time.Duration
@@ -177,12 +180,15 @@ func (w *Webhook) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // watch looks as soon as a definition changes, for instance because somebody applied the chart's again.
 func (w *Webhook) watch(ctx context.Context, name string) {
+	var seen edition
 	for ctx.Err() == nil {
 		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
 		if err == nil {
-			for range events.ResultChan() {
+			for event := range events.ResultChan() {
 				ring(w.changed)
-				ring(w.applied)
+				if definition, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition); ok && seen.differs(definition) {
+					ring(w.applied)
+				}
 			}
 		}
 		select {
@@ -190,6 +196,24 @@ func (w *Webhook) watch(ctx context.Context, name string) {
 		case <-time.After(retries):
 		}
 	}
+}
+
+// edition is what a definition says, for who stores objects anew. Each watch begins with an event about what has long
+// been known, and conditions and annotations come and go: if each of them counted, nobody would wait after a failure.
+type edition struct {
+	uid        types.UID
+	generation int64
+	stored     []string
+}
+
+// differs tells whether a definition says something else than the last one that it was asked about.
+func (e *edition) differs(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	stored := definition.Status.StoredVersions
+	if e.uid == definition.UID && e.generation == definition.Generation && slices.Equal(e.stored, stored) {
+		return false
+	}
+	e.uid, e.generation, e.stored = definition.UID, definition.Generation, stored
+	return true
 }
 
 // ring tells whoever waits, or will.
