@@ -98,7 +98,7 @@ func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) 
 		case len(wrong) == 0:
 			err = d.client.Patch(ctx, &definition, client.RawPatch(types.JSONPatchType, disowned(owned)))
 		default:
-			if wait := d.contest(name).wait(d.now()); wait > 0 {
+			if wait := d.contest(name).wait(d.now(), longestFor(&definition)); wait > 0 {
 				return wait, nil
 			}
 			err = d.mend(ctx, &definition, older, want, wrong)

@@ -131,6 +131,31 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
+// TestTwoWritersAndOlderObjects: while objects are stored as v1beta1, who changes a definition is answered within the
+// first pause each time, because fields are dropped until then. People are not told more than once a minute.
+func TestTwoWritersAndOlderObjects(t *testing.T) {
+	definition := poolsCRD("v1", "v1beta1")
+	definition.Status.StoredVersions = []string{"v1beta1", "v1"}
+	s := newStage(t, true, definition)
+	s.look()
+	for range 180 {
+		s.change(func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		})
+		if wait := s.look(); wait > firstPause {
+			t.Fatalf("after %d changes the next one waits %v", s.patches, wait)
+		}
+		s.clock = s.clock.Add(firstPause)
+		s.look()
+		if clientConfig(s.read()) == nil {
+			t.Fatalf("after %d changes nobody converts", s.patches)
+		}
+	}
+	if len(s.told) != 3 || !strings.Contains(s.told[2], "the next time that takes 1s.") {
+		t.Errorf("told within three minutes is %q", s.told)
+	}
+}
+
 // TestDefinitionsAppliedOnce: who applies the definitions now and then is answered at once, and nobody is told.
 func TestDefinitionsAppliedOnce(t *testing.T) {
 	s := newStage(t, true, poolsCRD("v1", "v1beta1"))
