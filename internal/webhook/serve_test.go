@@ -37,10 +37,11 @@ func serve(t *testing.T, ctx context.Context, grace time.Duration) *served {
 		t.Fatal(err)
 	}
 	s := &served{listener: listener, over: make(chan time.Time), failures: make(chan error, 1)}
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 	handler := &handler{converter: &converter{}, room: newRoom(2), log: logr.Discard()}
 	s.Webhook = &Webhook{log: logr.Discard(), grace: grace, after: func(time.Duration) <-chan time.Time { return s.over },
-		failed: func(err error) { s.failures <- err }, ended: make(chan struct{}), server: &http.Server{Handler: handler,
-			TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}}}
+		failed: func(err error) { s.failures <- err }, ended: make(chan struct{}),
+		server: newServer(handler, certificate, logr.Discard())}
 	s.serve(ctx, listener)
 	return s
 }

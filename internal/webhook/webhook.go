@@ -5,11 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,19 +95,8 @@ func New(s Settings) (*Webhook, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(Path, &handler{converter: converter, room: newRoom(roomPieces), log: s.Log})
-	w.server = &http.Server{
-		Handler: mux, ErrorLog: log.New(debugLog{s.Log}, "", 0), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate},
-	}
+	w.server = newServer(mux, w.certificate, s.Log)
 	return w, nil
-}
-
-// debugLog takes what the server says about single connections, such as one that was closed too early.
-type debugLog struct{ log logr.Logger }
-
-func (d debugLog) Write(text []byte) (int, error) {
-	d.log.V(1).Info("a connection to the webhook failed", "problem", strings.TrimSpace(string(text)))
-	return len(text), nil
 }
 
 // Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background until the
