@@ -20,54 +20,77 @@ import (
 // Path is where the API server asks for conversions.
 const Path = "/conversion"
 
-// handler answers the API server's requests to convert objects.
+// handler answers the API server's requests to convert objects. What is small is bounded by the number of connections
+// while it is read, and by a room while it is converted; what is large is bounded by the purse all the time. So neither
+// waits for the other.
 type handler struct {
 	converter *converter
-	room      *room
+	purse     *purse
+	others    *room
 	log       logr.Logger
 }
 
+func newHandler(converter *converter, log logr.Logger) *handler {
+	return &handler{converter: converter, log: log, purse: newPurse(pieces, mostLarge),
+		others: newRoom(connections, turns)}
+}
+
+// refusal is why a request is not converted, as HTTP says it.
+type refusal struct {
+	status int
+	err    error
+}
+
 func (h *handler) ServeHTTP(out http.ResponseWriter, r *http.Request) {
-	if r.ContentLength > mostBytes {
-		h.refuseSize(out, r.ContentLength)
+	ctx, cancel := context.WithTimeout(r.Context(), answersWithin)
+	defer cancel()
+	paid := &stake{}
+	defer h.purse.leave(paid)
+	review, refused := h.read(ctx, http.NewResponseController(out), r, paid)
+	var text []byte
+	if refused == nil {
+		text, refused = h.convert(ctx, review, paid.joined)
+	}
+	// Whoever does not take the answer must not keep what is held for it.
+	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(writesWithin))
+	if refused != nil {
+		h.refuse(out, refused)
 		return
 	}
-	leave, err := h.room.enter(r.Context(), r.ContentLength)
-	if err != nil {
-		http.Error(out, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer leave()
-	// Whoever announces much and sends nothing must not keep the room. Only connections of the server's own can be told.
-	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(readsWithin))
-	var review apiextensionsv1.ConversionReview
-	if err := json.NewDecoder(http.MaxBytesReader(out, r.Body, mostBytes)).Decode(&review); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			h.refuseSize(out, large.Limit+1)
-			return
-		}
-		http.Error(out, fmt.Sprintf("reading the ConversionReview: %v", err), http.StatusBadRequest)
-		return
-	}
-	if review.Request == nil {
-		http.Error(out, "the ConversionReview has no request", http.StatusBadRequest)
-		return
-	}
-	review.Response = h.answer(r.Context(), review.Request)
-	review.Request = nil
 	out.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(out).Encode(review); err != nil {
+	if _, err := out.Write(text); err != nil {
 		h.log.Error(err, "an answer to the API server could not be sent")
 	}
 }
 
-// refuseSize refuses a request of at least so many bytes.
-func (h *handler) refuseSize(out http.ResponseWriter, bytes int64) {
-	err := fmt.Errorf("a request to convert has %d MiB or more, and %d MiB are read at most: "+
-		"ask for fewer objects at a time (limit and continue), or ask for %s", bytes/piece, mostBytes/piece, newerVersion)
-	h.log.Error(err, "objects could not be converted")
-	http.Error(out, err.Error(), http.StatusRequestEntityTooLarge)
+// refuse tells the API server and the log. API servers ask again where they are told when.
+func (h *handler) refuse(out http.ResponseWriter, why *refusal) {
+	if why.status != http.StatusBadRequest {
+		h.log.Error(why.err, "objects could not be converted")
+	}
+	if errors.Is(why.err, errFull) {
+		out.Header().Set("Retry-After", "1")
+	}
+	http.Error(out, why.err.Error(), why.status)
+}
+
+// convert answers a request once there is room, and leaves the room before the answer is sent.
+func (h *handler) convert(ctx context.Context, review *apiextensionsv1.ConversionReview,
+	large bool) ([]byte, *refusal) {
+	if !large {
+		leave, err := h.others.enter(ctx)
+		if err != nil {
+			return nil, &refusal{http.StatusServiceUnavailable, err}
+		}
+		defer leave()
+	}
+	review.Response = h.answer(ctx, review.Request)
+	review.Request = nil
+	text, err := json.Marshal(review)
+	if err != nil {
+		return nil, &refusal{http.StatusInternalServerError, fmt.Errorf("writing the answer: %w", err)}
+	}
+	return text, nil
 }
 
 // answer converts all objects, or none: that is how the API server wants it. A panic is an answer, too.
@@ -77,16 +100,19 @@ func (h *handler) answer(ctx context.Context, request *apiextensionsv1.Conversio
 		if broken := recover(); broken != nil {
 			err := fmt.Errorf("converting failed, which is a mistake in Tenon, please report it: %v", broken)
 			h.log.Error(err, "an object could not be converted", "stack", string(debug.Stack()))
-			h.refuse(response, err)
+			failed(response, err)
 		}
 	}()
 	converter := *h.converter
 	converter.expiry = askOnce(converter.expiry)
 	for i := range request.Objects {
-		made, err := converter.convert(ctx, request.Objects[i].Raw, request.DesiredAPIVersion)
+		made, err := []byte(nil), ctx.Err() // nobody waits for the rest of a list if the API server has given up
+		if err == nil {
+			made, err = converter.convert(ctx, request.Objects[i].Raw, request.DesiredAPIVersion)
+		}
 		if err != nil {
 			h.log.Error(err, "an object could not be converted", "version", request.DesiredAPIVersion)
-			h.refuse(response, err)
+			failed(response, err)
 			return response
 		}
 		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: made})
@@ -95,7 +121,7 @@ func (h *handler) answer(ctx context.Context, request *apiextensionsv1.Conversio
 	return response
 }
 
-func (h *handler) refuse(response *apiextensionsv1.ConversionResponse, err error) {
+func failed(response *apiextensionsv1.ConversionResponse, err error) {
 	response.ConvertedObjects = nil
 	response.Result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
 }

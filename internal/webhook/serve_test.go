@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,7 +37,7 @@ func serve(t *testing.T, ctx context.Context, grace time.Duration) *served {
 	}
 	s := &served{listener: listener, over: make(chan time.Time), failures: make(chan error, 1)}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
-	handler := &handler{converter: &converter{}, room: newRoom(2), log: logr.Discard()}
+	handler := newHandler(&converter{}, logr.Discard())
 	s.Webhook = &Webhook{log: logr.Discard(), grace: grace, after: func(time.Duration) <-chan time.Time { return s.over },
 		failed: func(err error) { s.failures <- err }, ended: make(chan struct{}),
 		server: newServer(handler, certificate, logr.Discard())}
@@ -72,12 +71,13 @@ func TestGrace(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s := serve(t, ctx, time.Hour)
 	stop()
-	if status, text, err := s.ask(t, strings.NewReader(emptyReview), -1); err != nil || status != http.StatusOK {
+	status, text, err := s.ask(t, strings.NewReader(emptyReview), int64(len(emptyReview)))
+	if err != nil || status != http.StatusOK {
 		t.Errorf("during the grace: %d %s %v", status, text, err)
 	}
 	close(s.over)
 	s.Wait()
-	if _, _, err := s.ask(t, strings.NewReader(emptyReview), -1); err == nil {
+	if _, _, err := s.ask(t, strings.NewReader(emptyReview), int64(len(emptyReview))); err == nil {
 		t.Error("after the grace it still answers")
 	}
 	select {
@@ -99,68 +99,24 @@ func TestServerStops(t *testing.T) {
 	s.Wait()
 }
 
-// TestLargeRequests: what is larger than the bound is refused, with the way out, whether or not the size is told
-// before.
-func TestLargeRequests(t *testing.T) {
+// TestSizesRefused: what is larger than the bound is refused before it is sent, with the way out, and so is what does
+// not tell its size.
+func TestSizesRefused(t *testing.T) {
 	s := serve(t, t.Context(), 0)
 	unsent, sender := io.Pipe()
 	t.Cleanup(func() { _ = sender.Close() })
 	for name, tc := range map[string]struct {
-		body io.Reader
-		size int64
+		body   io.Reader
+		size   int64
+		status int
+		text   string
 	}{
-		"told":     {unsent, mostBytes + 1},
-		"not told": {io.MultiReader(strings.NewReader(`"`), io.LimitReader(letters{}, mostBytes)), -1},
+		"too large": {unsent, mostBytes + 1, http.StatusRequestEntityTooLarge, "limit and continue"},
+		"not told":  {strings.NewReader(emptyReview), -1, http.StatusLengthRequired, "Content-Length"},
 	} {
 		status, text, err := s.ask(t, tc.body, tc.size)
-		if err != nil || status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "limit and continue") {
+		if err != nil || status != tc.status || !strings.Contains(text, tc.text) {
 			t.Errorf("%s: %d %s %v", name, status, text, err)
 		}
-	}
-}
-
-// letters is an endless text.
-type letters struct{}
-
-func (letters) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'a'
-	}
-	return len(p), nil
-}
-
-// TestRoom: requests wait as long as others take the room, and one that gives up holds nothing.
-func TestRoom(t *testing.T) {
-	r := newRoom(4)
-	half, err := r.enter(t.Context(), 2*piece-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := r.enter(ended, mostBytes); !errors.Is(err, context.Canceled) {
-		t.Errorf("there was room for more than there is: %v", err)
-	}
-	for range 2 {
-		if _, err := r.enter(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	came := make(chan error)
-	go func() {
-		_, err := r.enter(t.Context(), -1+piece)
-		came <- err
-	}()
-	select {
-	case err := <-came:
-		t.Fatalf("a fifth piece of four was given: %v", err)
-	default:
-	}
-	half()
-	if err := <-came; err != nil {
-		t.Error(err)
-	}
-	if len(r.pieces) != 3 {
-		t.Errorf("%d pieces are taken, want 3", len(r.pieces))
 	}
 }

@@ -94,7 +94,7 @@ func New(s Settings) (*Webhook, error) {
 			teller: teller{log: s.Log, events: s.Events}, contests: map[string]*contest{}},
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, &handler{converter: converter, room: newRoom(roomPieces), log: s.Log})
+	mux.Handle(Path, newHandler(converter, s.Log))
 	w.server = newServer(mux, w.certificate, s.Log)
 	return w, nil
 }
