@@ -41,8 +41,12 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.end(); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
-// TestConnections: there are so many and no more, and as soon as one ends the next is served.
+// TestConnections: there are so many and no more, and as soon as one ends the next is served. What asks the API server
+// leaves some to be asked on.
 func TestConnections(t *testing.T) {
+	if claimPlaces+mostLarge >= connections {
+		t.Errorf("%d requests may ask the API server, and there are %d connections", claimPlaces+mostLarge, connections)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		p := newPipes()

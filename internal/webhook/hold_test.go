@@ -2,16 +2,20 @@ package webhook
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
 // bubble is a handler that serves on pipes.
@@ -154,17 +158,53 @@ func TestWhoWaits(t *testing.T) {
 	})
 }
 
+const claimReview = `{"request":{"uid":"1","desiredAPIVersion":"karpenter.sh/v1","objects":[{
+"apiVersion":"karpenter.sh/v1beta1","kind":"NodeClaim","metadata":{"name":"a","labels":{"karpenter.sh/nodepool":"p"}},
+"spec":{"nodeClassRef":{"name":"d"},"requirements":[]}}]}}`
+
+// TestClaimsAskBack: to convert a NodeClaim the API server is asked about its NodePool, for which it may ask for a
+// conversion itself. As many NodeClaims as there is room for, small and large lists, leave room for that.
+func TestClaimsAskBack(t *testing.T) {
+	padded := claimReview + strings.Repeat(" ", small+piece-len(claimReview))
+	for name, body := range map[string]string{"small": claimReview, "large": padded} {
+		inBubble(t, func(b *bubble) {
+			b.purse, b.claims, b.others = newPurse(4, 4), newRoom(16, 4), newRoom(16, 4)
+			var asked sync.WaitGroup
+			asked.Add(4)
+			var err error
+			b.converter, err = newConverter(func(context.Context, string) (v1.NillableDuration, error) {
+				asked.Done()
+				asked.Wait()
+				b.answered(name+": the NodePool", emptyReview)
+				return v1.NeverDuration(), nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					if r := b.ask(body); !strings.Contains(r.text, `"status":"Success"`) || r.after > 0 {
+						b.Errorf("%s: after %v %d %s %v", name, r.after, r.status, r.text, r.err)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
 // TestTooManyWait: what a room has no place for is refused at once, and the API server is told to ask again.
 func TestTooManyWait(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.others = newRoom(1, 1)
-		leave, err := b.others.enter(b.Context())
+		b.claims = newRoom(1, 1)
+		leave, err := b.claims.enter(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer leave()
 		began, c := time.Now(), b.connect()
-		go send(c, len(emptyReview), strings.NewReader(emptyReview))
+		go send(c, len(claimReview), strings.NewReader(claimReview))
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" {
 			b.Errorf("the answer is %+v, %v", answer, err)

@@ -26,13 +26,15 @@ const Path = "/conversion"
 type handler struct {
 	converter *converter
 	purse     *purse
-	others    *room
-	log       logr.Logger
+	// claims is for NodeClaims, for which the API server is asked about NodePools; others for all else. While the API
+	// server answers it may ask here for a conversion itself, which must not wait for those who wait for it.
+	claims, others *room
+	log            logr.Logger
 }
 
 func newHandler(converter *converter, log logr.Logger) *handler {
 	return &handler{converter: converter, log: log, purse: newPurse(pieces, mostLarge),
-		others: newRoom(connections, turns)}
+		claims: newRoom(claimPlaces, turns), others: newRoom(connections, turns)}
 }
 
 // refusal is why a request is not converted, as HTTP says it.
@@ -78,7 +80,7 @@ func (h *handler) refuse(out http.ResponseWriter, why *refusal) {
 func (h *handler) convert(ctx context.Context, review *apiextensionsv1.ConversionReview,
 	large bool) ([]byte, *refusal) {
 	if !large {
-		leave, err := h.others.enter(ctx)
+		leave, err := h.roomFor(review.Request).enter(ctx)
 		if err != nil {
 			return nil, &refusal{http.StatusServiceUnavailable, err}
 		}
@@ -91,6 +93,17 @@ func (h *handler) convert(ctx context.Context, review *apiextensionsv1.Conversio
 		return nil, &refusal{http.StatusInternalServerError, fmt.Errorf("writing the answer: %w", err)}
 	}
 	return text, nil
+}
+
+// roomFor is the room for the objects of a request. What can't be read here is refused later.
+func (h *handler) roomFor(request *apiextensionsv1.ConversionRequest) *room {
+	for i := range request.Objects {
+		var kind metav1.TypeMeta
+		if json.Unmarshal(request.Objects[i].Raw, &kind) == nil && kind.Kind == "NodeClaim" {
+			return h.claims
+		}
+	}
+	return h.others
 }
 
 // answer converts all objects, or none: that is how the API server wants it. A panic is an answer, too.

@@ -9,6 +9,8 @@ import (
 const (
 	// turns are the small requests of a room that are converted at the same time.
 	turns = 32
+	// claimPlaces are the small requests with NodeClaims, those that wait among them.
+	claimPlaces = 256
 )
 
 // errFull tells that too many wait already.
