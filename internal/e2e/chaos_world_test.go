@@ -41,9 +41,11 @@ type chaos struct {
 	*world
 	dice   *rand.Rand
 	sentry *sentry
-	began  time.Time
-	mu     sync.Mutex
-	kept   []*controller
+	// coroner sees each instance that comes and ends.
+	coroner *coroner
+	began   time.Time
+	mu      sync.Mutex
+	kept    []*controller
 }
 
 // newChaos makes a world with a pool of small machines, so that there are many of them.
@@ -55,7 +57,13 @@ func newChaos(t *testing.T) *chaos {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
 			Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{"8"}})
 	}))
-	return &chaos{world: w, dice: rand.New(rand.NewSource(*chaosSeed)), began: time.Now()}
+	c := newCoroner(w)
+	t.Cleanup(func() {
+		if t.Failed() { // it may be why the test has failed before the inquest
+			t.Logf("the coroner says: %q", c.verdict())
+		}
+	})
+	return &chaos{world: w, dice: rand.New(rand.NewSource(*chaosSeed)), coroner: c, began: time.Now()}
 }
 
 // say tells where a long test is.
@@ -213,7 +221,7 @@ func (c *chaos) forgive() {
 	})
 }
 
-// finish takes all pods away and waits until nothing is left.
+// finish takes all pods away, waits until nothing is left, and asks how each instance has ended.
 func (c *chaos) finish() {
 	c.Helper()
 	c.settle(c.sentry.ready)
@@ -223,5 +231,6 @@ func (c *chaos) finish() {
 	c.settle(c.emptied)
 	c.settle(func() string { return words(client.IgnoreNotFound(c.c.Delete(c.ctx, nodePool("default")))) })
 	c.settle(c.empty)
+	c.inquest()
 	c.say("nothing is left")
 }
