@@ -1,195 +1,151 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// runawayFor is how long TestRunaway lets the agent do its work; ten minutes are worth it once in a while.
-var runawayFor = flag.Duration("runaway", 40*time.Second, "how long TestRunaway lets an agent taint nodes")
+// go test ./internal/e2e -run 'TestRunaway$' -agent cordon -agent.minutes 10 -v
+var (
+	agentFlag = flag.String("agent", "taint", "what the agent of TestRunaway does to new nodes: taint, cordon, relabel, "+
+		"shrink, evict or delete; several with commas, each to pools of its own")
+	agentMinutes = flag.Float64("agent.minutes", 40.0/60, "how long the agent of TestRunaway does its work")
+)
 
-// agentTaint is what the agent puts on nodes.
-const agentTaint = "agent.example/quarantine"
-
-// taintAgent puts a NoExecute taint on every node as soon as it sees it, as a program would that nobody has declared. It also counts the
-// claims that it sees, by pool.
-type taintAgent struct {
-	w    *world
-	stop context.CancelFunc
-	done chan struct{}
-
-	mu   sync.Mutex
-	seen map[string]map[types.UID]bool
-	most map[string]int
-	err  error
-}
-
-func (w *world) startAgent() *taintAgent {
-	ctx, stop := context.WithCancel(w.ctx)
-	a := &taintAgent{w: w, stop: stop, done: make(chan struct{}), seen: make(map[string]map[types.UID]bool), most: make(map[string]int)}
-	go func() {
-		defer close(a.done)
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if err := a.look(ctx); err != nil && ctx.Err() == nil {
-					a.err = err
-				}
-			}
-		}
-	}()
-	w.Cleanup(a.end)
-	return a
-}
-
-// end stops the agent; what it has done stays.
-func (a *taintAgent) end() {
-	a.stop()
-	<-a.done
-}
-
-func (a *taintAgent) look(ctx context.Context) error {
-	var nodes corev1.NodeList
-	var claims v1.NodeClaimList
-	if err := a.w.c.List(ctx, &nodes); err != nil {
-		return err
-	}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
-		if n.DeletionTimestamp != nil || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == agentTaint }) {
-			continue
-		}
-		before := n.DeepCopy()
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute})
-		err := a.w.c.Patch(ctx, n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner("quarantine-agent"))
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	if err := a.w.c.List(ctx, &claims); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	count := make(map[string]int)
-	for i := range claims.Items {
-		c := &claims.Items[i]
-		pool := c.Labels[v1.NodePoolLabelKey]
-		if a.seen[pool] == nil {
-			a.seen[pool] = make(map[types.UID]bool)
-		}
-		a.seen[pool][c.UID] = true
-		count[pool]++
-		a.most[pool] = max(a.most[pool], count[pool])
-	}
-	return nil
-}
-
-// figures are how many claims of a pool there have been, and the most at a time.
-func (a *taintAgent) figures(pool string) (total, most int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.seen[pool]), a.most[pool]
-}
-
-// triesWithin is how many claims a workload of one pod may have had in a time: the first, one at once, and then those that are 30 s, 1 min,
-// 2 min, 4 min and from then on 5 min apart.
-func triesWithin(d time.Duration) int {
-	n, wait := 2, 30*time.Second
-	for d >= wait {
-		d -= wait
-		wait = min(2*wait, 5*time.Minute)
-		n++
-	}
-	return n
-}
-
-// TestRunaway has an agent taint every new node, for pools of every kind: nodes in vain stay within the bound of docs/concepts/bounds.md, it
-// is said what keeps the pods away, another workload is not held up, and the pods run once the taint is gone.
-//
-//	go test ./internal/e2e -run TestRunaway -runaway 10m
+// TestRunaway has an agent taint every new node, for pools of every kind: nodes in vain stay within the bound of
+// docs/concepts/bounds.md, it is said what keeps the pods away, another workload is not held up, and the pods run once
+// the taint is gone. With -agent it does something else to the nodes.
 func TestRunaway(t *testing.T) {
+	runaway(t, strings.Split(*agentFlag, ","), time.Duration(*agentMinutes*float64(time.Minute)))
+}
+
+// TestRunawayOfCordons is the same with an agent that cordons and drains, for a short while.
+func TestRunawayOfCordons(t *testing.T) { runaway(t, []string{"cordon"}, 15*time.Second) }
+
+// suffering are the pools that each kind of agent gets: what they buy, and when they let nodes go.
+func suffering() map[string]func(*v1.NodePool) {
+	const under, balanced = v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyBalanced
+	const empty, spot, demand = v1.ConsolidationPolicyWhenEmpty, v1.CapacityTypeSpot, v1.CapacityTypeOnDemand
+	return map[string]func(*v1.NodePool){
+		"spot-empty":      func(p *v1.NodePool) { terms(p, spot, empty, "0s") },
+		"spot-under":      func(p *v1.NodePool) { terms(p, spot, under, "30s") },
+		"spot-balanced":   func(p *v1.NodePool) { terms(p, spot, balanced, "0s") },
+		"demand-under":    func(p *v1.NodePool) { terms(p, demand, under, "0s") },
+		"demand-never":    func(p *v1.NodePool) { terms(p, demand, empty, "Never") },
+		"demand-balanced": func(p *v1.NodePool) { terms(p, demand, balanced, "30s") },
+	}
+}
+
+// runaway lets agents of some kinds do their work for a while.
+func runaway(t *testing.T, kinds []string, long time.Duration) {
 	w := newWorld(t)
 	w.create(nodeClass("default"))
-	pools := map[string]func(*v1.NodePool){
-		"spot-empty": func(p *v1.NodePool) { terms(p, v1.CapacityTypeSpot, v1.ConsolidationPolicyWhenEmpty, "0s") },
-		"spot-under": func(p *v1.NodePool) {
-			terms(p, v1.CapacityTypeSpot, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, "30s")
-		},
-		"demand-under": func(p *v1.NodePool) {
-			terms(p, v1.CapacityTypeOnDemand, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, "0s")
-		},
-		"demand-never": func(p *v1.NodePool) { terms(p, v1.CapacityTypeOnDemand, v1.ConsolidationPolicyWhenEmpty, "Never") },
+	pools := map[string]agentKind{}
+	for _, name := range kinds {
+		kind, ok := agentKinds()[name]
+		if !ok {
+			t.Fatalf("-agent %s: there is none; there are %q", name, slices.Sorted(maps.Keys(agentKinds())))
+		}
+		w.suffer(name, kind, pools)
 	}
-	for name, change := range pools {
-		w.create(nodePool(name, change))
-		d := w.deployment(name, 1, "1")
-		d.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: name}
-		w.create(d)
-	}
-	calm := w.deployment("calm", 2, "1")
-	calm.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "demand-never"}
-	calm.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: agentTaint, Operator: corev1.TolerationOpExists}}
-	agent := w.startAgent()
+	agent := w.startAgent(pools)
 	began := time.Now()
 	w.run()
 	for name := range pools {
-		w.eventually(func() string { return w.held(name) })
+		w.eventually(func() string {
+			w.allBounded(agent, began)
+			return w.held(agent, name)
+		})
 	}
-	w.create(calm)
-	w.eventually(w.allRunning(2))
-	for time.Since(began) < *runawayFor {
-		for name := range pools {
-			w.bounded(agent, name, began)
-		}
+	for _, name := range kinds {
+		w.create(w.calm(name))
+	}
+	w.eventually(w.calmRun(2 * len(kinds)))
+	t.Logf("all pods are held, the calm ones run after %s", time.Since(began).Round(time.Second))
+	for done := false; !done; {
+		done = time.Since(began) >= long
+		w.allBounded(agent, began)
 		time.Sleep(time.Second) // the agent does its work for a given time; nothing is waited for
 	}
 
 	agent.end()
 	w.must(agent.err)
-	for name := range pools {
-		total, most := agent.figures(name)
-		t.Logf("%s: %d claims in %s, at most %d at a time", name, total, time.Since(began).Round(time.Second), most)
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		total, most, acts := agent.figures(name)
+		t.Logf("%s: %d claims in %s, at most %d at a time; the agent acted %d times", name, total,
+			time.Since(began).Round(time.Second), most, acts)
 	}
-	w.eventually(w.untainted) // a person removes the taint; the node that has stayed shows it
-	// Less time than until the next try that the bound allows: it is the node that makes the pods run.
-	w.within(45*time.Second, w.allRunning(2+len(pools)))
+	w.recover(pools, len(kinds))
 }
 
-// untainted takes the agent's taint off all nodes. It says which node somebody else has changed at the same time: the
-// next look settles that, and brings back no taint that was taken away meanwhile.
-func (w *world) untainted() string {
-	byAgent := func(t corev1.Taint) bool { return t.Key == agentTaint }
-	for _, n := range w.nodes() {
-		if !slices.ContainsFunc(n.Spec.Taints, byAgent) {
-			continue
-		}
-		before := n.DeepCopy()
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, byAgent)
-		err := w.c.Patch(w.ctx, &n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) {
-			return err.Error()
-		}
-		w.must(client.IgnoreNotFound(err))
+// suffer makes the pools for a kind of agent, each with a workload of one pod, and a pool of their own for calm pods
+// that the agent would keep away.
+func (w *world) suffer(name string, kind agentKind, pools map[string]agentKind) {
+	w.Helper()
+	team := func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{teamLabel: "blue"} }
+	for terms, change := range suffering() {
+		pool := name + "-" + terms
+		pools[pool] = kind
+		d := w.deployment(pool, 1, "1")
+		d.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: pool, teamLabel: "blue"}
+		w.create(nodePool(pool, change, team), d)
 	}
-	return ""
+	if kind.apart {
+		w.create(nodePool(name + "-calm"))
+	}
+}
+
+// calm makes pods that the agent does no harm: another workload, which is not held up.
+func (w *world) calm(kind string) client.Object {
+	d := w.deployment("calm-"+kind, 2, "1")
+	pool := kind + "-demand-never"
+	if agentKinds()[kind].apart {
+		pool = kind + "-calm"
+	}
+	d.Spec.Template.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: pool}
+	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: agentTaint, Operator: corev1.TolerationOpExists}}
+	return d
+}
+
+// calmRun says what keeps n calm pods from running.
+func (w *world) calmRun(n int) func() string {
+	return func() string {
+		running := 0
+		for _, p := range w.pods() {
+			if strings.HasPrefix(p.Labels["app"], "calm-") && p.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if running != n {
+			return fmt.Sprintf("%d of %d calm pods run", running, n)
+		}
+		return ""
+	}
+}
+
+// recover is what a person does once the agent is gone, and waits until all pods run.
+func (w *world) recover(pools map[string]agentKind, kinds int) {
+	w.Helper()
+	w.eventually(w.restored(pools)) // the node that has stayed shows it
+	// Less time than until the next try that the bound allows: it is the node that makes the pods run.
+	patience := 45 * time.Second
+	for name, kind := range pools {
+		if kind.deletes { // no node is left that could show it; any change of the pool brings the next try
+			w.change(name, budgets("90%"))
+			patience = 90 * time.Second
+		}
+	}
+	w.within(patience, w.allRunning(2*kinds+len(pools)))
 }
 
 func terms(p *v1.NodePool, capacity string, policy v1.ConsolidationPolicy, after string) {
@@ -202,34 +158,64 @@ func terms(p *v1.NodePool, capacity string, policy v1.ConsolidationPolicy, after
 	}
 }
 
-// bounded fails the test if a workload of one pod has more nodes than it may have.
-func (w *world) bounded(a *taintAgent, pool string, began time.Time) {
-	w.Helper()
-	const atATime = 1 + 2
-	others := 0
-	if pool == "demand-never" { // the calm pods have nodes there, too
-		others = 2
+// triesWithin is how many claims a workload of one pod may have had in a time: the first, one at once, and then those
+// that are 30 s, 1 min, 2 min, 4 min and from then on 5 min apart.
+func triesWithin(d time.Duration) int {
+	n, wait := 2, 30*time.Second
+	for d >= wait {
+		d -= wait
+		wait = min(2*wait, 5*time.Minute)
+		n++
 	}
-	total, most := a.figures(pool)
-	if may := triesWithin(time.Since(began)) + others; most > atATime+others || total > may {
-		w.Fatalf("%s: %d claims within %s and %d at a time; at most %d and %d may be", pool, total, time.Since(began).Round(time.Second), most, may, atATime+others)
+	return n
+}
+
+func (w *world) allBounded(a *agent, began time.Time) {
+	w.Helper()
+	for name := range a.kinds {
+		w.bounded(a, name, began)
 	}
 }
 
-// held says what is missing: a pod of the Deployment is told what keeps it away, and the pool says so, too.
-func (w *world) held(name string) string {
-	if trouble := w.condition(name, "tenon.sh/NodesUsable", agentTaint+"=yes:NoExecute"); trouble != "" {
-		return trouble
+// bounded fails the test if a workload of one pod has more nodes than it may have.
+func (w *world) bounded(a *agent, pool string, began time.Time) {
+	w.Helper()
+	const atATime = 1 + 2
+	others := 0
+	if strings.HasSuffix(pool, "-demand-never") && !a.kinds[pool].apart { // the calm pods have nodes there, too
+		others = 2
+	}
+	total, most, _ := a.figures(pool)
+	if may := triesWithin(time.Since(began)) + others; most > atATime+others || total > may {
+		w.Fatalf("%s: %d claims within %s and %d at a time; at most %d and %d may be",
+			pool, total, time.Since(began).Round(time.Second), most, may, atATime+others)
+	}
+}
+
+// held says what is missing: the agent has acted, a pod of the Deployment is told what keeps it away, and the pool says
+// so, too.
+func (w *world) held(a *agent, name string) string {
+	if _, _, acts := a.figures(name); acts == 0 {
+		return "the agent has done nothing to " + name
+	}
+	says := a.kinds[name].says
+	if len(says) == 0 {
+		return ""
+	}
+	for _, text := range says {
+		if trouble := w.condition(name, "tenon.sh/NodesUsable", text); trouble != "" {
+			return trouble
+		}
 	}
 	for _, p := range w.pods() {
 		if p.Labels["app"] != name {
 			continue
 		}
 		for _, m := range w.messages("FailedScheduling", p.Name) {
-			if strings.Contains(m, agentTaint+"=yes:NoExecute") && strings.Contains(m, `"quarantine-agent"`) && strings.Contains(m, "failed since") {
+			if containsAll(m, says) && strings.Contains(m, "failed since") {
 				return ""
 			}
 		}
 	}
-	return fmt.Sprintf("no pod of %s is told who keeps it away", name)
+	return fmt.Sprintf("no pod of %s is told what keeps it away: %q", name, says)
 }
