@@ -15,9 +15,9 @@ import (
 const (
 	// mostBytes bounds a request. The API server sends whole lists: a few thousand NodeClaims are some tens of megabytes.
 	mostBytes = 64 << 20
-	// small is what is read of a request without asking anybody: any object by itself, and short lists. All connections
+	// smallBody is what is read of a request without asking anybody: any object by itself, and short lists. All connections
 	// together are 256 MiB.
-	small = 512 << 10
+	smallBody = 512 << 10
 	// readsWithin is how long the small part of a request may take, and each piece of the rest.
 	readsWithin = 10 * time.Second
 )
@@ -31,8 +31,8 @@ func (h *handler) read(ctx context.Context, connection *http.ResponseController,
 	}
 	size := int(r.ContentLength)
 	body := make([]byte, 0, min(size, 4<<10))
-	for next := min(size, small); len(body) < size; next = min(size, next+piece) {
-		if next > small {
+	for next := min(size, smallBody); len(body) < size; next = min(size, next+piece) {
+		if next > smallBody {
 			if err := h.pay(ctx, paid, size); err != nil {
 				return nil, &refusal{http.StatusServiceUnavailable, err}
 			}
@@ -69,7 +69,7 @@ func sizeRefused(size int64) *refusal {
 // pay takes the next piece of a request of so many bytes.
 func (h *handler) pay(ctx context.Context, paid *stake, size int) error {
 	if !paid.joined {
-		if err := h.purse.join(paid, (size-small+piece-1)/piece); err != nil {
+		if err := h.purse.join(paid, (size-smallBody+piece-1)/piece); err != nil {
 			return err
 		}
 	}

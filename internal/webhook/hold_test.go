@@ -85,7 +85,7 @@ func (b *bubble) answered(what, body string) {
 // large is a request that pays for so many pieces. Its answer is as large.
 func large(pieces int) string {
 	const frame = `{"request":{"uid":""}}`
-	return `{"request":{"uid":"` + strings.Repeat("u", small+pieces*piece-len(frame)) + `"}}`
+	return `{"request":{"uid":"` + strings.Repeat("u", smallBody+pieces*piece-len(frame)) + `"}}`
 }
 
 // TestWhoAnnouncesOnly: a request that announces much and sends nothing, or only its beginning, keeps nothing from
@@ -94,13 +94,13 @@ func TestWhoAnnouncesOnly(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.purse = newPurse(8, 16)
 		for range 5 {
-			send(b.connect(), small+8*piece, strings.NewReader(""))
+			send(b.connect(), smallBody+8*piece, strings.NewReader(""))
 		}
 		synctest.Wait()
 		b.answered("a small one beside such that have sent nothing", emptyReview)
 		b.answered("a large one that needs all", large(8))
 		for range 5 {
-			send(b.connect(), small+8*piece, strings.NewReader(strings.Repeat("a", small+piece/2)))
+			send(b.connect(), smallBody+8*piece, strings.NewReader(strings.Repeat("a", smallBody+piece/2)))
 		}
 		synctest.Wait()
 		b.answered("a small one beside such that have sent their beginning", emptyReview)
@@ -165,7 +165,7 @@ const claimReview = `{"request":{"uid":"1","desiredAPIVersion":"karpenter.sh/v1"
 // TestClaimsAskBack: to convert a NodeClaim the API server is asked about its NodePool, for which it may ask for a
 // conversion itself. As many NodeClaims as there is room for, small and large lists, leave room for that.
 func TestClaimsAskBack(t *testing.T) {
-	padded := claimReview + strings.Repeat(" ", small+piece-len(claimReview))
+	padded := claimReview + strings.Repeat(" ", smallBody+piece-len(claimReview))
 	for name, body := range map[string]string{"small": claimReview, "large": padded} {
 		inBubble(t, func(b *bubble) {
 			b.purse, b.claims, b.others = newPurse(4, 4), newRoom(16, 4), newRoom(16, 4)
