@@ -41,11 +41,11 @@ type chaos struct {
 	*world
 	dice   *rand.Rand
 	sentry *sentry
-	// coroner sees each instance that comes and ends.
-	coroner *coroner
-	began   time.Time
-	mu      sync.Mutex
-	kept    []*controller
+	// ends sees each instance that comes and ends.
+	ends  *endJudge
+	began time.Time
+	mu    sync.Mutex
+	kept  []*controller
 }
 
 // newChaos makes a world with a pool of small machines, so that there are many of them.
@@ -57,13 +57,13 @@ func newChaos(t *testing.T) *chaos {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
 			Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{"8"}})
 	}))
-	c := newCoroner(w)
+	c := newEndJudge(w)
 	t.Cleanup(func() {
-		if t.Failed() { // it may be why the test has failed before the inquest
-			t.Logf("the coroner says: %q", c.verdict())
+		if t.Failed() { // it may be why the test has failed before it is asked
+			t.Logf("the judge of ends says: %q", c.verdict())
 		}
 	})
-	return &chaos{world: w, dice: rand.New(rand.NewSource(*chaosSeed)), coroner: c, began: time.Now()}
+	return &chaos{world: w, dice: rand.New(rand.NewSource(*chaosSeed)), ends: c, began: time.Now()}
 }
 
 // say tells where a long test is.
@@ -231,6 +231,6 @@ func (c *chaos) finish() {
 	c.settle(c.emptied)
 	c.settle(func() string { return words(client.IgnoreNotFound(c.c.Delete(c.ctx, nodePool("default")))) })
 	c.settle(c.empty)
-	c.inquest()
+	c.judgeEnds()
 	c.say("nothing is left")
 }

@@ -19,10 +19,10 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// coroner watches the instances of the simulated cloud and the claims. An instance may end only after somebody has
+// endJudge watches the instances of the simulated cloud and the claims. An instance may end only after somebody has
 // asked for its claim's end, or has taken the claim away; a claim has one instance at a time; an instance belongs to
 // one claim. What was first is told by resource versions, which grow with every write to the control plane.
-type coroner struct {
+type endJudge struct {
 	w  *world
 	mu sync.Mutex
 	// live are the instances that are there, by the name of their record.
@@ -55,9 +55,9 @@ type end struct {
 	by uint64
 }
 
-func newCoroner(w *world) *coroner {
+func newEndJudge(w *world) *endJudge {
 	w.Helper()
-	c := &coroner{w: w, live: map[string]machine{}, claims: map[types.UID]*fate{}}
+	c := &endJudge{w: w, live: map[string]machine{}, claims: map[types.UID]*fate{}}
 	api, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
 	c.follow(api, &corev1.ConfigMapList{}, c.sawInstance, c.instancesNow, client.HasLabels{instanceLabel})
@@ -67,7 +67,7 @@ func newCoroner(w *world) *coroner {
 
 // follow tells of all objects of a list, and then of each change; again and again, because the control plane may be
 // restarted.
-func (c *coroner) follow(api client.WithWatch, list client.ObjectList, saw func(client.Object, bool, uint64),
+func (c *endJudge) follow(api client.WithWatch, list client.ObjectList, saw func(client.Object, bool, uint64),
 	now func(client.ObjectList, uint64, uint64), options ...client.ListOption) {
 	c.w.Helper()
 	last := uint64(0)
@@ -123,7 +123,7 @@ func version(text string) (uint64, error) {
 }
 
 // instancesNow takes note of all instances. Those that are missing have ended since the last look.
-func (c *coroner) instancesNow(list client.ObjectList, last, at uint64) {
+func (c *endJudge) instancesNow(list client.ObjectList, last, at uint64) {
 	there := map[string]bool{}
 	for i := range list.(*corev1.ConfigMapList).Items {
 		o := &list.(*corev1.ConfigMapList).Items[i]
@@ -145,7 +145,7 @@ func (c *coroner) instancesNow(list client.ObjectList, last, at uint64) {
 	}
 }
 
-func (c *coroner) sawInstance(object client.Object, gone bool, at uint64) {
+func (c *endJudge) sawInstance(object client.Object, gone bool, at uint64) {
 	var m machine
 	err := json.Unmarshal([]byte(object.(*corev1.ConfigMap).Data["instance.json"]), &m)
 	name := client.ObjectKeyFromObject(object).String()
@@ -171,7 +171,7 @@ func (c *coroner) sawInstance(object client.Object, gone bool, at uint64) {
 }
 
 // claimsNow takes note of all claims. What is new of them has happened after the last look.
-func (c *coroner) claimsNow(list client.ObjectList, last, at uint64) {
+func (c *endJudge) claimsNow(list client.ObjectList, last, at uint64) {
 	there := map[types.UID]bool{}
 	for i := range list.(*v1.NodeClaimList).Items {
 		o := &list.(*v1.NodeClaimList).Items[i]
@@ -197,7 +197,7 @@ func (f *fate) end(at uint64) {
 	}
 }
 
-func (c *coroner) sawClaim(object client.Object, gone bool, at uint64) {
+func (c *endJudge) sawClaim(object client.Object, gone bool, at uint64) {
 	claim := object.(*v1.NodeClaim)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +218,7 @@ func (c *coroner) sawClaim(object client.Object, gone bool, at uint64) {
 }
 
 // caughtUp says which ends cannot be judged yet: the watch of claims may be late.
-func (c *coroner) caughtUp() string {
+func (c *endJudge) caughtUp() string {
 	c.mu.Lock()
 	ends := slices.Clone(c.ends)
 	c.mu.Unlock()
@@ -245,7 +245,7 @@ func (c *coroner) caughtUp() string {
 
 // verdict lists the instances that were ended although nobody had asked for their claim's end, and all else that must
 // not be.
-func (c *coroner) verdict() []string {
+func (c *endJudge) verdict() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := slices.Clone(c.wrong)
@@ -262,24 +262,24 @@ func (c *coroner) verdict() []string {
 	return out
 }
 
-// inquest fails the test if an instance was ended that was somebody's, or if one was doubled for a while.
-func (c *chaos) inquest() {
+// judgeEnds fails the test if an instance was ended that was somebody's, or if one was doubled for a while.
+func (c *chaos) judgeEnds() {
 	c.Helper()
-	c.settle(c.coroner.caughtUp)
-	for _, text := range c.coroner.verdict() {
+	c.settle(c.ends.caughtUp)
+	for _, text := range c.ends.verdict() {
 		c.Error(text)
 	}
-	c.coroner.mu.Lock()
-	defer c.coroner.mu.Unlock()
-	if len(c.coroner.ends) == 0 {
-		c.Error("the coroner has seen no instance end")
+	c.ends.mu.Lock()
+	defer c.ends.mu.Unlock()
+	if len(c.ends.ends) == 0 {
+		c.Error("the judge of ends has seen no instance end")
 	}
 	c.Logf("%d claims, %d instances have ended, at most %d were there at a time; the watches were interrupted %d times",
-		len(c.coroner.claims), len(c.coroner.ends), c.coroner.most, c.coroner.gaps)
+		len(c.ends.claims), len(c.ends.ends), c.ends.most, c.ends.gaps)
 }
 
-// history is what a coroner is told in a test.
-type history struct{ *coroner }
+// history is what a judge of ends is told in a test.
+type history struct{ *endJudge }
 
 func (h history) claim(name, uid, machine string, at uint64) {
 	h.sawClaim(madeUp(name, uid, machine), false, at)
@@ -311,8 +311,8 @@ func madeUp(name, uid, machine string) *v1.NodeClaim {
 	return o
 }
 
-// TestCoroner has the coroner judge made-up histories, in any order in which its two watches might tell them.
-func TestCoroner(t *testing.T) {
+// TestEndJudge has the judge of ends judge made-up histories, in any order in which its two watches might tell them.
+func TestEndJudge(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want int
@@ -341,7 +341,7 @@ func TestCoroner(t *testing.T) {
 		{"two of two claims", 0, func(h history) { h.claim("b", "2", "kwok://b-2", 5); h.starts("b-2", "b", "2", 6) }},
 		{"without an owner", 1, func(h history) { h.starts("x", "", "", 5) }},
 	} {
-		h := history{&coroner{live: map[string]machine{}, claims: map[types.UID]*fate{}}}
+		h := history{&endJudge{live: map[string]machine{}, claims: map[types.UID]*fate{}}}
 		h.claim("a", "1", "kwok://a-1", 1)
 		h.starts("a-1", "a", "1", 2)
 		if c.play(h); len(h.verdict()) != c.want {
