@@ -101,8 +101,8 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	}
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	switch {
-	case c.Reason == command.Unhealthy && !r.stale && ok:
-		j.repaired[claim.UID] = true
+	case c.Reason == command.Unhealthy && ok:
+		j.repaired[claim.UID] = !r.stale
 		j.heeds(r, claim, pool, c.Reason)
 		j.spares(r, claim, pool, c.Reason)
 		return
@@ -111,7 +111,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	}
 	initialized := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized)
 	j.voluntary[claim.UID] = initialized && !r.stale
-	if r.stale || !initialized {
+	if !initialized {
 		return // budgets are about nodes that take pods; a claim that was made in vain is none
 	}
 	if ok {
@@ -142,14 +142,14 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	const promise = "a dry run does nothing"
 	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
-		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool))}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool)), is(cutOff, r.stale)}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
 
 // spares: of all budgets that hold for the reason, each has a node to give.
 func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	s := j.sim
-	total, out := j.census(r, pool, reason)
+	total, out := j.census(r, pool, reason, claim)
 	for i := range pool.Spec.Disruption.Budgets {
 		b := &pool.Spec.Disruption.Budgets[i]
 		if !s.holds(b, reason, s.clock.now) {
@@ -163,14 +163,18 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 			s.seen["departure by a budget with a window"]++
 		}
 		if allowed := allows(b.Nodes, total); out > allowed {
-			j.charge(budgetsHold, []plea{is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor)))}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
+			j.charge(budgetsHold, []plea{
+				is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor))),
+				is(cutOff, r.stale),
+			}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
 				pool.Name, total, b.Nodes, i, b.Reasons, claim.Name, reason, out)
 		}
 	}
 }
 
-// census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program has ended them.
-func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason) (total, out int) {
+// census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program has ended them,
+// and the one that it is ending now.
+func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now *v1.NodeClaim) (total, out int) {
 	up := v1.ConditionTypeInitialized
 	if reason == command.Unhealthy { // a node may fall sick before it is up
 		up = v1.ConditionTypeRegistered
@@ -181,7 +185,7 @@ func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason) (to
 			continue
 		}
 		total++
-		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] || j.repaired[c.UID] {
+		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] || j.repaired[c.UID] || c.UID == now.UID {
 			out++
 		}
 	}

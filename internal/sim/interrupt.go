@@ -137,7 +137,9 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 		}
 	}
 	if len(r.leavers(c.Node)) > 0 && (made == 0 || up < made) {
-		j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, claim.Annotations[cluster.MoveAnnotation]) }}},
-			"%s ends %s (%s), of %d replacements %d are ready, and there is no room elsewhere", r, claim.Name, i, made, up)
+		j.charge(promise, []plea{
+			{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, claim.Annotations[cluster.MoveAnnotation]) }},
+			is(cutOff, r.stale),
+		}, "%s ends %s (%s), of %d replacements %d are ready, and there is no room elsewhere", r, claim.Name, i, made, up)
 	}
 }

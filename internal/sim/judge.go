@@ -110,8 +110,10 @@ const (
 // beginning: a replica begins to carry a command out. A pod that it binds has room, by what the replica knows. It can't know
 // what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
 func (j *judge) beginning(r *replica, c command.Command) {
-	if end, ok := c.(command.DeleteClaim); ok && !r.stale {
-		j.joins(r, end)
+	if end, ok := c.(command.DeleteClaim); ok {
+		if !r.stale {
+			j.joins(r, end)
+		}
 		j.ending(r, end)
 		j.interrupting(r, end)
 	}

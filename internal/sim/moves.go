@@ -163,7 +163,7 @@ func (s *Sim) countMove(c command.Command) {
 // leaving: a node goes, be it in a move. What goes to save money is dearer than what comes.
 func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) {
 	s, move := j.sim, claim.Annotations[cluster.MoveAnnotation]
-	if move == "" {
+	if move == "" || r.stale { // nobody can tell what was made for it that it does not know
 		return
 	}
 	if j.before[move] == nil {
@@ -215,11 +215,12 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
-			if r.replacedAgain(claim, move) || other.DeletionTimestamp != nil && r.fullWithout(claim) {
-				continue // a static pool has others in its place
-			}
-			j.charge(promise, []plea{{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }}},
-				"%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
+			j.charge(promise, []plea{
+				{"a static pool has another in its place", func() bool { return r.replacedAgain(claim, move) }},
+				{"a static pool has as many nodes without it", func() bool { return other.DeletionTimestamp != nil && r.fullWithout(claim) }},
+				{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }},
+				is(cutOff, r.stale),
+			}, "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
 		}
 	}
 }
@@ -298,9 +299,6 @@ func (s *Sim) priceOf(claim *v1.NodeClaim) float64 {
 // driftedAndMayGo reports whether a claim is not what its pool and class ask for although nothing stands in the way of a new one.
 func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
-	if len(s.daemons) > 0 { // they leave its pods no room on a new node
-		return false
-	}
 	if !ok || pool.Spec.Limits != nil || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil && !s.policy.StaticCapacity {
 		return false
 	}
@@ -311,8 +309,10 @@ func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 		}
 	}
 	m := s.cloud.find(claim.Status.ProviderID)
-	return m != nil && m.image != s.cloud.image ||
+	drifted := m != nil && m.image != s.cloud.image ||
 		claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Annotations[v1.NodePoolHashAnnotationKey]
+	s.mercy.asks(driftedGo)
+	return drifted && !s.mercy.spares(driftedGo, is("DaemonSets leave its pods no room on a new node", len(s.daemons) > 0))
 }
 
 // lasting is a duration as it is read from a text: the API server has nothing else.

@@ -60,6 +60,7 @@ type Sim struct {
 	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as text.
 	deletesNodes, slowPatches bool
 	foes                      foes
+	mercy                     mercy
 
 	busyAt   time.Time // when a plan last asked for something
 	busyWith string
@@ -166,6 +167,7 @@ func (s *Sim) settle() {
 		still := s.clock.now.Sub(s.busyAt) >= quiet
 		disorder := s.disorder()
 		if still && disorder == "" {
+			s.mercy.count(s.seen)
 			return
 		}
 		if s.clock.now.Before(deadline) {
