@@ -16,6 +16,9 @@ import (
 // agentTaint is what an agent puts on nodes.
 const agentTaint = "agent.example/quarantine"
 
+// seized is the label's value that an agent writes on nodes.
+const seized = "seized"
+
 // nodeAgents are the programs in a cluster that make new nodes useless for some pods, by what they do.
 func nodeAgents() []string {
 	return []string{"taint NoExecute", "taint NoSchedule", "cordon", "relabel", "shrink", "evict", "delete"}
@@ -91,6 +94,7 @@ func (s *Sim) stopAgents() {
 // letAgentLoose has an agent in the cluster for a while.
 func (s *Sim) letAgentLoose() {
 	a := s.startAgent(pick(s.clock, nodeAgents()))
+	s.judge.vain.tight = s.judge.vain.tight || a.kind == "shrink"
 	if set, ok := s.any(sets).(*appsv1.ReplicaSet); ok {
 		a.victims[set.UID] = true
 	}
@@ -168,7 +172,7 @@ func (a *agent) strike(n *corev1.Node) {
 	case "cordon":
 		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	case "relabel":
-		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Labels[specialLabel] = "seized" })
+		a.seize(n)
 	case "shrink":
 		edit(s, nodes, n.Name, n.UID, func(n *corev1.Node) {
 			n.Status.Allocatable = n.Status.Allocatable.DeepCopy()
@@ -179,8 +183,18 @@ func (a *agent) strike(n *corev1.Node) {
 	}
 }
 
-// keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, and an evicting agent ends its victims.
+// seize writes the agent's label.
+func (a *agent) seize(n *corev1.Node) {
+	edit(a.sim.store, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Labels[specialLabel] = seized })
+}
+
+// keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, an evicting agent ends its
+// victims, and an agent that has written a label writes it again (registration writes a pool's labels over those that
+// were there before) and ends the pods that ask for another one.
 func (a *agent) keepUp(n *corev1.Node) {
+	if a.kind == "relabel" && n.Labels[specialLabel] != seized {
+		a.seize(n)
+	}
 	for _, p := range a.sim.tenantsOn(n.Name) {
 		if p.DeletionTimestamp != nil || isDone(p) {
 			continue
@@ -188,6 +202,7 @@ func (a *agent) keepUp(n *corev1.Node) {
 		owner := metav1.GetControllerOfNoCopy(p)
 		switch {
 		case a.kind == "taint NoExecute" && !tolerates(p, []corev1.Taint{{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute}}),
+			a.kind == "relabel" && p.Spec.NodeSelector[specialLabel] != "" && p.Spec.NodeSelector[specialLabel] != seized,
 			a.kind == "evict" && owner != nil && a.victims[owner.UID]:
 			a.sim.trace.note("agent: ends %s on %s", p.Name, n.Name)
 			a.sim.store.endPod(p, nil)

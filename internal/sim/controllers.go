@@ -44,6 +44,9 @@ func (s *Sim) notice(k kind, obj client.Object, gone bool) {
 			s.clock.after(s.clock.between(2*time.Second, 40*time.Second), func() { s.collectPods(obj.GetName()) })
 		}
 	case sets:
+		if !gone {
+			s.judge.vain.wants(obj.(*appsv1.ReplicaSet))
+		}
 		s.soon(&s.asked.sets, 10*time.Millisecond, 300*time.Millisecond, s.tendSets)
 	case guards:
 		s.soon(&s.asked.guards, 10*time.Millisecond, time.Second, s.tendGuards)

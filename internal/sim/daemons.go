@@ -69,7 +69,7 @@ func (s *Sim) makeDaemonSet(class string, cpu int64) *appsv1.DaemonSet {
 	}
 	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
 	s.trace.note("someone: makes DaemonSet %s of %dm CPU and priority class %q", ds.Name, cpu, class)
-	s.daemons = append(s.daemons, ds)
+	s.daemons, s.judge.vain.tight = append(s.daemons, ds), true
 	for _, r := range s.replicas {
 		s.clock.after(s.clock.between(time.Millisecond, 2*time.Second), func() { r.hearOfDaemons() })
 	}

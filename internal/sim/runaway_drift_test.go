@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
@@ -86,8 +84,6 @@ func driftWorld(seed uint64, count int, static bool) *Sim {
 	replicas := int32(count)
 	set.Spec.Replicas = &replicas
 	s.store.create(set)
-	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
-		s.judge.vain.wanted[set.UID], s.judge.vain.share[set.UID] = count, 1
-	}
+	s.judge.vain.about(set.UID).share = 1
 	return s
 }

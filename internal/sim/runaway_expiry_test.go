@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
@@ -38,16 +36,14 @@ func playExpiry(t *testing.T, life, soft time.Duration, seed uint64) {
 	one := int32(1)
 	set.Spec.Replicas = &one
 	s.store.create(set)
-	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
-		s.judge.vain.wanted[set.UID], s.judge.vain.share[set.UID] = 1, 1
-	}
+	s.judge.vain.about(set.UID).share = 1
 	s.clock.after(time.Second, s.judge.vain.watch)
 	s.start()
 	begin, launched := s.clock.now, 0
 	for s.failure == nil && s.clock.now.Before(begin.Add(time.Hour)) {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
-		for _, n := range s.judge.vain.launched {
-			launched = max(launched, n)
+		for _, a := range s.judge.vain.of {
+			launched = max(launched, a.launched)
 		}
 	}
 	made := len(s.judge.vain.madeFor)

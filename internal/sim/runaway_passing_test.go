@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
@@ -41,9 +40,7 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	half := apiresource.NewMilliQuantity(small.Capacity.Cpu().MilliValue()/2+1, apiresource.DecimalSI)
 	set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *half}
 	s.store.create(set)
-	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
-		s.judge.vain.wanted[set.UID], s.judge.vain.share[set.UID] = replicas, 1
-	}
+	s.judge.vain.about(set.UID).share = 1
 	a := s.startAgent(kind)
 	a.from, a.delay, a.passes = "joined", 0, passes
 	s.start()
@@ -52,8 +49,8 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
 	}
 	launched := 0
-	for _, n := range s.judge.vain.launched {
-		launched += n
+	for _, a := range s.judge.vain.of {
+		launched += a.launched
 	}
 	t.Logf("%d pods run after %s on %d machines", running(s, "victim"), s.clock.now.Sub(begin), launched)
 	if s.failure != nil || running(s, "victim") < replicas || launched > replicas {

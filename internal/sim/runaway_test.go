@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -97,7 +98,14 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 		}
 		most := slices.MaxFunc(of, func(a, b hour) int { return a.launched - b.launched })
 		spare := slices.MinFunc(of, func(a, b hour) int { return a.spare - b.spare })
+		harm := len(slices.DeleteFunc(slices.Clone(of), func(h hour) bool { return h.launched <= h.wanted }))
+		spent := slices.MaxFunc(of, func(a, b hour) int { return cmp.Compare(a.spent, b.spent) })
+		if harm == 0 && count >= ordinaryHours {
+			t.Errorf("in %d hours no agent of the kind %q brought about more launches than its victims need nodes: it tests nothing", len(of), kind)
+		}
 		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
+		t.Logf("%-16s %4d hours, %d of them with more launches than nodes needed; nodes in vain cost at most %.0f %% of what they may (seed %d)",
+			kind, len(of), harm, 100*spent.spent, spent.seed)
 		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); "+
 			"closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
 			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed, late.recovered.Round(time.Second), late.seed)
@@ -109,9 +117,10 @@ type hour struct {
 	seed      uint64
 	kind      string
 	failure   *Failure
-	launched  int // machines for the owner that got most
-	wanted    int // the nodes that its pods need
-	spare     int // how far below the bound
+	launched  int     // machines for the owner that got most
+	wanted    int     // the nodes that its pods need
+	spare     int     // how far below the bound
+	spent     float64 // what nodes in vain cost, as a part of what they may
 	recovered time.Duration
 	witness   bool // a node stood for the pods when the agent ended, and took them
 }
@@ -129,10 +138,11 @@ func runHour(seed uint64, o Options) hour {
 		h.recovered = s.recover(a)
 	}
 	h.spare = 1 << 30
-	for owner := range v.wanted {
-		h.spare = min(h.spare, v.allowed(owner)-v.most[owner])
-		if n := v.launched[owner]; n >= h.launched {
-			h.launched, h.wanted = n, v.needs(owner)
+	for _, owner := range v.owners() {
+		a := v.of[owner]
+		h.spare, h.spent = min(h.spare, v.allowed(owner)-a.most), max(h.spent, a.dearest/v.mayCost())
+		if a.launched >= h.launched {
+			h.launched, h.wanted = a.launched, v.needs(owner)
 		}
 	}
 	h.witness = s.seen["witness"] > 0

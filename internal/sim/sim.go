@@ -102,11 +102,14 @@ type Options struct {
 func Run(seed uint64, o Options) Result {
 	s := newSim(seed, o)
 	begin := s.clock.now
+	s.judge.vain.on, s.judge.vain.moving = true, true
 	storm := s.prepare()
 	s.start()
+	s.clock.after(time.Second, s.judge.vain.watch)
 	s.clock.runUntil(begin.Add(storm), s.over)
 	if s.failure == nil {
 		s.settle()
+		s.judge.vain.judgeLaunches()
 	}
 	for len(s.replicas) > 0 { // their coroutines would stay otherwise
 		s.replicas[0].kill()

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
@@ -22,6 +25,10 @@ const (
 	triesAnHour = 20
 	// triesAtFirst is how many of them follow within minutes when the tries begin anew.
 	triesAtFirst = 6
+
+	// vainBounded and launchesBounded are promises.
+	vainBounded     = "nodes in vain are bounded"
+	launchesBounded = "launches in vain are bounded"
 )
 
 // vanity is the judge's own account of nodes in vain. It is kept from what happens in the world, not from what the program writes
@@ -31,21 +38,34 @@ type vanity struct {
 	// on says that the bound is judged; restarts is how often a replica began since then.
 	on       bool
 	restarts int
+	// moving says that nodes are replaced for other reasons than to save money; billed that what nodes in vain cost is judged.
+	moving, billed bool
+	// shrinks says that an agent takes from machines what they have, maybe before they are up.
+	shrinks bool
+	// tight says that a machine may have had room for fewer pods than shareOf tells: something has shrunk it, or DaemonSets
+	// are there.
+	tight bool
 	// madeFor are the owners that a claim was made for, by the claim's UID.
 	madeFor map[types.UID]map[types.UID]bool
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// wanted is the most pods that an owner wanted at a time, alive the most that there were, those included that were
-	// being terminated; share is how many of them the smallest machine takes. launched is how many machines were
-	// launched for it since a pod of its last ran on a new one for long enough, but for those on which pods of others
-	// did; most is the most that were in vain at the same time, and dearest what they cost per hour.
-	wanted   map[types.UID]int
-	alive    map[types.UID]int
-	share    map[types.UID]int
-	launched map[types.UID]int
-	most     map[types.UID]int
-	dearest  map[types.UID]float64
+	// of is what is known of each owner.
+	of map[types.UID]*account
+}
+
+// account is what the judge knows of an owner.
+type account struct {
+	// wanted is the most pods that it wanted at a time, alive the most that there were, those included that were being
+	// terminated; share is how many of them the smallest machine takes.
+	wanted, alive, share int
+	pod                  *corev1.PodSpec
+	// launched is how many machines were launched for it since a pod of its last ran on a new one for long enough, but for
+	// those on which pods of others did.
+	launched int
+	// most is the most that were in vain at the same time, and dearest what they cost per hour.
+	most    int
+	dearest float64
 }
 
 // pairing is a claim and an owner that it was made for; the owner is empty for anybody.
@@ -53,16 +73,27 @@ type pairing struct{ claim, owner types.UID }
 
 func newVanity(s *Sim) *vanity {
 	return &vanity{
-		sim:      s,
-		madeFor:  make(map[types.UID]map[types.UID]bool),
-		since:    make(map[pairing]time.Time),
-		ran:      make(map[pairing]bool),
-		wanted:   make(map[types.UID]int),
-		alive:    make(map[types.UID]int),
-		share:    make(map[types.UID]int),
-		launched: make(map[types.UID]int),
-		most:     make(map[types.UID]int),
-		dearest:  make(map[types.UID]float64),
+		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
+		of: make(map[types.UID]*account),
+	}
+}
+
+// about is the account of an owner.
+func (v *vanity) about(owner types.UID) *account {
+	a := v.of[owner]
+	if a == nil {
+		a = &account{}
+		v.of[owner] = a
+	}
+	return a
+}
+
+// wants: somebody has said how many pods a ReplicaSet is to have.
+func (v *vanity) wants(set *appsv1.ReplicaSet) {
+	a := v.about(set.UID)
+	a.wanted = max(a.wanted, int(*set.Spec.Replicas))
+	if a.pod == nil {
+		a.pod, a.share = &set.Spec.Template.Spec, v.sim.shareOf(&set.Spec.Template.Spec)
 	}
 }
 
@@ -84,15 +115,19 @@ func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
 // start: the cloud runs a machine for a claim.
 func (v *vanity) start(claim types.UID) {
 	for owner := range v.madeFor[claim] {
-		v.launched[owner]++
+		v.about(owner).launched++
 	}
 }
 
 // needs is the most nodes that the owner's pods take at a time: as many as pods, or less if the smallest machine takes
 // several. Pods that are being terminated still take room.
 func (v *vanity) needs(owner types.UID) int {
-	share := max(v.share[owner], 1)
-	return min(v.wanted[owner], (max(v.alive[owner], v.wanted[owner])+share-1)/share)
+	a := v.about(owner)
+	share := max(a.share, 1)
+	if v.tight {
+		share = 1
+	}
+	return min(a.wanted, (max(a.alive, a.wanted)+share-1)/share)
 }
 
 // allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to
@@ -108,6 +143,20 @@ func (v *vanity) mayLaunch(owner types.UID) int {
 	return 2*v.needs(owner) + triesAnHour + v.restarts*(2*v.needs(owner)+triesAtFirst)
 }
 
+// judgeLaunches asks how many machines were launched for each owner within an hour.
+func (v *vanity) judgeLaunches() {
+	for _, owner := range v.owners() {
+		v.sim.judge.asks(launchesBounded)
+		if n, most := v.of[owner].launched, v.mayLaunch(owner); n > most {
+			v.sim.fail(launchesBounded, "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
+				n, owner, v.of[owner].wanted, v.needs(owner), most)
+		}
+	}
+}
+
+// owners are all of them, in order.
+func (v *vanity) owners() []types.UID { return slices.Sorted(maps.Keys(v.of)) }
+
 // watch looks at the world every now and then.
 func (v *vanity) watch() {
 	v.look()
@@ -116,17 +165,27 @@ func (v *vanity) watch() {
 	}
 }
 
+// idle is what is in vain for an owner at a moment: how many nodes and what they cost. lost counts those whose claim somebody
+// has taken away, ended those that somebody deletes on their way. going are those that are being replaced: they go in a
+// move, or have drifted; coming are those that replace others and have not drifted.
+type idle struct {
+	count, lost, ended, going, coming int
+	price                             float64
+}
+
+// replaced is how many nodes have their replacement beside them.
+func (i *idle) replaced() int { return min(i.going, i.coming) }
+
 // look counts the machines in vain.
 func (v *vanity) look() {
 	s := v.sim
-	v.census()
-	count, price := make(map[types.UID]int), make(map[types.UID]float64)
+	on := v.census()
+	found := make(map[types.UID]*idle)
 	for _, m := range s.cloud.machines {
 		uid := types.UID(m.instance.ClaimUID)
-		owners, busy := v.madeFor[uid], false
-		runs := make(map[types.UID]bool)
-		for _, p := range s.tenantsOn(m.node) {
-			if isDone(p) || p.DeletionTimestamp != nil || !m.joined {
+		busy, runs := false, make(map[types.UID]bool)
+		for _, p := range on[m.node] {
+			if !m.joined || p.DeletionTimestamp != nil {
 				continue
 			}
 			busy = true
@@ -135,34 +194,83 @@ func (v *vanity) look() {
 			}
 		}
 		v.follow(pairing{claim: uid}, len(runs) > 0)
-		for owner := range owners {
+		for owner := range v.madeFor[uid] {
 			at := pairing{uid, owner}
 			v.follow(at, runs[owner])
-			if !v.ran[at] && !busy {
-				count[owner]++
-				price[owner] += s.machinePrice(m)
+			if !v.ran[at] && !v.ran[pairing{claim: uid}] && !busy {
+				v.note(found, owner, m)
 			}
 		}
 	}
-	for _, owner := range slices.SortedFunc(maps.Keys(count), func(a, b types.UID) int { return strings.Compare(string(a), string(b)) }) {
-		v.most[owner], v.dearest[owner] = max(v.most[owner], count[owner]), max(v.dearest[owner], price[owner])
-		if n := count[owner]; n > v.allowed(owner) {
-			s.fail("nodes in vain are bounded", "%d nodes were made for %s, which wants %d pods on %d nodes, "+
-				"and none of its pods ever ran on them; at most %d may",
-				n, owner, v.wanted[owner], v.needs(owner), v.allowed(owner))
+	for _, owner := range v.owners() {
+		if i := found[owner]; i != nil {
+			v.judge(owner, i)
 		}
 	}
 }
 
-// census counts the pods of each owner.
-func (v *vanity) census() {
-	alive := make(map[types.UID]int)
+// note counts a machine that is in vain for the owner.
+func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
+	i := found[owner]
+	if i == nil {
+		i = &idle{}
+		found[owner] = i
+		v.about(owner)
+	}
+	i.count++
+	i.price += v.sim.machinePrice(m)
+	claim := v.sim.ownerOf(m)
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(claim.Status.Conditions, kind) }
+	switch {
+	case claim == nil:
+		i.lost++
+	case claim.DeletionTimestamp != nil && !is(v1.ConditionTypeInitialized):
+		i.ended++
+	case claim.Annotations[cluster.MoveAnnotation] != "" || is(v1.ConditionTypeDrifted):
+		i.going++
+	case claim.Annotations[cluster.ReplacesAnnotation] != "":
+		i.coming++
+	}
+}
+
+// judge holds what is in vain for an owner to its bounds.
+func (v *vanity) judge(owner types.UID, i *idle) {
+	s, a := v.sim, v.of[owner]
+	a.most, a.dearest = max(a.most, i.count), max(a.dearest, i.price)
+	s.judge.asks(vainBounded)
+	if most := v.allowed(owner); i.count > most {
+		s.judge.charge(vainBounded, []plea{
+			is("claims were taken away from their machines", v.moving && i.count-i.lost <= most),
+			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-i.replaced() <= most),
+			is("nodes were deleted on their way", v.moving && i.count-i.lost-i.replaced()-i.ended <= most),
+		}, "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever ran on them; at most %d may, and %d more are being replaced",
+			i.count, owner, a.wanted, v.needs(owner), most, i.replaced())
+	}
+	if most := v.mayCost(); v.billed && i.price > most+rounding {
+		s.fail("what nodes in vain cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d pods on %d nodes, and none "+
+			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted, v.needs(owner), most)
+	}
+}
+
+// census counts the pods of each owner, and finds those of workloads that are on each node and have not ended.
+func (v *vanity) census() map[string][]*corev1.Pod {
+	alive, on := make(map[types.UID]int), make(map[string][]*corev1.Pod)
 	for _, p := range list[*corev1.Pod](v.sim.store, pods) {
-		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && !isDone(p) {
+		if isDone(p) || ofDaemonSet(p) {
+			continue
+		}
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 			alive[owner.UID]++
-			v.alive[owner.UID] = max(v.alive[owner.UID], alive[owner.UID])
+		}
+		if p.Spec.NodeName != "" {
+			on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p)
 		}
 	}
+	for owner, n := range alive {
+		a := v.about(owner)
+		a.alive = max(a.alive, n)
+	}
+	return on
 }
 
 // follow notes whether a pod of the owner runs on the claim's node, and since when.
@@ -179,24 +287,10 @@ func (v *vanity) follow(at pairing, runs bool) {
 	}
 	v.ran[at] = true
 	if at.owner != "" {
-		v.launched[at.owner] = 0 // the count begins anew
+		v.about(at.owner).launched = 0 // the count begins anew
 		return
 	}
 	for owner := range v.madeFor[at.claim] {
-		v.launched[owner] = max(v.launched[owner]-1, 0)
+		v.about(owner).launched = max(v.about(owner).launched-1, 0)
 	}
-}
-
-// machinePrice is what a machine costs per hour.
-func (s *Sim) machinePrice(m *machine) float64 {
-	for _, t := range s.cloud.types {
-		for i := range t.Offerings {
-			o := &t.Offerings[i]
-			if t.Name == m.instance.Type && o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
-				o.Labels[v1.CapacityTypeLabelKey] == m.instance.Labels[v1.CapacityTypeLabelKey] {
-				return o.Price
-			}
-		}
-	}
-	return 0
 }
