@@ -84,7 +84,8 @@ func (w *town) rest(set disrupt.Settings) (last disrupt.Proposal) {
 // A spot pool with minValues and a workload that is spread over zones, after it was scaled up and down, comes to rest near what it would
 // cost if it were packed anew. What keeps it from that is the rule about spot nodes in place of spot nodes, mostly; each node says so.
 func TestSpreadWorkloadComesToRestNearTheBest(t *testing.T) {
-	const towns = 16
+	// The mean of these draws was 1.005 and the worst 1.040 when the bounds were set.
+	const towns, farthest = 16, 1.06
 	var ratios []float64
 	mean := 0.0
 	for seed := range uint64(towns) {
@@ -101,5 +102,8 @@ func TestSpreadWorkloadComesToRestNearTheBest(t *testing.T) {
 	t.Logf("settled cost by packing anew: mean %.3f, median %.3f, 90 %% below %.3f, worst %.3f", mean, ratios[towns/2], ratios[towns*9/10], ratios[towns-1])
 	if mean > 1.03 || ratios[towns/2] > 1.01 {
 		t.Errorf("the search settles too far above the best: %.3f", ratios)
+	}
+	if ratios[towns-1] > farthest {
+		t.Errorf("the worst of %d settles at %.3f times the best, want at most %.2f", towns, ratios[towns-1], farthest)
 	}
 }

@@ -119,11 +119,11 @@ func oddities() []func(*corev1.Pod) {
 	}
 }
 
-// hasNoPlace reports whether a pod asks for what no node can give. Only hostile pods have rules that kube-scheduler would have to
-// read here, and none of them can be met.
+// hasNoPlace reports whether a pod asks for what no node can give. Only hostile pods have affinity, which kube-scheduler would have
+// to read here, and none of it can be met.
 func hasNoPlace(p *corev1.Pod) bool {
 	_, unicorn := p.Spec.Containers[0].Resources.Requests["example.com/unicorn"]
-	return unicorn || p.Spec.Affinity != nil || len(p.Spec.TopologySpreadConstraints) > 0
+	return unicorn || p.Spec.Affinity != nil
 }
 
 // hostilePool is a pool with values that pass the API server and make no sense. It goes when the storm is over.

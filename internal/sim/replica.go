@@ -47,6 +47,8 @@ type replica struct {
 	breath   time.Duration
 	// seen is what its last plan was made from.
 	seen *cluster.Snapshot
+	// found is what its last search for nodes that can be saved has found.
+	found *disrupt.Proposal
 	// departs are the moves of which its last plan lets nodes go.
 	departs map[string]bool
 	// opens are the nodes that its last plan opens.
@@ -332,6 +334,7 @@ func (o observer) Planned(s *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
 }
 
 func (o observer) Searched(_ *cluster.Snapshot, found *disrupt.Proposal, _ time.Duration) {
+	o.r.found = found
 	for i := range found.Moves {
 		o.r.sim.trace.note("%s: found %s", o.r, found.Moves[i].ID)
 	}

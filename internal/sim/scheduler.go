@@ -103,8 +103,9 @@ func (s *Sim) schedule() {
 // place finds a node for a pod: the one it is nominated to if that will do, or any other.
 func (s *Sim) place(p *corev1.Pod, view []*seen) {
 	var fits []*seen
+	allowed := s.spreads(p, view)
 	for _, v := range view {
-		if !v.takes(p) {
+		if !v.takes(p) || !allowed(v) {
 			continue
 		}
 		if v.node.Name == p.Status.NominatedNodeName {
