@@ -48,7 +48,7 @@ func TestSpreadWorkloadComesToRest(t *testing.T) {
 			sum, worst = sum+ratio, max(worst, ratio)
 		})
 	}
-	t.Logf("at rest it costs %.3f times what it would cost if it were packed anew, at most %.3f times", sum/float64(count), worst)
+	t.Logf("at rest it costs %.3f times what it would cost anew, at most %.3f times", sum/float64(count), worst)
 }
 
 func playSpread(t *testing.T, seed uint64) float64 {
@@ -61,7 +61,8 @@ func playSpread(t *testing.T, seed uint64) float64 {
 	set := list[*appsv1.ReplicaSet](s.store, sets)[0]
 	s.start()
 	for _, next := range []func(){
-		func() { s.scaleTo(set, 30) }, s.crash, func() { s.scaleTo(set, 60) }, s.newImage, s.killMachine, func() { s.scaleTo(set, 20) },
+		func() { s.scaleTo(set, 30) }, s.crash, func() { s.scaleTo(set, 60) }, s.newImage, s.killMachine,
+		func() { s.scaleTo(set, 20) },
 	} {
 		s.clock.runUntil(s.clock.now.Add(s.clock.between(time.Minute, 15*time.Minute)), s.over)
 		next()
@@ -84,10 +85,10 @@ func playSpread(t *testing.T, seed uint64) float64 {
 	t.Logf("at rest after %s: %d nodes for %.4f an hour; packed anew %d for %.4f",
 		s.busyAt.Sub(begin).Round(time.Second), len(s.cloud.machines), cost, len(fresh.Bins), fresh.Price)
 	if ratio > farthest {
-		t.Errorf("the cluster rests at %.3f times what it would cost if it were packed anew, want at most %.2f", ratio, farthest)
+		t.Errorf("the cluster rests at %.3f times what it would cost anew, want at most %.2f", ratio, farthest)
 	}
 	if ratio > nearTheBest && explained(t, s, &set.Spec.Template.Spec) == 0 {
-		t.Errorf("the cluster rests at %.3f times what it would cost if it were packed anew, and no rule says why", ratio)
+		t.Errorf("the cluster rests at %.3f times what it would cost anew, and no rule says why", ratio)
 	}
 	return ratio
 }
@@ -129,7 +130,8 @@ func (s *Sim) cheapestFor(pod *corev1.PodSpec, count int, m *machine) float64 {
 
 // packedAnew is what the pods would cost if there were no nodes.
 func packedAnew(now *cluster.Snapshot) schedule.Placement {
-	out := &cluster.Snapshot{Now: now.Now, Names: now.Names, Pools: now.Pools, Daemons: now.Daemons, Owners: now.Owners, Namespaces: now.Namespaces}
+	out := &cluster.Snapshot{Now: now.Now, Names: now.Names, Pools: now.Pools, Daemons: now.Daemons, Owners: now.Owners,
+		Namespaces: now.Namespaces}
 	for _, p := range now.Pods {
 		q := *p
 		q.Node, q.Nominated, q.Unschedulable = "", "", true
@@ -182,7 +184,8 @@ func spotRegion(r *rand.Rand) []*cloudprovider.InstanceType {
 		name   string
 		memory int
 		price  float64
-	}{{"c6a", 2, 0.0383}, {"c6i", 2, 0.0425}, {"c7i", 2, 0.0446}, {"c7a", 2, 0.0513}, {"m6a", 4, 0.0432}, {"m6i", 4, 0.048}, {"m7i", 4, 0.0504},
+	}{{"c6a", 2, 0.0383}, {"c6i", 2, 0.0425}, {"c7i", 2, 0.0446}, {"c7a", 2, 0.0513}, {"m6a", 4, 0.0432},
+		{"m6i", 4, 0.048}, {"m7i", 4, 0.0504},
 		{"m7i-flex", 4, 0.0479}, {"r6a", 8, 0.0567}, {"r6i", 8, 0.063}} {
 		discount := 0.3 + 0.2*r.Float64()
 		for cores, size := 2, 0; size < 4; cores, size = 2*cores, size+1 {

@@ -33,7 +33,8 @@ func (s *Sim) spread(p *corev1.Pod, c *corev1.TopologySpreadConstraint, view []*
 	}
 	domain, count := make(map[string]string), make(map[string]int)
 	for _, v := range view {
-		if value, has := v.node.Labels[c.TopologyKey]; has && labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(v.node.Labels)) {
+		value, has := v.node.Labels[c.TopologyKey]
+		if has && labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(v.node.Labels)) {
 			domain[v.node.Name] = value
 			count[value] += 0
 		}
@@ -44,7 +45,8 @@ func (s *Sim) spread(p *corev1.Pod, c *corev1.TopologySpreadConstraint, view []*
 			node = to
 		}
 		value, counts := domain[node]
-		if counts && o.Namespace == p.Namespace && o.DeletionTimestamp == nil && !isDone(o) && selector.Matches(labels.Set(o.Labels)) {
+		counts = counts && o.Namespace == p.Namespace && o.DeletionTimestamp == nil && !isDone(o)
+		if counts && selector.Matches(labels.Set(o.Labels)) {
 			count[value]++
 		}
 	}

@@ -243,7 +243,8 @@ func (v *vanity) judge(owner types.UID, i *idle) {
 			is("claims were taken away from their machines", v.moving && i.count-i.lost <= most),
 			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-i.replaced() <= most),
 			is("nodes were deleted on their way", v.moving && i.count-i.lost-i.replaced()-i.ended <= most),
-		}, "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever ran on them; at most %d may, and %d more are being replaced",
+		}, "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever "+
+			"ran on them; at most %d may, and %d more are being replaced",
 			i.count, owner, a.wanted, v.needs(owner), most, i.replaced())
 	}
 	if most := v.mayCost(); v.billed && i.price > most+rounding {
