@@ -57,10 +57,11 @@ func mostShare() map[string]float64 {
 		interrupted + ": there is room elsewhere":                                   0.098,
 		"replacements are ready before the first eviction: there is room elsewhere": 0.013,
 		// Of 2,500 seeds; a look is one owner in one second.
-		driftedGo + ": DaemonSets leave its pods no room on a new node": 0.0021,
+		driftedGo + ": DaemonSets leave its pods no room on a new node": 0.0047,
 		vainBounded + ": claims were taken away from their machines":    0.00027,
 		vainBounded + ": nodes stand beside those that replace them":    0.00051,
 		vainBounded + ": nodes were deleted on their way":               0.0001,
+		vainBounded + ": nodes lost their room on their way":            0.0001,
 	}
 }
 

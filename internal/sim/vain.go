@@ -124,7 +124,7 @@ func (v *vanity) start(claim types.UID) {
 func (v *vanity) needs(owner types.UID) int {
 	a := v.about(owner)
 	share := max(a.share, 1)
-	if v.tight {
+	if v.tight || v.moving { // nodes of a plan are shared with other workloads, and take fewer of its pods
 		share = 1
 	}
 	return min(a.wanted, (max(a.alive, a.wanted)+share-1)/share)
@@ -166,11 +166,12 @@ func (v *vanity) watch() {
 }
 
 // idle is what is in vain for an owner at a moment: how many nodes and what they cost. lost counts those whose claim somebody
-// has taken away, ended those that somebody deletes on their way. going are those that are being replaced: they go in a
-// move, or have drifted; coming are those that replace others and have not drifted.
+// has taken away, ended those that somebody deletes on their way, filled those that may have lost their room before they
+// were up. going are those that are being replaced: they go in a move, or have drifted; coming are those that replace
+// others, which may have drifted since.
 type idle struct {
-	count, lost, ended, going, coming int
-	price                             float64
+	count, lost, ended, filled, going, coming int
+	price                                     float64
 }
 
 // replaced is how many nodes have their replacement beside them.
@@ -224,12 +225,19 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	switch {
 	case claim == nil:
 		i.lost++
+		return
 	case claim.DeletionTimestamp != nil && !is(v1.ConditionTypeInitialized):
 		i.ended++
-	case claim.Annotations[cluster.MoveAnnotation] != "" || is(v1.ConditionTypeDrifted):
+		return
+	}
+	if claim.Annotations[cluster.MoveAnnotation] != "" || is(v1.ConditionTypeDrifted) {
 		i.going++
-	case claim.Annotations[cluster.ReplacesAnnotation] != "":
+	}
+	if claim.Annotations[cluster.ReplacesAnnotation] != "" {
 		i.coming++
+	}
+	if v.tight && m.joined && !is(v1.ConditionTypeInitialized) {
+		i.filled++
 	}
 }
 
@@ -243,6 +251,7 @@ func (v *vanity) judge(owner types.UID, i *idle) {
 			is("claims were taken away from their machines", v.moving && i.count-i.lost <= most),
 			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-i.replaced() <= most),
 			is("nodes were deleted on their way", v.moving && i.count-i.lost-i.replaced()-i.ended <= most),
+			is("nodes lost their room on their way", v.moving && i.count-i.lost-i.replaced()-i.ended-i.filled <= most),
 		}, "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever "+
 			"ran on them; at most %d may, and %d more are being replaced",
 			i.count, owner, a.wanted, v.needs(owner), most, i.replaced())
