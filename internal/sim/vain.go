@@ -50,6 +50,8 @@ type vanity struct {
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
+	// filled are claims whose nodes lost room before they were up.
+	filled map[types.UID]bool
 	// of is what is known of each owner.
 	of map[types.UID]*account
 }
@@ -74,7 +76,7 @@ type pairing struct{ claim, owner types.UID }
 func newVanity(s *Sim) *vanity {
 	return &vanity{
 		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
-		of: make(map[types.UID]*account),
+		of: make(map[types.UID]*account), filled: make(map[types.UID]bool),
 	}
 }
 
@@ -236,9 +238,22 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	if claim.Annotations[cluster.ReplacesAnnotation] != "" {
 		i.coming++
 	}
-	if v.tight && m.joined && !is(v1.ConditionTypeInitialized) {
+	if !is(v1.ConditionTypeInitialized) && v.sim.losesRoom(m) {
+		v.filled[claim.UID] = true
+	}
+	if v.filled[claim.UID] {
 		i.filled++
 	}
+}
+
+// losesRoom reports whether an agent has shrunk the machine's node, or DaemonSets have come to it.
+func (s *Sim) losesRoom(m *machine) bool {
+	node, ok := find[*corev1.Node](s.store, nodes, m.node)
+	if !ok || !m.joined {
+		return false
+	}
+	shrunk := node.Status.Allocatable.Cpu().Cmp(*m.instance.Allocatable.Cpu()) < 0
+	return shrunk || slices.ContainsFunc(s.podsOn(m.node), ofDaemonSet)
 }
 
 // judge holds what is in vain for an owner to its bounds.
