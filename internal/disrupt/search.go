@@ -73,8 +73,9 @@ type prospect struct {
 	taken      bool
 	// looked says that something was tried with it, left that there are no steps for it.
 	looked, left bool
-	// stay is why it stays, as far as that is known: the best that was found for it.
-	stay Stay
+	// stay is why it stays, as far as that is known: the best that was found for it, if anything was noted.
+	stay  Stay
+	noted bool
 }
 
 // leastWork is how many pods are packed anew at least, however small the cluster, if it takes that many to find out.

@@ -196,7 +196,8 @@ func (g *grouping) together(places []int, chosen []Candidate, before, needed flo
 	if worth > 0 {
 		g.loss = (g.loss + min(price/worth, mostLoss)) / 2
 	}
-	if before-price < needed {
+	if saving := before - price; saving < needed {
+		g.note(places, unpaid(saving, needed))
 		return Appraisal{}, false
 	}
 	if len(places) > 1 {

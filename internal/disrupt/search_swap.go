@@ -61,10 +61,17 @@ func unswapped(why schedule.NoSwap, saving, needed float64) Stay {
 		return Stay{Why: PodsStranded, Saving: saving, Needed: needed}
 	case math.IsInf(saving, -1):
 		return Stay{Why: NothingCheaper, Needed: needed}
-	case saving <= 0:
-		return Stay{Why: NothingCheaper, Saving: saving, Sure: saving, Needed: needed}
 	}
-	return Stay{Why: SavesTooLittle, Saving: saving, Sure: saving, Needed: needed}
+	return unpaid(saving, needed)
+}
+
+// unpaid says why a node stays whose pods could be had for so much less, which is not what is needed.
+func unpaid(saving, needed float64) Stay {
+	why := SavesTooLittle
+	if saving <= 0 {
+		why = NothingCheaper
+	}
+	return Stay{Why: why, Saving: saving, Sure: saving, Needed: needed}
 }
 
 // purchase buys what is needed for those who have found no room; ok is false if it does not pay.
@@ -175,13 +182,17 @@ func leftOver(chosen []Candidate, bins []schedule.Bin) float64 {
 	return least * max(1, float64(crowd)/crowdPerLeftOver)
 }
 
-// note remembers of a node that was tried alone why it stays.
+// note remembers of a node that was tried alone why it stays: of what was tried, what would save the most.
 func (sr *searcher) note(places []int, stay Stay) {
-	if len(places) == 1 {
-		c := &sr.all[places[0]]
-		stay.Claim, stay.Node = c.Claim.Name, c.Node.Name
-		c.stay = stay
+	if len(places) != 1 {
+		return
 	}
+	c := &sr.all[places[0]]
+	if c.noted && stay.Saving < c.stay.Saving {
+		return
+	}
+	stay.Claim, stay.Node = c.Claim.Name, c.Node.Name
+	c.stay, c.noted = stay, true
 }
 
 // inCheapestZones keeps each new node to the zone in which its cheapest offering is.

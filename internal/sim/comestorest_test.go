@@ -24,7 +24,7 @@ import (
 const (
 	// nearTheBest is how much more than packed anew a cluster that has come to rest may cost without a reason, and
 	// farthest how much with one. Of the draws 100 to 125, 17 came to less than 1.10, and the worst to 1.615, where spot
-	// nodes would be replaced by spot nodes; 110, 117 and 119 fail: their nodes say that nothing is cheaper.
+	// nodes would be replaced by spot nodes.
 	nearTheBest, farthest = 1.05, 1.7
 	// restsFor is how long nothing must have been asked for: a pod that was moved twice may be moved again an hour later.
 	restsFor = 70 * time.Minute
@@ -38,17 +38,23 @@ const (
 //	go test ./internal/sim -run TestSpreadWorkloadComesToRest -from 100 -seeds 50
 func TestSpreadWorkloadComesToRest(t *testing.T) {
 	f := flags()
-	from, count, sum, worst := uint64(0), uint64(8), 0.0, 0.0
+	// In the last three the price of one node would pay for several smaller ones, but for a rule: each node said that
+	// nothing was cheaper once.
+	seeds := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 110, 117, 119}
 	if f.asked["seeds"] {
-		from, count = f.from, f.seeds
+		seeds = nil
+		for seed := f.from; seed < f.from+f.seeds; seed++ {
+			seeds = append(seeds, seed)
+		}
 	}
-	for seed := from; seed < from+count; seed++ {
+	sum, worst := 0.0, 0.0
+	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			ratio := playSpread(t, seed)
 			sum, worst = sum+ratio, max(worst, ratio)
 		})
 	}
-	t.Logf("at rest it costs %.3f times what it would cost anew, at most %.3f times", sum/float64(count), worst)
+	t.Logf("at rest it costs %.3f times what it would cost anew, at most %.3f times", sum/float64(len(seeds)), worst)
 }
 
 func playSpread(t *testing.T, seed uint64) float64 {
