@@ -122,14 +122,18 @@ func (v *vanity) start(claim types.UID) {
 }
 
 // needs is the most nodes that the owner's pods take at a time: as many as pods, or less if the smallest machine takes
-// several. Pods that are being terminated still take room.
+// several. Pods that are being terminated still take room. In the ordinary histories workloads share the nodes of a plan, so that a
+// node takes fewer pods of each, and pods of one that are being terminated fill nodes that those in their place need.
 func (v *vanity) needs(owner types.UID) int {
 	a := v.about(owner)
-	share := max(a.share, 1)
-	if v.tight || v.moving { // nodes of a plan are shared with other workloads, and take fewer of its pods
+	there, share := max(a.alive, a.wanted), max(a.share, 1)
+	if v.moving {
+		return there
+	}
+	if v.tight {
 		share = 1
 	}
-	return min(a.wanted, (max(a.alive, a.wanted)+share-1)/share)
+	return min(a.wanted, (there+share-1)/share)
 }
 
 // allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to
