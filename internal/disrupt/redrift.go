@@ -13,9 +13,6 @@ const (
 	// once, because what the NodeClass stands for may just have changed.
 	firstProbe = 5 * time.Minute
 	lastProbe  = time.Hour
-	// probeWatch is how long a replacement must be up and not drift for the others to follow. The cloud is asked about each new
-	// instance within a minute.
-	probeWatch = 2 * time.Minute
 )
 
 // probeAfter is how long after a replacement was made the next may follow, if it has drifted as the nth in a row.
@@ -30,28 +27,18 @@ func probeAfter(n int) time.Duration {
 // on, less and less often. It is over when one that was made after that has been up for a while and has not drifted.
 func (r *rollout) flaps(rs *Rolls, p *cluster.Pool) {
 	s := rs.s
-	proven, watched := time.Time{}, time.Time{}
+	var watched time.Time
 	for _, c := range rs.made[p.Name] {
 		up := c.Condition(cluster.Initialized)
 		switch {
-		case c.Pool != p.Name || c.Is(cluster.Drifted) || !s.SameSinceMade(c):
-		case up.Status == cluster.True && !s.Now.Before(up.Since.Add(probeWatch)):
-			proven = cluster.Later(proven, c.Created)
-		case c.Drift.Again > 0 && up.Status == cluster.True:
-			watched = cluster.Later(watched, up.Since.Add(probeWatch))
-		case c.Drift.Again > 0:
+		case c.Pool != p.Name || c.Drift.Again == 0 || c.Is(cluster.Drifted) || !s.SameSinceMade(c):
+		case up.Status != cluster.True:
 			watched = cluster.Later(watched, s.Now.Add(r.patience))
+		case s.Now.Before(up.Since.Add(cluster.ProbeWatch)):
+			watched = cluster.Later(watched, up.Since.Add(cluster.ProbeWatch))
 		}
 	}
-	var last *cluster.Claim
-	for _, c := range s.ClaimsOf(p.Name) {
-		if !c.Deleting.IsZero() || !s.DriftsAgain(c) || c.Condition(cluster.Drifted).Since.Before(proven) {
-			continue
-		}
-		if last == nil || c.Drift.Again > last.Drift.Again || c.Drift.Again == last.Drift.Again && c.Created.Before(last.Created) {
-			last = c
-		}
-	}
+	last, again := s.DriftedAgain(p)
 	if last == nil && watched.IsZero() {
 		return
 	}
@@ -60,7 +47,7 @@ func (r *rollout) flaps(rs *Rolls, p *cluster.Pool) {
 	if last != nil {
 		r.why = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, has drifted itself (%s), although neither the NodePool nor its NodeClass was changed",
 			last.Name, DriftOf(s, last))
-		watched = cluster.Later(watched, last.Created.Add(probeAfter(last.Drift.Again+1)))
+		watched = cluster.Later(watched, last.Created.Add(probeAfter(again)))
 	}
 	r.left = 1
 	if s.Now.Before(watched) {

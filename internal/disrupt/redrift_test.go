@@ -43,8 +43,8 @@ func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
 		{"it drifts after hours", 2, 3 * time.Hour, true, nil, false, 6, 0},
 		{"no mark", 0, time.Second, true, func(_ *cluster.Pool, c *cluster.Claim) { c.Drift = cluster.DriftMark{} }, false, 6, 0},
 		{"a first one does not drift", 0, time.Second, false, nil, false, 6, 0},
-		{"a second one is watched", 1, time.Second, false, nil, true, 0, probeWatch - time.Second},
-		{"a second one has been watched", 1, probeWatch, false, nil, false, 6, 0},
+		{"a second one is watched", 1, time.Second, false, nil, true, 0, cluster.ProbeWatch - time.Second},
+		{"a second one has been watched", 1, cluster.ProbeWatch, false, nil, false, 6, 0},
 	} {
 		s, c := again(x.n, x.up, x.drifted)
 		if x.change != nil {
@@ -94,5 +94,29 @@ func TestDriftMarks(t *testing.T) {
 	}
 	if m := (cluster.DriftMark{Again: 4, Pool: 5, Class: 6}); cluster.FormatDriftMark(m) != "4 5 6" {
 		t.Errorf("%+v is written as %q", m, cluster.FormatDriftMark(m))
+	}
+}
+
+// A probe replaces the node that has been drifted for longest, which mostly is none that was a replacement itself. Its replacement goes on
+// with the pool's count all the same, also while the one that drifted is being deleted.
+func TestTheCountIsThePools(t *testing.T) {
+	s, c := again(2, time.Second, true)
+	if m := s.DriftMarkFor(s.Pools[0]); m != (cluster.DriftMark{Again: 3, Pool: 3, Class: 7}) {
+		t.Errorf("what is made in place of any drifted node says %+v, want 3 in a row", m)
+	}
+	older := *c
+	older.Name, older.Created, older.Drift.Again = "older", c.Created.Add(-time.Hour/2), 2
+	s.Claims = append(s.Claims, &older)
+	s.Seal()
+	if last, n := s.DriftedAgain(s.Pools[0]); last == nil || last.Name != c.Name || n != 3 {
+		t.Errorf("the last one is %+v, %d in a row, want %s, 3", last, n, c.Name)
+	}
+	c.Deleting = s.Now
+	if m := s.DriftMarkFor(s.Pools[0]); m.Again != 3 {
+		t.Errorf("while it is being deleted %+v, want 3 in a row", m)
+	}
+	s.Pools[0].Generation++
+	if m := s.DriftMarkFor(s.Pools[0]); m != (cluster.DriftMark{Pool: 4, Class: 7}) {
+		t.Errorf("after a change of the pool %+v, want none in a row", m)
 	}
 }

@@ -35,7 +35,7 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 		taken[c.Name] = true
 		c.Replaces, c.Reason, c.Slot = w.Replaces, w.Reason, w.Slot
 		if w.Reason == command.Drifted {
-			c.Drift = s.DriftMarkFor(w.Bin.Pool, w.Replaces)
+			c.Drift = s.DriftMarkFor(w.Bin.Pool)
 		}
 		p.Commands = append(p.Commands, c)
 	}
