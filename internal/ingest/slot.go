@@ -103,7 +103,7 @@ func (b *Book) lostNow(p *cluster.Pool, now time.Time) []cluster.LostSlot {
 	if p.Static {
 		for _, e := range b.claims {
 			if c := e.claim; c.Slot.Try > 0 && c.Pool == p.Name && c.Deleting.IsZero() {
-				there[c.Slot.Number] = c.Created
+				there[c.Slot.Number] = cluster.Later(there[c.Slot.Number], c.Created)
 			}
 		}
 	}

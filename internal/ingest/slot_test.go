@@ -116,6 +116,24 @@ func TestSlotsCountNodesThatEndTooSoon(t *testing.T) {
 	l.want("it ends after that", "")
 }
 
+// TestTwoClaimsOfOneSlot: somebody has copied the annotation. The newer one tells when the slot is over, in whatever
+// order they are looked at.
+func TestTwoClaimsOfOneSlot(t *testing.T) {
+	l := newStaticLab(t)
+	l.ends(l.claim(1, 1))
+	l.claim(1, 2)
+	l.c.tick(3 * time.Minute)
+	newer := l.claim(1, 2)
+	for range 20 {
+		lost := l.b.Snapshot().Pools[0].LostSlots
+		if want := newer.CreationTimestamp.Add(cluster.ShortLife); len(lost) != 1 || !lost[0].Proven.Equal(want) {
+			t.Fatalf("the slot is over at %+v, want %s", lost, want)
+		}
+		l.pool(int64(l.made)) // a change, so that the snapshot is a new one
+		l.made++
+	}
+}
+
 func TestWhichEndsOfStaticNodesCount(t *testing.T) {
 	expires := func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.DurationOf(5 * time.Second) }
 	for _, x := range []struct {

@@ -82,6 +82,9 @@ func (w *EventWriter) Eventf(regarding, _ runtime.Object, kind, reason, action, 
 	}
 }
 
+// NeedLeaderElection says that events are written on every replica: the webhook of each has something to tell.
+func (*EventWriter) NeedLeaderElection() bool { return false }
+
 // Start writes events until the context ends. An event that can't be written is lost: it is news, not state.
 func (w *EventWriter) Start(ctx context.Context) error {
 	for {

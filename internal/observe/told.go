@@ -113,10 +113,16 @@ func (e *events) deleted(s *cluster.Snapshot, c command.DeleteClaim) {
 	}
 }
 
-// released tells that the finalizer is gone that kept a claim and its node.
+// released tells that the finalizer is gone that kept a claim and its node, or a node without a claim.
 func (e *events) released(s *cluster.Snapshot, c command.Release) {
-	refs := []*corev1.ObjectReference{claimRef(c.Claim, c.UID)}
-	if n := s.NodeOf(c.Claim); n != nil && n.Finalized {
+	var refs []*corev1.ObjectReference
+	n := s.NodeOf(c.Claim)
+	if c.Claim != "" {
+		refs = append(refs, claimRef(c.Claim, c.UID))
+	} else {
+		n = s.Node(c.Node)
+	}
+	if n != nil && n.Finalized {
 		refs = append(refs, nodeRef(n))
 	}
 	for _, ref := range refs {

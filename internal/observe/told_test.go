@@ -44,6 +44,8 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 		{command.Register{Claim: "a", Node: "a", Bare: true}, []string{"Warning NodeClaim/a UnregisteredTaintMissing: Node a came without the taint karpenter.sh/unregistered"}},
 		{command.Register{Claim: "a", Node: "a"}, nil},
 		{command.Release{Claim: "a", UID: "u", Node: "a"}, both("Normal", "Finalized", "Finalized karpenter.sh/termination")},
+		{command.Release{Node: "a"}, []string{"Normal Node/a Finalized: Finalized karpenter.sh/termination"}},
+		{command.Release{Node: "gone"}, nil},
 		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a"}, []string{"Normal Pod/p Evicted: Evicted pod: node a is being drained"}},
 		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a", Now: true, Grace: 3 * time.Second}, []string{"Normal Pod/p Disrupted: Deleted pod with a grace period of 3s"}},
 	} {

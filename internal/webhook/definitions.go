@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -66,13 +67,14 @@ type definitions struct {
 func (d *definitions) point(ctx context.Context, bundle []byte) (again time.Duration, err error) {
 	again = looks
 	for _, name := range Definitions() {
-		soon, err := d.pointOne(ctx, name, bundle)
-		if err != nil {
-			return again, fmt.Errorf("telling CustomResourceDefinition %s where its versions are converted: %w", name, err)
+		soon, failed := d.pointOne(ctx, name, bundle)
+		if failed != nil { // the others can do without this one
+			err = errors.Join(err, fmt.Errorf("telling CustomResourceDefinition %s where its versions are converted: %w", name, failed))
+			continue
 		}
 		again = min(again, soon)
 	}
-	return again, nil
+	return again, err
 }
 
 func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) (again time.Duration, err error) {

@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -203,5 +205,27 @@ func TestOneVersion(t *testing.T) {
 		if s.look(); s.patches > 0 || !reflect.DeepEqual(before, s.read()) {
 			t.Errorf("the definition with %s only was changed: %+v", version, s.read().Spec)
 		}
+	}
+}
+
+// TestADefinitionThatIsRefused: an admission policy that refuses a change of one definition holds up no other.
+func TestADefinitionThatIsRefused(t *testing.T) {
+	pools, claims := poolsCRD("v1", "v1beta1"), poolsCRD("v1", "v1beta1")
+	claims.Name, claims.Spec.Names.Kind, claims.Spec.Names.ListKind = "nodeclaims.karpenter.sh", "NodeClaim", "NodeClaimList"
+	s := newStage(t, true, pools)
+	s.client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(s.client.Scheme()).WithObjects(pools, claims).Build(),
+		interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
+			if o.GetName() == pools.Name {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, o.GetName(), nil)
+			}
+			return c.Patch(ctx, o, p, opts...)
+		}})
+	if _, err := s.point(t.Context(), []byte("trusted")); err == nil || !strings.Contains(err.Error(), pools.Name) {
+		t.Errorf("the definition that is refused is told as %v", err)
+	}
+	var out apiextensionsv1.CustomResourceDefinition
+	if err := s.client.Get(t.Context(), client.ObjectKey{Name: claims.Name}, &out); err != nil || !out.Spec.Versions[1].Served {
+		t.Errorf("the other definition does not serve v1beta1: %v %+v", err, out.Spec.Versions)
 	}
 }

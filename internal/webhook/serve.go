@@ -26,6 +26,8 @@ const (
 	answersWithin = 25 * time.Second
 	// writesWithin is how long an answer may take to be sent.
 	writesWithin = 10 * time.Second
+	// idlesFor is how long a connection may wait for its next request: it holds the place of another one.
+	idlesFor = 10 * time.Second
 )
 
 // newServer makes a server that nobody can hold on to by doing nothing. It speaks HTTP/1.1, as API servers do with
@@ -37,7 +39,7 @@ func newServer(handler http.Handler, certificate func(*tls.ClientHelloInfo) (*tl
 	return &http.Server{
 		Handler: handler, Protocols: protocols, ErrorLog: log.New(debugLog{l}, "", 0),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: answersWithin, WriteTimeout: answersWithin + writesWithin,
-		IdleTimeout: 2 * time.Minute,
+		IdleTimeout: idlesFor,
 		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
 	}
 }
