@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/api/roundtrip"
 )
 
 // Labels of what is made from an older object: the name of that.
@@ -101,15 +103,40 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 	if err != nil || patch == nil {
 		return verdict{ok: err == nil}, err
 	}
+	lost := lostAnnotations(have, want)
 	v, err := o.sent(ctx, o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch)), "patching "+what)
+	if err != nil || !v.ok {
+		return v, err
+	}
+	ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+		Name: want.GetName(), UID: have.GetUID()}
 	// The owner's last word was carried out before, so it was not the owner who made the difference.
-	if err == nil && v.ok && edited && settled(by.object) {
-		ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
-			Name: want.GetName(), UID: have.GetUID()}
+	if edited && settled(by.object) {
 		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate",
 			"It was changed by hand and is again as %s says; change that instead", by)
 	}
-	return v, err
+	// Whoever annotates all NodePools believes all of them held.
+	if len(lost) > 0 {
+		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate",
+			"%s does not have %s, so it was taken away here, too; annotate %s instead", by, strings.Join(lost, ", "), by)
+	}
+	return v, nil
+}
+
+// lostAnnotations are those of a NodePool that its owner does not have, so that they go. What the conversion of versions
+// keeps there is nobody's wish.
+func lostAnnotations(have, want client.Object) []string {
+	if _, isPool := want.(*v1.NodePool); !isPool {
+		return nil
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(have.GetAnnotations())) {
+		_, wanted := want.GetAnnotations()[key]
+		if strings.HasPrefix(key, ours) && !wanted && key != roundtrip.V1Beta1OnlyAnnotationKey {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // taken is the verdict on an object of the same name that somebody else made.

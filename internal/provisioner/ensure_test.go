@@ -2,6 +2,8 @@ package provisioner
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -44,6 +47,55 @@ func tryToEnsure(t *testing.T, refusal error) (verdict, client.Client, string) {
 		t.Fatal(err)
 	}
 	return v, c, log.String()
+}
+
+// TestAnnotationsAreTheProvisioners: an annotation on the NodePool that its Provisioner does not have goes, and that is
+// told: whoever has put tenon.sh/dry-run there believes the pool held.
+func TestAnnotationsAreTheProvisioners(t *testing.T) {
+	_, c, _ := tryToEnsure(t, nil)
+	told := &events{}
+	ensure := func(annotations map[string]string) map[string]string {
+		t.Helper()
+		by := owner{object: &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "u"}},
+			kind: v1alpha5.GroupVersion().WithKind(v1alpha5.Kind)}
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "old", Annotations: annotations}}
+		pool.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
+		if _, err := (Options{Client: c, Events: told}).ensure(t.Context(), by, pool); err != nil {
+			t.Fatal(err)
+		}
+		var have v1.NodePool
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "old"}, &have); err != nil {
+			t.Fatal(err)
+		}
+		return have.Annotations
+	}
+	annotate := func(key, value string) {
+		t.Helper()
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+		if err := c.Patch(t.Context(), pool, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const dryRun = "tenon.sh/dry-run"
+	annotate(dryRun, "true")
+	annotate("example.com/mine", "a")
+	annotate("tenon.sh/v1beta1-only", "{}")
+	if got := ensure(nil); len(got) != 1 || got["example.com/mine"] != "a" {
+		t.Errorf("the annotations are %v", got)
+	}
+	want := "Provisioner old does not have tenon.sh/dry-run, so it was taken away here, too; annotate Provisioner old instead"
+	if !slices.Equal(told.texts, []string{want}) || told.reasons[0] != EventPutBack {
+		t.Errorf("the events are %v: %q", told.reasons, told.texts)
+	}
+	for _, value := range []string{"true", "false"} { // a change of the Provisioner is nothing to tell of
+		if got := ensure(map[string]string{dryRun: value}); got[dryRun] != value {
+			t.Errorf("the annotations are %v", got)
+		}
+	}
+	if len(told.texts) != 1 {
+		t.Errorf("the events are %q", told.texts)
+	}
 }
 
 // TestRefusalsAreLogged: who runs the controller reads what it may not do, not only the author of the Provisioner.

@@ -46,11 +46,11 @@ func newClient(t *testing.T) client.Client {
 	return client.WithFieldValidation(l.Client(s), "Strict")
 }
 
-// events remembers the reasons of events.
-type events struct{ reasons []string }
+// events remembers events.
+type events struct{ reasons, texts []string }
 
-func (e *events) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
-	e.reasons = append(e.reasons, reason)
+func (e *events) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	e.reasons, e.texts = append(e.reasons, reason), append(e.texts, fmt.Sprintf(note, args...))
 }
 
 // drawProvisioner draws a Provisioner that the API server takes.
