@@ -139,6 +139,19 @@ func (w *world) restarts() (n int) {
 // peakOfController is the most memory that the chart's process has had resident, in bytes, as Linux counts it.
 func (w *world) peakOfController() (peak int) {
 	w.Helper()
+	for _, status := range w.processes() {
+		_, line, _ := strings.Cut(status, "\nVmHWM:")
+		if fields := strings.Fields(line); len(fields) > 1 {
+			kib, _ := strconv.Atoi(fields[0])
+			peak = max(peak, kib<<10)
+		}
+	}
+	return peak
+}
+
+// processes are the chart's, each as /proc/PID/status describes it.
+func (w *world) processes() (out []string) {
+	w.Helper()
 	path, err := executable()
 	if err != nil {
 		w.Fatal(err)
@@ -151,15 +164,9 @@ func (w *world) peakOfController() (peak int) {
 		if exe, err := os.Readlink(filepath.Join(process, "exe")); err != nil || exe != path {
 			continue // of somebody else, or gone
 		}
-		status, err := os.ReadFile(filepath.Join(process, "status"))
-		if err != nil {
-			continue
-		}
-		_, line, _ := strings.Cut(string(status), "\nVmHWM:")
-		if fields := strings.Fields(line); len(fields) > 1 {
-			kib, _ := strconv.Atoi(fields[0])
-			peak = max(peak, kib<<10)
+		if status, err := os.ReadFile(filepath.Join(process, "status")); err == nil {
+			out = append(out, string(status))
 		}
 	}
-	return peak
+	return out
 }

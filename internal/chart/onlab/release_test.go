@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,27 @@ func (w *world) checkReplicas() {
 	}
 	if !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == leads }) {
 		w.Errorf("the lease is held by %s, which is no replica", leads)
+	}
+	w.checkConfined(len(pods))
+}
+
+// checkConfined makes sure that so many processes run, with no more than the chart's security settings leave them. That
+// nothing is written but to volumes is tried where processes are confined, in labpods.
+func (w *world) checkConfined(replicas int) {
+	w.Helper()
+	if runtime.GOOS != "linux" {
+		return // no other system can, nor has it /proc
+	}
+	processes := w.processes()
+	for _, status := range processes {
+		for _, want := range []string{"\nNoNewPrivs:\t1\n", "\nCapEff:\t0000000000000000\n"} {
+			if !strings.Contains(status, want) {
+				w.Errorf("a process of the chart lacks %q:\n%s", want, status)
+			}
+		}
+	}
+	if len(processes) != replicas {
+		w.Errorf("%d processes run, want %d", len(processes), replicas)
 	}
 }
 

@@ -88,13 +88,12 @@ func (c *container) once() error {
 	}
 	defer out.close()
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
+	ended, err := c.launch(cmd)
+	if err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	began := metav1.Now()
 	c.runs(c.spec.ReadinessProbe == nil)
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
 	sick := make(chan struct{})
 	probes := c.probe(sick, ended)
 	select {
