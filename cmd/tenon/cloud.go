@@ -63,6 +63,9 @@ type ground struct {
 	lost func(error)
 	// leads says whether this replica may change something now; nil if it always may.
 	leads func() bool
+	// mustConvert says whether this replica has to be asked for conversions before its caches are filled; nil if it
+	// converts nothing.
+	mustConvert func() bool
 }
 
 // refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.

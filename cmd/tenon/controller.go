@@ -102,9 +102,12 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	on := ground{config: config, mgr: mgr, clock: clock, events: events, o: o, restock: newBell(), refusals: &refusals{}, failures: &failures{}, planner: o.planner, lost: lost, leads: reign.asked(o)}
-	converted, err := addWebhook(ctx, on)
+	hook, err := addWebhook(ctx, on)
 	if err != nil {
 		return err
+	}
+	if hook != nil {
+		on.mustConvert = hook.MustConvert
 	}
 	if err := addController(ctx, on, sky, reign); err != nil {
 		return err
@@ -112,7 +115,9 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	log.Info("starting", "version", version(), "provider", o.cloudProvider)
 	err = runManager(ctx, mgr, o)
 	lost(nil)
-	converted()
+	if hook != nil {
+		hook.Wait()
+	}
 	return err
 }
 

@@ -46,7 +46,7 @@ func addController(ctx context.Context, on ground, sky cloud, reign *term) error
 	book.TellBreakdowns(observer.Broke)
 	broke := observer.Broke
 	on.failures.tell.Store(&broke)
-	if err := addReadiness(ctx, mgr); err != nil {
+	if err := addReadiness(ctx, on); err != nil {
 		return err
 	}
 	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
@@ -92,12 +92,12 @@ func catchUp(ctx context.Context, mgr manager.Manager, book *ingest.Book) {
 }
 
 // addReadiness says on /readyz when the caches are filled, and that the replica has been told to end.
-func addReadiness(ctx context.Context, mgr manager.Manager) error {
-	ready := &readiness{ended: ctx.Err}
-	if err := mgr.AddReadyzCheck("readyz", ready.check); err != nil {
+func addReadiness(ctx context.Context, on ground) error {
+	ready := &readiness{ended: ctx.Err, mustConvert: on.mustConvert}
+	if err := on.mgr.AddReadyzCheck("readyz", ready.check); err != nil {
 		return err
 	}
-	return mgr.Add(ready.standby(mgr.GetCache()))
+	return on.mgr.Add(ready.standby(on.mgr.GetCache()))
 }
 
 // addWatch adds what looks after the loop from outside, and hands out what it looks at.

@@ -126,3 +126,21 @@ func TestReadyOnceTheCachesAreFilled(t *testing.T) {
 		t.Error("ready although it has been told to end")
 	}
 }
+
+// TestReadyWhileTheCachesNeedIt: a Service leads to replicas that are ready. One whose lists wait for its own conversions
+// would otherwise wait for ever.
+func TestReadyWhileTheCachesNeedIt(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	must := false
+	ready := &readiness{ended: ctx.Err, mustConvert: func() bool { return must }}
+	if ready.check(nil) == nil {
+		t.Error("ready before the caches are filled, and nobody needs its conversions")
+	}
+	must = true
+	if err := ready.check(nil); err != nil {
+		t.Errorf("not ready, and its caches wait for its conversions: %v", err)
+	}
+	if end(); ready.check(nil) == nil {
+		t.Error("ready although it has been told to end")
+	}
+}

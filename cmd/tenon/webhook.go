@@ -37,36 +37,35 @@ func (o *options) validateWebhook() error {
 // addWebhook starts to convert objects for the API server on this replica, and has the elected one store anew what is of older versions. It
 // starts before the manager, whose caches may have to be filled with objects that the webhook converts.
 //
-// It returns how to wait until it answers no more, once the context has ended.
-func addWebhook(ctx context.Context, on ground) (wait func(), err error) {
+// It returns nil if nothing is to be converted.
+func addWebhook(ctx context.Context, on ground) (*webhook.Webhook, error) {
 	o, log := on.o, on.mgr.GetLogger().WithName("webhook")
-	nothing := func() {}
 	if o.disableWebhook || o.webhookPort == 0 {
-		return nothing, nil
+		return nil, nil
 	}
 	listener, address, err := o.listen(on.config)
 	if err != nil {
-		return nothing, err
+		return nil, err
 	}
 	if listener == nil {
 		log.Info("the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url")
-		return nothing, nil
+		return nil, nil
 	}
 	return startWebhook(ctx, on, listener, address)
 }
 
 // startWebhook has the webhook serve on the listener. If it stops before the context ends, this replica ends, too.
-func startWebhook(ctx context.Context, on ground, listener net.Listener, address webhook.Address) (func(), error) {
+func startWebhook(ctx context.Context, on ground, listener net.Listener, address webhook.Address) (*webhook.Webhook, error) {
 	o, log := on.o, on.mgr.GetLogger().WithName("webhook")
 	hook, err := webhook.New(webhook.Settings{
 		Config: rest.CopyConfig(on.config), Address: address, Secret: o.webhookSecret(), Leads: on.leads,
 		Events: on.events, Grace: o.grace(address), Failed: on.lost, Log: log, Now: time.Now,
 	})
 	if err != nil {
-		return func() {}, err
+		return nil, err
 	}
 	hook.Start(ctx, listener)
-	return hook.Wait, on.mgr.Add(manager.RunnableFunc(hook.Migrate))
+	return hook, on.mgr.Add(manager.RunnableFunc(hook.Migrate))
 }
 
 // endpointGrace is how long a replica that is told to end still answers: until kube-proxy, or a load balancer, leads

@@ -39,7 +39,7 @@ func TestWebhookThatFailsEndsTheProcess(t *testing.T) {
 	}
 	on := ground{config: &rest.Config{Host: api.URL}, mgr: quietManager{}, o: &options{}, lost: lost,
 		leads: func() bool { return false }}
-	wait, err := startWebhook(ctx, on, listener, webhook.Address{URL: "https://" + listener.Addr().String()})
+	hook, err := startWebhook(ctx, on, listener, webhook.Address{URL: "https://" + listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,5 +57,5 @@ func TestWebhookThatFailsEndsTheProcess(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the controller goes on without its webhook")
 	}
-	wait()
+	hook.Wait()
 }

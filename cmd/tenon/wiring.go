@@ -33,13 +33,16 @@ type readiness struct {
 	synced atomic.Bool
 	// ended says that this replica has been told to end, so that nobody sends it anything new.
 	ended func() error
+	// mustConvert says that the caches can only be filled once this replica is asked for conversions, which its Service
+	// leads here for when it is ready; nil if that never is so.
+	mustConvert func() bool
 }
 
 func (r *readiness) check(*http.Request) error {
 	if r.ended() != nil {
 		return errors.New("the controller has been told to end")
 	}
-	if !r.synced.Load() {
+	if !r.synced.Load() && (r.mustConvert == nil || !r.mustConvert()) {
 		return errors.New("the first list of some kind has not arrived yet")
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -56,6 +57,8 @@ type definitions struct {
 	teller  teller
 	// contests are, by name, those that somebody else may be changing, too.
 	contests map[string]*contest
+	// older says of which definitions, by name, objects may be stored as the older version.
+	older sync.Map
 }
 
 // point makes every definition that has the older version and ours serve both, with this webhook to convert them and
@@ -83,6 +86,7 @@ func (d *definitions) pointOne(ctx context.Context, name string, bundle []byte) 
 		if err := d.client.Get(ctx, client.ObjectKey{Name: name}, &definition); err != nil {
 			return looks, client.IgnoreNotFound(err)
 		}
+		d.older.Store(name, slices.Contains(definition.Status.StoredVersions, olderVersion))
 		older := indexOf(&definition, olderVersion)
 		if older < 0 || indexOf(&definition, newerVersion) < 0 {
 			return looks, nil
@@ -131,6 +135,16 @@ func (d *definitions) contest(name string) *contest {
 		d.contests[name] = &contest{}
 	}
 	return d.contests[name]
+}
+
+// olderStored tells whether objects of any definition may be stored as the older version.
+func (d *definitions) olderStored() bool {
+	found := false
+	d.older.Range(func(_, stored any) bool {
+		found, _ = stored.(bool)
+		return !found // one is enough
+	})
+	return found
 }
 
 // fieldManager is whose the changes to definitions are, until they are disowned.

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"reflect"
 	"strings"
@@ -171,6 +172,31 @@ func TestDefinitionsAppliedOnce(t *testing.T) {
 	}
 	if len(s.told) > 0 {
 		t.Errorf("told is %q", s.told)
+	}
+}
+
+// TestOlderStored: whoever starts while objects are stored as v1beta1 has to convert them first, and once they are stored
+// anew nobody has.
+func TestOlderStored(t *testing.T) {
+	s := newStage(t, true, poolsCRD("v1", "v1beta1"))
+	w := &Webhook{definitions: s.definitions}
+	for _, tc := range []struct {
+		stored       []string
+		serves, want bool
+	}{
+		{[]string{"v1beta1", "v1"}, false, false}, {[]string{"v1beta1", "v1"}, true, true}, {[]string{"v1"}, true, false},
+	} {
+		if tc.serves {
+			w.served.Store(&tls.Certificate{})
+		}
+		definition := s.read()
+		definition.Status.StoredVersions = tc.stored
+		if err := s.client.Status().Update(t.Context(), definition); err != nil {
+			t.Fatal(err)
+		}
+		if s.look(); w.MustConvert() != tc.want {
+			t.Errorf("stored %v, serving %v: it must convert: %v", tc.stored, tc.serves, !tc.want)
+		}
 	}
 }
 

@@ -112,6 +112,10 @@ func (w *Webhook) Start(ctx context.Context, listener net.Listener) {
 	go w.keep(ctx, next)
 }
 
+// MustConvert tells whether this replica has to be asked for conversions before its own caches are filled: some objects
+// are stored as the older version, and the lists that fill the caches need them converted.
+func (w *Webhook) MustConvert() bool { return w.served.Load() != nil && w.definitions.olderStored() }
+
 // keep looks again and again.
 func (w *Webhook) keep(ctx context.Context, next time.Duration) {
 	for {
