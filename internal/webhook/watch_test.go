@@ -2,10 +2,15 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -18,6 +23,29 @@ type watched struct {
 
 func (w *watched) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 	return watch.NewProxyWatcher(w.events), nil
+}
+
+// refusing is an API server that does not let anybody watch.
+type refusing struct{ client.WithWatch }
+
+func (refusing) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+	resource := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	return nil, apierrors.NewForbidden(resource, "", errors.New("no role allows it"))
+}
+
+// TestRefusedWatch: that a right is missing is logged once, although nothing fails without it: changes are answered later.
+func TestRefusedWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+		w := &Webhook{client: refusing{}, log: log, changed: make(chan struct{}, 1), applied: make(chan struct{}, 1)}
+		ctx, stop := context.WithTimeout(t.Context(), 10*retries) // of the bubble's time
+		defer stop()
+		w.watch(ctx, "nodepools.karpenter.sh")
+		if len(lines) != 1 || !strings.Contains(lines[0], "forbidden") || !strings.Contains(lines[0], "nodepools.karpenter.sh") {
+			t.Errorf("the log is %q", lines)
+		}
+	})
 }
 
 func rang(bell <-chan struct{}) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -172,8 +173,14 @@ func (w *Webhook) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 // watch looks as soon as a definition changes, for instance because somebody applied the chart's again.
 func (w *Webhook) watch(ctx context.Context, name string) {
 	var seen edition
+	refused := false
 	for ctx.Err() == nil {
 		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
+		if apierrors.IsForbidden(err) && !refused {
+			w.log.Error(err, "a CustomResourceDefinition can't be watched, so that a change of it is answered only within a minute",
+				"definition", name)
+		}
+		refused = apierrors.IsForbidden(err)
 		if err == nil {
 			for event := range events.ResultChan() {
 				ring(w.changed)
