@@ -64,6 +64,12 @@ func TestDocumentsCommandLines(t *testing.T) {
 		{"the newer name wins", []string{"--set", "settings.clusterName=new,settings.aws.clusterName=old,controller.clusterName=older"}, [][2]string{{"CLUSTER_NAME", `"new"`}}},
 		{"the name in the environment", []string{"--set", "controller.env[0].name=CLUSTER_NAME,controller.env[0].value=e"}, [][2]string{{"CLUSTER_NAME", `"e"`}, {"CLOUD_PROVIDER", `"aws"`}}},
 		{"text for truth", []string{"--set-string", "settings.clusterName=1,settings.isolatedVPC=true,serviceAccount.create=false,hostNetwork=false"}, [][2]string{{"CLUSTER_NAME", `"1"`}, {"ISOLATED_VPC", `"true"`}, {"Deployment karpenter:spec/template/spec/hostNetwork", "null"}}},
+		{"expressions of a chart that has this one as a part", []string{"--set", "global.a=prod,global.no=false", "--set-json",
+			`settings={"clusterName": "{{ .Values.global.a }}", "interruptionQueue": "{{ printf \"%s-queue\" .Values.global.a }}", "isolatedVPC": "{{ .Values.global.no }}", "batchMaxDuration": "{{ \"7s\" }}", "reservedENIs": "{{ 1 }}"}`},
+			[][2]string{{"CLUSTER_NAME", `"prod"`}, {"INTERRUPTION_QUEUE", `"prod-queue"`}, {"ISOLATED_VPC", `"false"`}, {"BATCH_MAX_DURATION", `"7s"`}, {"RESERVED_ENIS", `"1"`}}},
+		{"an account that hands out no token", []string{"--set", "settings.clusterName=c,controller.containerName="},
+			[][2]string{{"ServiceAccount karpenter:automountServiceAccountToken", "false"}, {"Deployment karpenter:spec/template/spec/automountServiceAccountToken", "true"},
+				{"Deployment karpenter:spec/template/spec/containers/0/name", `"controller"`}}},
 		{"a part of another chart", []string{"--set", "global.a=b,enabled=true,settings.clusterName=c"}, [][2]string{{"CLUSTER_NAME", `"c"`}}},
 	} {
 		objects, problems := render(t, "karpenter", document.flags...)
@@ -99,6 +105,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"replicas=two", []string{"replicas", "integer"}},
 		{"settings.placement=bound", []string{"placement", "'nominate', 'bind'"}},
 		{"settings.batchMaxDuration=10", []string{"batchMaxDuration"}},
+		{"settings.isolatedVPC=yes", []string{"isolatedVPC"}},
 		{"settings.cloudProvider=gcp", []string{"cloudProvider", "'kwok'"}},
 		{"logLevel=loud", []string{"logLevel", "'debug'"}},
 		{"defaultProvisioner.create=true", []string{"defaultProvisioner.create=true is not offered"}},
@@ -111,8 +118,39 @@ func TestMistakesAreNamed(t *testing.T) {
 			}
 		}
 	}
-	if _, problems := render(t, "karpenter-crd", "--set", "additionalAnnotation.a=b"); !strings.Contains(problems, "additionalAnnotation") {
-		t.Errorf("karpenter-crd: %s", problems)
+	for settings, want := range map[string]string{`{"clusterName": "{{ .Values.global.cluster.name }}"}`: "global.cluster.name", `{"clusterName": "{{ print }}"}`: "settings.clusterName is empty"} {
+		if objects, problems := render(t, "karpenter", "--set-json", "settings="+settings); objects != nil || !strings.Contains(problems, want) {
+			t.Errorf("%s: refused with %q, want %q", settings, problems, want)
+		}
+	}
+	for set, want := range map[string]string{
+		"additionalAnnotation.a=b":        "additionalAnnotation.a is not a value of this chart; the only value is additionalAnnotations",
+		"webhook.serviceName=karpenter":   "webhook.serviceName is not a value of this chart; it is gone",
+		"additionalAnnotations.number=1":  "/additionalAnnotations/number",
+		"global.a=b,enabled=true,other=1": "other is not a value of this chart",
+	} {
+		if objects, problems := render(t, "karpenter-crd", "--set", set); objects != nil || !strings.Contains(problems, want) {
+			t.Errorf("karpenter-crd, %s: refused with %q, want %q", set, problems, want)
+		}
+	}
+}
+
+// TestWithoutThePrometheusOperator: where its definitions are missing the rest is installed, as with Karpenter's chart: the operator may
+// wait for nodes that only the controller makes.
+func TestWithoutThePrometheusOperator(t *testing.T) {
+	flags := []string{"--set", "settings.clusterName=c,serviceMonitor.enabled=true,prometheusRule.enabled=true"}
+	objects, problems := render(t, "karpenter", flags...)
+	if objects == nil {
+		t.Fatal(problems)
+	}
+	for _, name := range []string{"ServiceMonitor karpenter", "PrometheusRule karpenter"} {
+		if objects[name] != nil {
+			t.Errorf("there is a %s for a cluster that does not know the kind", name)
+		}
+	}
+	objects, problems = render(t, "karpenter", append(flags, operatorThere...)...)
+	if objects["ServiceMonitor karpenter"] == nil || objects["PrometheusRule karpenter"] == nil {
+		t.Errorf("with the operator there is no ServiceMonitor or no PrometheusRule: %s", problems)
 	}
 }
 

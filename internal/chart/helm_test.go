@@ -22,6 +22,9 @@ func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return h.Run(t.Context(), args...)
 }
 
+// operatorThere has Helm suppose that the cluster knows the Prometheus operator's kinds.
+var operatorThere = []string{"--api-versions", "monitoring.coreos.com/v1"}
+
 func chartPath(name string) string { return filepath.Join(root, "charts", name) }
 
 // render is what Helm makes of the chart in the namespace karpenter, and what it complains about.

@@ -32,7 +32,11 @@ This page is written by ` + "`make generate`" + ` from ` + "`charts/karpenter/va
 `
 
 const pageOlder = `
-` + "`global`" + ` and ` + "`enabled`" + ` are let through, for charts that have this one as a dependency.
+` + "`global`" + ` and ` + "`enabled`" + ` are let through, for charts that have this one as a dependency. For them, too, a value below ` + "`settings`" + ` may be
+an expression of Helm, as with Karpenter's chart: ` + "`clusterName: '{{ .Values.global.cluster }}'`" + `.
+
+A ServiceMonitor and a PrometheusRule are left out where the cluster does not know ` + "`monitoring.coreos.com/v1`" + `; Helm says so at the
+end. ` + "`helm template`" + ` knows no cluster: give it ` + "`--api-versions monitoring.coreos.com/v1`" + `.
 
 ## Older names
 
@@ -54,6 +58,8 @@ then read the log of the one pod.
 | value | default | meaning |
 |---|---|---|
 | ` + "`additionalAnnotations`" + ` | ` + "`{}`" + ` | Annotations for every CustomResourceDefinition. |
+
+Values below ` + "`webhook`" + `, which Karpenter's chart had before 1.1, are refused: the controller enters itself into the definitions.
 `
 
 // page is docs/reference/chart.md.

@@ -14,11 +14,15 @@ type object = map[string]any
 // A duration of Go, such as 1m30s.
 const duration = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 
+// orExpression lets a pattern also be met by what Helm works out itself: charts that have this one as a dependency hand
+// their own values on, such as {{ .Values.global.queue }}.
+func orExpression(pattern string) string { return pattern + `|\{\{.*\}\}` }
+
 // rules are the values about which more is known than the kind of their default.
 func rules() map[string]object {
 	text := func(pattern string) object { return object{"type": "string", "pattern": pattern} }
 	choice := func(words ...any) object { return object{"enum": words} }
-	number := object{"type": []string{"integer", "string"}, "pattern": "^[0-9]+$", "minimum": 0}
+	number := object{"type": []string{"integer", "string"}, "pattern": orExpression("^[0-9]+$"), "minimum": 0}
 	share := object{"type": []string{"integer", "string"}, "pattern": "^[0-9]+%?$", "minimum": 0}
 	port := func() object { return object{"type": "integer", "minimum": 1, "maximum": 65535} }
 	listOrNothing := object{"type": []string{"array", "object"}, "maxProperties": 0}
@@ -40,12 +44,12 @@ func rules() map[string]object {
 		"settings.preferencePolicy":          choice("Respect", "Ignore"),
 		"settings.minValuesPolicy":           choice("Strict", "BestEffort"),
 		"settings.placement":                 choice("nominate", "bind", "event"),
-		"settings.batchMaxDuration":          text(duration),
-		"settings.batchIdleDuration":         text(duration),
-		"settings.amiRefreshInterval":        text(duration),
-		"settings.subnetRefreshInterval":     text(duration),
+		"settings.batchMaxDuration":          text(orExpression(duration)),
+		"settings.batchIdleDuration":         text(orExpression(duration)),
+		"settings.amiRefreshInterval":        text(orExpression(duration)),
+		"settings.subnetRefreshInterval":     text(orExpression(duration)),
 		"settings.reservedENIs":              number,
-		"settings.vmMemoryOverheadPercent":   {"type": []string{"number", "string"}, "pattern": `^0?\.[0-9]+$|^0$`, "minimum": 0, "exclusiveMaximum": 1},
+		"settings.vmMemoryOverheadPercent":   {"type": []string{"number", "string"}, "pattern": orExpression(`^0?\.[0-9]+$|^0$`), "minimum": 0, "exclusiveMaximum": 1},
 	}
 }
 
@@ -91,6 +95,8 @@ func byKind(v value) object {
 		return object{"type": "object"}
 	case v.kind == yaml.SequenceNode:
 		return object{"type": "array"}
+	case v.tag == "!!bool" && strings.HasPrefix(v.path, "settings.") && !strings.Contains(v.path, "eatureGates."):
+		return object{"type": []string{"boolean", "string"}, "pattern": orExpression("^(true|false)$")}
 	case v.tag == "!!bool":
 		return object{"enum": []any{true, false, "true", "false"}}
 	default:

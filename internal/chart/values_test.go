@@ -137,7 +137,7 @@ func shows() map[string][2]string {
 
 // TestEveryValueReachesItsPlace: each value is set to something else than its default, and shows where it should.
 func TestEveryValueReachesItsPlace(t *testing.T) {
-	objects, problems := render(t, "karpenter", "--values", filepath.Join("testdata", "every-value.yaml"))
+	objects, problems := render(t, "karpenter", append(operatorThere, "--values", filepath.Join("testdata", "every-value.yaml"))...)
 	if objects == nil {
 		t.Fatal(problems)
 	}

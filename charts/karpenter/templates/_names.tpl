@@ -83,6 +83,10 @@ default
 {{- end -}}
 {{- end -}}
 
+{{- define "karpenter.containerName" -}}
+{{- default "controller" .Values.controller.containerName -}}
+{{- end -}}
+
 {{- define "karpenter.image" -}}
 {{- with .Values.controller.image -}}
 {{- .repository }}:{{ default $.Chart.AppVersion .tag }}{{ with .digest }}@{{ . }}{{ end -}}

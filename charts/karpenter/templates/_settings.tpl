@@ -11,10 +11,17 @@
 {{- $found -}}
 {{- end -}}
 
+{{/* A text in which an expression of Helm stands, such as {{ .Values.global.cluster }}, with its value; charts that have this one as a
+     dependency write such. Takes a dict: root, text. */}}
+{{- define "karpenter.filled" -}}
+{{- if contains "{{" .text -}}{{- tpl .text .root | trim -}}{{- else -}}{{- .text -}}{{- end -}}
+{{- end -}}
+
 {{/* The settings that have had other names, newest name first. */}}
 {{- define "karpenter.clusterName" -}}
 {{- $aws := default dict .Values.settings.aws -}}
-{{- include "karpenter.first" (list .Values.settings.clusterName $aws.clusterName .Values.clusterName .Values.controller.clusterName) -}}
+{{- $name := include "karpenter.first" (list .Values.settings.clusterName $aws.clusterName .Values.clusterName .Values.controller.clusterName) -}}
+{{- include "karpenter.filled" (dict "root" . "text" $name) -}}
 {{- end -}}
 
 {{- define "karpenter.clusterEndpoint" -}}
@@ -24,7 +31,8 @@
 
 {{- define "karpenter.interruptionQueue" -}}
 {{- $aws := default dict .Values.settings.aws -}}
-{{- include "karpenter.first" (list .Values.settings.interruptionQueue $aws.interruptionQueueName) -}}
+{{- $queue := include "karpenter.first" (list .Values.settings.interruptionQueue $aws.interruptionQueueName) -}}
+{{- include "karpenter.filled" (dict "root" . "text" $queue) -}}
 {{- end -}}
 
 {{/* A setting whose older name holds only while the newer one has its default. Takes a list: newer, its default, older. */}}
@@ -139,10 +147,12 @@ AWS_FEATURE_GATES: {{ include "karpenter.gates" $s.awsFeatureGates | quote }}
 {{/* The container's environment. What the user gives wins: a name that comes twice is refused by the API server. */}}
 {{- define "karpenter.env" -}}
 {{- $env := list -}}
+{{- $root := . -}}
 {{- range $name, $value := fromYaml (include "karpenter.settings" .) -}}
+{{- $value = include "karpenter.filled" (dict "root" $root "text" $value) -}}
 {{- if ne $value "" -}}{{- $env = append $env (dict "name" $name "value" $value) -}}{{- end -}}
 {{- end -}}
-{{- $of := .Values.controller.containerName -}}
+{{- $of := include "karpenter.containerName" . -}}
 {{- $env = concat $env (list
   (dict "name" "SYSTEM_NAMESPACE" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace")))
   (dict "name" "CPU_REQUESTS" "valueFrom" (dict "resourceFieldRef" (dict "containerName" $of "resource" "requests.cpu" "divisor" "1m")))
