@@ -71,7 +71,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	defer flush()
-	ctrl.SetLogger(log)
+	setLoggers(log)
 	tellSettings(log, withoutEffect, o.unknownGates())
 	tuneCollector(o)
 	config, err := restConfig(o)

@@ -9,7 +9,12 @@ import (
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
+
+// loggerName is the key "logger" of all lines, the first part of it where a part of the program adds its own name.
+const loggerName = "controller"
 
 // newLogger writes JSON lines in the shape that people's log pipelines expect. flush is called at the end.
 func newLogger(o *options) (log logr.Logger, flush func(), err error) {
@@ -31,5 +36,12 @@ func newLogger(o *options) (log logr.Logger, flush func(), err error) {
 	if err != nil {
 		return logr.Logger{}, nil, fmt.Errorf("opening the log (--log-output-paths, --log-error-output-paths): %w", err)
 	}
-	return zapr.NewLogger(logger), func() { _ = logger.Sync() }, nil
+	return zapr.NewLogger(logger.Named(loggerName)), func() { _ = logger.Sync() }, nil
+}
+
+// setLoggers has the libraries log like us: what client-go says of the lease or of a watch would otherwise be plain
+// text on standard error, in the middle of lines of JSON.
+func setLoggers(log logr.Logger) {
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/klog/v2"
+
 	"github.com/tenon-sh/tenon/internal/lab/labtest"
 )
 
@@ -43,6 +45,29 @@ func TestLogLinesHaveEachKeyOnce(t *testing.T) {
 		}
 		if len(lines) > 200 {
 			t.Errorf("%d lines: repetitions are no longer left out", len(lines))
+		}
+	}
+}
+
+// TestLibrariesLogLikeUs: what client-go says is a line of JSON, too, with the same keys.
+func TestLibrariesLogLikeUs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	log, flush, err := newLogger(&options{logLevel: "info", logOutputPaths: path, logErrorPaths: "stderr"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setLoggers(log)
+	t.Cleanup(klog.ClearLogger)
+	klog.Info("the lease is free")
+	flush()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := []string{`"level":"INFO"`, `"logger":"controller"`, `"message":"the lease is free"`, `"commit":`}
+	for _, want := range wanted {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("the line lacks %s: %s", want, data)
 		}
 	}
 }

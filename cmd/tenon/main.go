@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // budgets may name time zones, and containers have no list of them
 
@@ -28,13 +30,40 @@ func main() {
 	}
 }
 
-// arguments is what the root command is given. In a pod the executable without arguments is the controller, as Karpenter's is, so
-// that its Deployment fits. Elsewhere it says what it can do.
+// arguments is what the root command is given. In a pod the executable without a command is the controller, as
+// Karpenter's is, so that its Deployment fits, with flags and without. Elsewhere it says what it can do.
 func arguments(given []string) []string {
-	if _, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST"); inPod && len(given) == 0 {
-		return []string{"controller"}
+	_, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST")
+	if inPod && (len(given) == 0 || controllerFlag(given[0]) != "") {
+		given = append([]string{"controller"}, given...)
 	}
-	return given
+	if len(given) == 0 || given[0] != "controller" {
+		return given
+	}
+	out := slices.Clone(given)
+	for i, arg := range out {
+		if arg == "--" {
+			break
+		}
+		if controllerFlag(arg) != "" {
+			out[i] = "--" + strings.TrimLeft(arg, "-")
+		}
+	}
+	return out
+}
+
+// controllerFlag is the flag of the controller that an argument gives, empty if it gives none. Karpenter takes one dash
+// for two.
+func controllerFlag(arg string) string {
+	name, dashes := arg, 0
+	for ; strings.HasPrefix(name, "-"); dashes++ {
+		name = name[1:]
+	}
+	name, _, _ = strings.Cut(name, "=")
+	if dashes == 0 || dashes > 2 || newControllerCommand().Flags().Lookup(name) == nil {
+		return ""
+	}
+	return name
 }
 
 func newRootCommand() *cobra.Command {

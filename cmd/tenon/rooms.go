@@ -128,7 +128,7 @@ func newBook(on ground, sky cloud, provider cloudprovider.Provider, repair disru
 // addObserver makes what tells people.
 func addObserver(on ground, sky cloud, provider cloudprovider.Provider) (*observe.Observer, error) {
 	mgr, o := on.mgr, on.o
-	observer := observe.New(mgr.GetLogger().WithName("controller"), on.events, metrics.Registry, on.clock.Now, observe.Options{
+	observer := observe.New(mgr.GetLogger(), on.events, metrics.Registry, on.clock.Now, observe.Options{
 		ClusterState: !o.disableObserve, Version: version(), Commit: commit(), NodeClasses: provider.NodeClasses(),
 		Elsewhere:  otherClouds(o),
 		NodeLabels: slices.Collect(maps.Keys(sky.labels.WellKnown)),
