@@ -176,7 +176,10 @@ func newAWSFacts(conf sdk.Config, on ground) (*awsFacts, error) {
 		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: o.amiRefresh, Latest: o.amiLatest, Now: time.Now,
 	})
 	if o.zonalShift {
-		f.shifts = &upkeep.Shifts{API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring, Guard: f.guard}
+		f.shifts = &upkeep.Shifts{
+			API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: on.restock.ring, Guard: f.guard,
+			News: &upkeep.ShiftNews{Client: on.mgr.GetClient(), Events: on.events, Leads: on.leads},
+		}
 	}
 	return f, nil
 }

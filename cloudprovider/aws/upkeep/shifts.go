@@ -32,6 +32,8 @@ type Shifts struct {
 	Cluster func(ctx context.Context) (string, error)
 	// Changed is called when other zones are left than before; may be nil.
 	Changed func()
+	// News tells people; nil to tell nobody.
+	News *ShiftNews
 	// Guard catches panics; nil to tell nobody of them.
 	Guard *contain.Guard
 	// After tells when a time has passed; time.After if it is nil.
@@ -46,6 +48,13 @@ func (s *Shifts) Away(zoneID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.left[zoneID]
+}
+
+// zonesLeft are the zones that have been left, by id. Nobody changes the map.
+func (s *Shifts) zonesLeft() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
 }
 
 // NeedLeaderElection makes a manager run it on every replica.
@@ -71,6 +80,11 @@ func (s *Shifts) keep(ctx context.Context) {
 			log.FromContext(ctx).Error(err, "it is not known whether a zonal shift is active; what was known last holds")
 		}
 		failing = err != nil
+		if err == nil && s.News != nil {
+			if err := s.News.tell(ctx, s.zonesLeft()); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "an event about a zonal shift could not be told; it will be tried again")
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
