@@ -32,20 +32,23 @@ func TestAClassMayComeAfterItsPool(t *testing.T) {
 
 // A class whose keeper waits for something is not wrong, whatever its condition says of the reason.
 func TestAClassThatWaitsIsPending(t *testing.T) {
-	class := func(status string) *unstructured.Unstructured {
+	class := func(status, reason string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"kind": "EC2NodeClass", "metadata": map[string]any{"name": "default"},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "message": "why"}}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason, "message": "why"}}},
 		}}
 	}
 	for status, want := range map[string]cluster.NodeClassState{
 		"True":    {Ready: true},
 		"Unknown": {Pending: true, Reason: classUnknown, Message: `EC2NodeClass "default" is not ready yet: why`},
-		"False":   {Reason: "NodeClassNotReady", Message: `EC2NodeClass "default" is not ready: why`},
+		"False":   {Reason: "UnhealthyDependents", Message: `EC2NodeClass "default" is not ready: why`},
 	} {
-		if got := nodeClassState(class(status)); got != want {
+		if got := nodeClassState(class(status, "UnhealthyDependents")); got != want {
 			t.Errorf("Ready=%s: %+v, want %+v", status, got, want)
 		}
+	}
+	if got := nodeClassState(class("False", "")); got.Reason != "NodeClassNotReady" {
+		t.Errorf("a class that gives no reason: %+v", got)
 	}
 	if got := nodeClassState(&unstructured.Unstructured{}); !got.Pending {
 		t.Errorf("without conditions: %+v, want it pending", got)

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -165,7 +166,9 @@ func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 			// Whoever keeps the class waits for something, and tells of it there if that is trouble.
 			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q is not ready yet: %s", u.GetKind(), u.GetName(), message)
 		default:
-			state.Reason, state.Message = "NodeClassNotReady", fmt.Sprintf("%s %q is not ready: %s", u.GetKind(), u.GetName(), message)
+			reason, _, _ := unstructured.NestedString(c, "reason")
+			state.Reason = cmp.Or(reason, "NodeClassNotReady")
+			state.Message = fmt.Sprintf("%s %q is not ready: %s", u.GetKind(), u.GetName(), message)
 		}
 		return state
 	}
