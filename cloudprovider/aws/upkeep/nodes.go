@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,9 +40,10 @@ type Memory interface {
 }
 
 // Nodes looks at each node once it has registered: it learns from it, and writes the names of node and claim on its
-// instance, where people look for them.
+// instance, where people look for them. Those that are there at the start may be of an old Karpenter, and get what
+// they lack.
 type Nodes struct {
-	// Client reads Nodes and NodeClaims and annotates NodeClaims.
+	// Client reads Nodes and NodeClaims, annotates NodeClaims and labels both.
 	Client client.Client
 	EC2    EC2API
 	Memory Memory
@@ -102,11 +104,36 @@ func (n *Nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if err != nil || foreign {
 		return ctrl.Result{}, err
 	}
+	if err := n.labelClass(ctx, node, claim); err != nil {
+		return ctrl.Result{}, err
+	}
 	done := claim.Annotations[awsv1.InstanceTaggedAnnotationKey] == "true" && claim.Annotations[clusterTagged] == "true"
 	if done || !claim.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, n.tag(ctx, node, claim)
+}
+
+// labelClass labels a node and its claim with their EC2NodeClass, if they lack that: before 1.1 Karpenter did not. By
+// the label a node is known as ours even if it loses its claim.
+func (n *Nodes) labelClass(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) error {
+	key := v1.NodeClassLabelKey(awsv1.Group, awsv1.Kind)
+	for _, o := range []client.Object{claim, node} {
+		if _, has := o.GetLabels()[key]; has || !o.GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		before := o.DeepCopyObject().(client.Object)
+		labels := maps.Clone(o.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[key] = claim.Spec.NodeClassRef.Name
+		o.SetLabels(labels)
+		if err := n.Client.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("labelling %s with its EC2NodeClass: %w", o.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // identify writes the cluster's identity on an instance that was launched without one, by Karpenter or by an older

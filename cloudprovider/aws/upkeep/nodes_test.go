@@ -224,3 +224,46 @@ func TestAnInstanceOfAnotherClusterGetsNoTag(t *testing.T) {
 		t.Errorf("%v, written %v", err, s.tags.written)
 	}
 }
+
+// TestOldNodesGetTheirClass: a Karpenter before 1.1 gave nodes and claims no label of their class; without it a node
+// that loses its claim would be nobody's.
+func TestOldNodesGetTheirClass(t *testing.T) {
+	const key = "karpenter.k8s.aws/ec2nodeclass"
+	for name, tc := range map[string]struct {
+		change      func(*corev1.Node, *v1.NodeClaim)
+		claim, node string
+	}{
+		"both lack it": {func(*corev1.Node, *v1.NodeClaim) {}, "default", "default"},
+		"the node lacks it": {func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Labels = map[string]string{key: "mine"}
+		}, "mine", "default"},
+		"another's claim": {func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Spec.NodeClassRef.Group = "eks.amazonaws.com"
+		}, "", ""},
+		"another's instance": {func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Status.ProviderID = "aws:///us-west-2a/i-2"
+		}, "", ""},
+		"not registered": {func(n *corev1.Node, _ *v1.NodeClaim) { delete(n.Labels, v1.NodeRegisteredLabelKey) }, "", ""},
+		"the claim is leaving": {func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Finalizers, c.DeletionTimestamp = []string{v1.TerminationFinalizer}, new(metav1.Now())
+		}, "", "default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newNodeScene(t, tc.change)
+			if err := s.look(); err != nil {
+				t.Fatal(err)
+			}
+			claim, node := &v1.NodeClaim{}, &corev1.Node{}
+			if err := s.kube.Get(t.Context(), client.ObjectKey{Name: "general-1"}, claim); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.kube.Get(t.Context(), client.ObjectKey{Name: "ip-10-0-0-4"}, node); err != nil {
+				t.Fatal(err)
+			}
+			if claim.Labels[key] != tc.claim || node.Labels[key] != tc.node {
+				t.Errorf("the claim has the class %q, the node %q, want %q and %q",
+					claim.Labels[key], node.Labels[key], tc.claim, tc.node)
+			}
+		})
+	}
+}
