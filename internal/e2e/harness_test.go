@@ -170,7 +170,7 @@ func (c *controller) checkLog() {
 	lines := strings.Split(c.log.String(), "\n")
 	for _, line := range lines[:len(lines)-1] {
 		if !strings.HasPrefix(line, "{") {
-			continue // of the client libraries
+			continue // a stack, or what the program says as it ends
 		}
 		if key, err := labtest.KeyTwice(line); key != "" || err != nil {
 			c.w.Errorf("a line of the log has %q twice (%v): %s", key, err, line)
