@@ -118,25 +118,40 @@ func TestMistakesAreNamed(t *testing.T) {
 			}
 		}
 	}
-	for settings, want := range map[string]string{`{"clusterName": "{{ .Values.global.cluster.name }}"}`: "global.cluster.name", `{"clusterName": "{{ print }}"}`: "settings.clusterName is empty"} {
-		if objects, problems := render(t, "karpenter", "--set-json", "settings="+settings); objects != nil || !strings.Contains(problems, want) {
+	for settings, want := range map[string]string{
+		`{"clusterName": "{{ .Values.global.cluster.name }}"}`: "global.cluster.name",
+		`{"clusterName": "{{ print }}"}`:                       "settings.clusterName is empty",
+	} {
+		objects, problems := render(t, "karpenter", "--set-json", "settings="+settings)
+		if objects != nil || !strings.Contains(problems, want) {
 			t.Errorf("%s: refused with %q, want %q", settings, problems, want)
 		}
 	}
 	for set, want := range map[string]string{
-		"additionalAnnotation.a=b":        "additionalAnnotation.a is not a value of this chart; the only value is additionalAnnotations",
+		"additionalAnnotation.a=b":        "additionalAnnotation.a is not a value of this chart; the only value is additional",
 		"webhook.serviceName=karpenter":   "webhook.serviceName is not a value of this chart; it is gone",
 		"additionalAnnotations.number=1":  "/additionalAnnotations/number",
 		"global.a=b,enabled=true,other=1": "other is not a value of this chart",
 	} {
-		if objects, problems := render(t, "karpenter-crd", "--set", set); objects != nil || !strings.Contains(problems, want) {
+		objects, problems := render(t, "karpenter-crd", "--set", set)
+		if objects != nil || !strings.Contains(problems, want) {
 			t.Errorf("karpenter-crd, %s: refused with %q, want %q", set, problems, want)
 		}
 	}
 }
 
-// TestWithoutThePrometheusOperator: where its definitions are missing the rest is installed, as with Karpenter's chart: the operator may
-// wait for nodes that only the controller makes.
+// TestDefaultsOfAnotherChart: "helm upgrade --reuse-values" from Karpenter's chart keeps its defaults, and ours are
+// missing.
+func TestDefaultsOfAnotherChart(t *testing.T) {
+	objects, problems := render(t, "karpenter", "--set", "settings.clusterName=c,webhook=null,dashboards=null,"+
+		"prometheusRule=null,settings.placement=null,settings.cloudProvider=null,settings.awsFeatureGates=null,controller.metrics.secure=null")
+	if objects != nil || !strings.Contains(problems, "use --reset-then-reuse-values") {
+		t.Errorf("refused with %q, want what to do", problems)
+	}
+}
+
+// TestWithoutThePrometheusOperator: where its definitions are missing the rest is installed, as with Karpenter's chart:
+// the operator may wait for nodes that only the controller makes.
 func TestWithoutThePrometheusOperator(t *testing.T) {
 	flags := []string{"--set", "settings.clusterName=c,serviceMonitor.enabled=true,prometheusRule.enabled=true"}
 	objects, problems := render(t, "karpenter", flags...)
@@ -297,5 +312,28 @@ func TestBesideKarpenter(t *testing.T) {
 	}
 	if !both["PodDisruptionBudget karpenter"] || !both["PodDisruptionBudget tenon-karpenter"] {
 		t.Errorf("the objects are %v", slices.Sorted(maps.Keys(both)))
+	}
+}
+
+// TestAReleaseOfKarpentersChart can be upgraded to this chart in place: what Kubernetes lets nobody change is called
+// and selected as in Karpenter's chart 1.14.
+func TestAReleaseOfKarpentersChart(t *testing.T) {
+	objects, problems := render(t, "karpenter", "--set", "settings.clusterName=c")
+	if objects == nil {
+		t.Fatal(problems)
+	}
+	selector := `{"app.kubernetes.io/instance":"karpenter","app.kubernetes.io/name":"karpenter"}`
+	for _, place := range [][2]string{
+		{"Deployment karpenter:spec/selector/matchLabels", selector},
+		{"Service karpenter:spec/selector", selector},
+		{"PodDisruptionBudget karpenter:spec/selector/matchLabels", selector},
+		{"ServiceAccount karpenter:metadata/namespace", `"karpenter"`},
+		{"ClusterRoleBinding karpenter:roleRef", `"kind":"ClusterRole","name":"karpenter"`},
+		{"ClusterRoleBinding karpenter-core:roleRef", `"kind":"ClusterRole","name":"karpenter-core"`},
+		{"RoleBinding karpenter:roleRef", `"kind":"Role","name":"karpenter"`},
+		{"RoleBinding karpenter-dns:roleRef", `"kind":"Role","name":"karpenter-dns"`},
+		{"ClusterRole karpenter-admin:kind", "ClusterRole"},
+	} {
+		expect(t, objects, "Karpenter's chart", place)
 	}
 }

@@ -70,6 +70,9 @@ aws
 
 {{/* The port on which objects are converted; 0 for none. What the user gives the container wins. */}}
 {{- define "karpenter.webhookPort" -}}
+{{- if not .Values.webhook -}}
+{{- fail "webhook and other defaults of this chart are missing, as if helm upgrade had --reuse-values, which keeps those of the chart before: use --reset-then-reuse-values" -}}
+{{- end -}}
 {{- $port := toString .Values.webhook.port -}}
 {{- if ne (toString .Values.webhook.enabled) "true" -}}{{- $port = "0" -}}{{- end -}}
 {{- range .Values.controller.env -}}
