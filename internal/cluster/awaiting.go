@@ -12,7 +12,11 @@ import (
 // here stays. A DaemonSet that finds no room beside these does not get a pod here, and must not keep others off. Of
 // equals that don't fit together nobody knows who comes: the worst is assumed.
 func (o *Overlay) awaitDaemons(h *Host) {
-	daemons := o.missingDaemons(h)
+	promised := o.Base.view.promised[h.Name]
+	for _, p := range promised { // kube-scheduler keeps this room for it, whoever else comes
+		h.Free, h.Ports = h.Free.Sub(p.Class.Requests), append(h.Ports, p.Class.Ports...)
+	}
+	daemons := o.missingDaemons(h, promised)
 	if len(daemons) == 0 {
 		return
 	}
@@ -36,11 +40,12 @@ func (o *Overlay) awaitDaemons(h *Host) {
 	}
 }
 
-// missingDaemons are the DaemonSets that match the host and have no pod there yet, the highest priority first.
-func (o *Overlay) missingDaemons(h *Host) []*Daemon {
+// missingDaemons are the DaemonSets that match the host and have no pod there yet, nor one that is promised its room, the
+// highest priority first.
+func (o *Overlay) missingDaemons(h *Host, promised []*Pod) []*Daemon {
 	var out []*Daemon
 	for _, d := range o.Base.Daemons {
-		if !slices.ContainsFunc(h.Pods, d.Made) && h.mayTake(d.Class) {
+		if !slices.ContainsFunc(h.Pods, d.Made) && !slices.ContainsFunc(promised, d.Made) && h.mayTake(d.Class) {
 			out = append(out, d)
 		}
 	}

@@ -28,6 +28,8 @@ type view struct {
 	told      map[*PodClass]time.Time
 	guards    map[string]*namespaceGuards // by namespace
 	nominated map[string]bool             // nodes that kube-scheduler has chosen for a pod which is not bound yet
+	// promised are the pods of DaemonSets, by the node that kube-scheduler has made others leave for them.
+	promised map[string][]*Pod
 }
 
 // tenants are the pods that take up room on one node.
@@ -140,6 +142,12 @@ func (v *view) addPods(pods []*Pod) {
 			hosts[i] = entry(v.podsOn, p.Node)
 			hosts[i].count++
 			held++
+		}
+		if p.Daemon && p.Nominated != "" && p.Node == "" && !p.Done && p.Deleting.IsZero() {
+			if v.promised == nil {
+				v.promised = make(map[string][]*Pod)
+			}
+			v.promised[p.Nominated] = append(v.promised[p.Nominated], p)
 		}
 		if p.Done || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
 			continue
