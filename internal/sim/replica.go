@@ -93,7 +93,9 @@ type act struct {
 // start begins a replica: its book is filled from a list of everything.
 func (s *Sim) start() *replica {
 	s.started++
-	s.judge.vain.restarts = s.started - 1
+	if s.started > 1 {
+		s.judge.vain.began = append(s.judge.vain.began, s.clock.now)
+	}
 	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time), breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.skew, r.clock = s.foes.skew, r.newClock()
 	if err := r.clock.Settle(func() error { r.hears(r.steady()); return nil }); err != nil {

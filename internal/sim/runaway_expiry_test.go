@@ -43,7 +43,7 @@ func playExpiry(t *testing.T, life, soft time.Duration, seed uint64) {
 	for s.failure == nil && s.clock.now.Before(begin.Add(time.Hour)) {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
 		for _, a := range s.judge.vain.of {
-			launched = max(launched, a.launched)
+			launched = max(launched, len(a.launched))
 		}
 	}
 	made := len(s.judge.vain.madeFor)

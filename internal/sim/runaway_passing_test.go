@@ -50,7 +50,7 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	}
 	launched := 0
 	for _, a := range s.judge.vain.of {
-		launched += a.launched
+		launched += len(a.launched)
 	}
 	t.Logf("%d pods run after %s on %d machines", running(s, "victim"), s.clock.now.Sub(begin), launched)
 	if s.failure != nil || running(s, "victim") < replicas || launched > replicas {

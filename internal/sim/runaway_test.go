@@ -140,9 +140,9 @@ func runHour(seed uint64, o Options) hour {
 	h.spare = 1 << 30
 	for _, owner := range v.owners() {
 		a := v.of[owner]
-		h.spare, h.spent = min(h.spare, v.allowed(owner)-a.most), max(h.spent, a.dearest/v.mayCost())
-		if a.launched >= h.launched {
-			h.launched, h.wanted = a.launched, v.needs(owner)
+		h.spare, h.spent = min(h.spare, v.allowed(owner, begin)-a.most), max(h.spent, a.dearest/v.mayCost())
+		if len(a.launched) >= h.launched {
+			h.launched, h.wanted = len(a.launched), v.needs(owner, begin)
 		}
 	}
 	h.witness = s.seen["witness"] > 0

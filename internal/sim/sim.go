@@ -109,7 +109,6 @@ func Run(seed uint64, o Options) Result {
 	s.clock.runUntil(begin.Add(storm), s.over)
 	if s.failure == nil {
 		s.settle()
-		s.judge.vain.judgeLaunches()
 	}
 	for len(s.replicas) > 0 { // their coroutines would stay otherwise
 		s.replicas[0].kill()

@@ -35,9 +35,9 @@ const (
 // down about itself.
 type vanity struct {
 	sim *Sim
-	// on says that the bound is judged; restarts is how often a replica began since then.
-	on       bool
-	restarts int
+	// on says that the bound is judged; began is when replicas did, but for the first.
+	on    bool
+	began []time.Time
 	// moving says that nodes are replaced for other reasons than to save money; billed that what nodes in vain cost is judged.
 	moving, billed bool
 	// shrinks says that an agent takes from machines what they have, maybe before they are up.
@@ -45,8 +45,9 @@ type vanity struct {
 	// tight says that a machine may have had room for fewer pods than shareOf tells: something has shrunk it, or DaemonSets
 	// are there.
 	tight bool
-	// madeFor are the owners that a claim was made for, by the claim's UID.
+	// madeFor are the owners that a claim was made for, by the claim's UID, and madeAt is when.
 	madeFor map[types.UID]map[types.UID]bool
+	madeAt  map[types.UID]time.Time
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
@@ -61,13 +62,34 @@ type account struct {
 	// wanted is the most pods that it wanted at a time, alive the most that there were, those included that were being
 	// terminated; share is how many of them the smallest machine takes.
 	wanted, alive, share int
-	pod                  *corev1.PodSpec
-	// launched is how many machines were launched for it since a pod of its last ran on a new one for long enough, but for
-	// those on which pods of others did.
-	launched int
+	// wants is how many it wants now, and crowds how many there were or were wanted, each time that this changed.
+	wants  int
+	crowds []crowd
+	pod    *corev1.PodSpec
+	// launched are the machines that were launched for it within the last hour, since a pod of its last ran on a new one for
+	// long enough, but for those on which pods of others did.
+	launched []time.Time
 	// most is the most that were in vain at the same time, and dearest what they cost per hour.
 	most    int
 	dearest float64
+}
+
+// crowd is how many pods an owner had or wanted from a moment on.
+type crowd struct {
+	since time.Time
+	pods  int
+}
+
+// mostSince is the most pods that the owner had or wanted at a time since then.
+func (a *account) mostSince(then time.Time) int {
+	most := a.wants
+	for _, c := range slices.Backward(a.crowds) {
+		most = max(most, c.pods)
+		if c.since.Before(then) {
+			break
+		}
+	}
+	return most
 }
 
 // pairing is a claim and an owner that it was made for; the owner is empty for anybody.
@@ -75,7 +97,7 @@ type pairing struct{ claim, owner types.UID }
 
 func newVanity(s *Sim) *vanity {
 	return &vanity{
-		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
+		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
 		of: make(map[types.UID]*account), filled: make(map[types.UID]bool),
 	}
 }
@@ -93,7 +115,8 @@ func (v *vanity) about(owner types.UID) *account {
 // wants: somebody has said how many pods a ReplicaSet is to have.
 func (v *vanity) wants(set *appsv1.ReplicaSet) {
 	a := v.about(set.UID)
-	a.wanted = max(a.wanted, int(*set.Spec.Replicas))
+	a.wants = int(*set.Spec.Replicas)
+	a.wanted = max(a.wanted, a.wants)
 	if a.pod == nil {
 		a.pod, a.share = &set.Spec.Template.Spec, v.sim.shareOf(&set.Spec.Template.Spec)
 	}
@@ -111,52 +134,57 @@ func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
 			owners[types.UID(uid)] = true
 		}
 	}
-	v.madeFor[claim.UID] = owners
+	v.madeFor[claim.UID], v.madeAt[claim.UID] = owners, v.sim.clock.now
 }
 
 // start: the cloud runs a machine for a claim.
 func (v *vanity) start(claim types.UID) {
 	for owner := range v.madeFor[claim] {
-		v.about(owner).launched++
+		a := v.about(owner)
+		a.launched = append(a.launched, v.sim.clock.now)
+		v.judgeLaunches(owner, a)
 	}
 }
 
-// needs is the most nodes that the owner's pods take at a time: as many as pods, or less if the smallest machine takes
-// several. Pods that are being terminated still take room. In the ordinary histories workloads share the nodes of a plan, so that a
-// node takes fewer pods of each, and pods of one that are being terminated fill nodes that those in their place need.
-func (v *vanity) needs(owner types.UID) int {
+// needs is the most nodes that the owner's pods have taken at a time since then: as many as pods, or less if the smallest
+// machine takes several. Pods that are being terminated still take room. In the ordinary histories workloads share the nodes of a
+// plan, so that a node takes fewer pods of each, and pods of one that are being terminated fill nodes that those in their
+// place need.
+func (v *vanity) needs(owner types.UID, since time.Time) int {
 	a := v.about(owner)
-	there, share := max(a.alive, a.wanted), max(a.share, 1)
 	if v.moving {
-		return there
+		return a.mostSince(since)
 	}
+	share := max(a.share, 1)
 	if v.tight {
 		share = 1
 	}
-	return min(a.wanted, (there+share-1)/share)
+	return min(a.wanted, (max(a.alive, a.wanted)+share-1)/share)
 }
 
 // allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to
 // show what is wrong, and one that is tried.
-func (v *vanity) allowed(owner types.UID) int {
-	return v.needs(owner) + 2
+func (v *vanity) allowed(owner types.UID, since time.Time) int {
+	return v.needs(owner, since) + 2
 }
 
 // mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by
 // the same document: the nodes of one plan, those of one more because the first that came after seemed well, and the
 // tries that follow. A new replica may know little of what was tried, and begin anew.
 func (v *vanity) mayLaunch(owner types.UID) int {
-	return 2*v.needs(owner) + triesAnHour + v.restarts*(2*v.needs(owner)+triesAtFirst)
+	then := v.sim.clock.now.Add(-time.Hour)
+	restarts := len(slices.DeleteFunc(slices.Clone(v.began), then.After))
+	needs := v.needs(owner, then)
+	return 2*needs + triesAnHour + restarts*(2*needs+triesAtFirst)
 }
 
-// judgeLaunches asks how many machines were launched for each owner within an hour.
-func (v *vanity) judgeLaunches() {
-	for _, owner := range v.owners() {
-		v.sim.judge.asks(launchesBounded)
-		if n, most := v.of[owner].launched, v.mayLaunch(owner); n > most {
-			v.sim.fail(launchesBounded, "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
-				n, owner, v.of[owner].wanted, v.needs(owner), most)
-		}
+// judgeLaunches asks how many machines were launched for the owner within the last hour.
+func (v *vanity) judgeLaunches(owner types.UID, a *account) {
+	a.launched = slices.DeleteFunc(a.launched, v.sim.clock.now.Add(-time.Hour).After)
+	v.sim.judge.asks(launchesBounded)
+	if n, most := len(a.launched), v.mayLaunch(owner); n > most {
+		v.sim.fail(launchesBounded, "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
+			n, owner, a.wanted, v.needs(owner, v.sim.clock.now.Add(-time.Hour)), most)
 	}
 }
 
@@ -171,17 +199,31 @@ func (v *vanity) watch() {
 	}
 }
 
-// idle is what is in vain for an owner at a moment: how many nodes and what they cost. lost counts those whose claim somebody
-// has taken away, ended those that somebody deletes on their way, filled those that may have lost their room before they
-// were up. going are those that are being replaced: they go in a move, or have drifted; coming are those that replace
-// others, which may have drifted since.
+// idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was made. lost
+// counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled those that may
+// have lost their room before they were up, drifted those that have drifted and are in no move. coming are those that take the
+// place of others, by the move.
 type idle struct {
-	count, lost, ended, filled, going, coming int
-	price                                     float64
+	count, lost, ended, filled, drifted int
+	price                               float64
+	since                               time.Time
+	coming                              map[string]int
 }
 
-// replaced is how many nodes have their replacement beside them.
-func (i *idle) replaced() int { return min(i.going, i.coming) }
+// replaced is how many nodes have a replacement beside them that is in vain. The node itself need not be: its pods run there
+// until they go over. A replacement that drifts on its way is replaced by another one of the same move.
+func (v *vanity) replaced(i *idle) int {
+	n, all, going := i.drifted, 0, make(map[string]int)
+	for _, m := range v.sim.cloud.machines {
+		if claim := v.sim.ownerOf(m); claim != nil {
+			going[claim.Annotations[cluster.MoveAnnotation]]++
+		}
+	}
+	for move, coming := range i.coming {
+		n, all = n+min(coming, going[move]), all+coming
+	}
+	return min(n, all)
+}
 
 // look counts the machines in vain.
 func (v *vanity) look() {
@@ -220,10 +262,11 @@ func (v *vanity) look() {
 func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	i := found[owner]
 	if i == nil {
-		i = &idle{}
+		i = &idle{coming: make(map[string]int)}
 		found[owner] = i
 		v.about(owner)
 	}
+	i.since = cluster.Earlier(i.since, v.madeAt[types.UID(m.instance.ClaimUID)])
 	i.count++
 	i.price += v.sim.machinePrice(m)
 	claim := v.sim.ownerOf(m)
@@ -236,11 +279,11 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 		i.ended++
 		return
 	}
-	if claim.Annotations[cluster.MoveAnnotation] != "" || is(v1.ConditionTypeDrifted) {
-		i.going++
+	if is(v1.ConditionTypeDrifted) && claim.Annotations[cluster.MoveAnnotation] == "" {
+		i.drifted++
 	}
-	if claim.Annotations[cluster.ReplacesAnnotation] != "" {
-		i.coming++
+	if move := claim.Annotations[cluster.ReplacesAnnotation]; move != "" {
+		i.coming[move]++
 	}
 	if !is(v1.ConditionTypeInitialized) && v.sim.losesRoom(m) {
 		v.filled[claim.UID] = true
@@ -265,19 +308,20 @@ func (v *vanity) judge(owner types.UID, i *idle) {
 	s, a := v.sim, v.of[owner]
 	a.most, a.dearest = max(a.most, i.count), max(a.dearest, i.price)
 	s.judge.asks(vainBounded)
-	if most := v.allowed(owner); i.count > most {
+	if most := v.allowed(owner, i.since); i.count > most {
+		replaced := v.replaced(i)
 		s.judge.charge(vainBounded, []plea{
 			is("claims were taken away from their machines", v.moving && i.count-i.lost <= most),
-			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-i.replaced() <= most),
-			is("nodes were deleted on their way", v.moving && i.count-i.lost-i.replaced()-i.ended <= most),
-			is("nodes lost their room on their way", v.moving && i.count-i.lost-i.replaced()-i.ended-i.filled <= most),
+			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-replaced <= most),
+			is("nodes were deleted on their way", v.moving && i.count-i.lost-replaced-i.ended <= most),
+			is("nodes lost their room on their way", v.moving && i.count-i.lost-replaced-i.ended-i.filled <= most),
 		}, "%d nodes were made for %s, which wants %d pods on %d nodes, and none of its pods ever "+
 			"ran on them; at most %d may, and %d more are being replaced",
-			i.count, owner, a.wanted, v.needs(owner), most, i.replaced())
+			i.count, owner, a.wanted, v.needs(owner, i.since), most, replaced)
 	}
 	if most := v.mayCost(); v.billed && i.price > most+rounding {
 		s.fail("what nodes in vain cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d pods on %d nodes, and none "+
-			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted, v.needs(owner), most)
+			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted, v.needs(owner, i.since), most)
 	}
 }
 
@@ -295,9 +339,15 @@ func (v *vanity) census() map[string][]*corev1.Pod {
 			on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p)
 		}
 	}
-	for owner, n := range alive {
-		a := v.about(owner)
-		a.alive = max(a.alive, n)
+	for owner := range alive {
+		v.about(owner)
+	}
+	for owner, a := range v.of {
+		n := alive[owner]
+		a.alive, n = max(a.alive, n), max(n, a.wants)
+		if last := len(a.crowds) - 1; last < 0 || a.crowds[last].pods != n {
+			a.crowds = append(a.crowds, crowd{since: v.sim.clock.now, pods: n})
+		}
 	}
 	return on
 }
@@ -316,10 +366,12 @@ func (v *vanity) follow(at pairing, runs bool) {
 	}
 	v.ran[at] = true
 	if at.owner != "" {
-		v.about(at.owner).launched = 0 // the count begins anew
+		v.about(at.owner).launched = nil // the count begins anew
 		return
 	}
 	for owner := range v.madeFor[at.claim] {
-		v.about(owner).launched = max(v.about(owner).launched-1, 0)
+		if a := v.about(owner); len(a.launched) > 0 {
+			a.launched = a.launched[1:]
+		}
 	}
 }
