@@ -92,6 +92,21 @@ func TestACordonIsSeenBeforeANodeIsInitialized(t *testing.T) {
 	l.expect("it comes up cordoned", "1 tries, 0 coming, standing [n1], Cordoned")
 }
 
+// Pods on a Node that somebody deletes count as waiting, also if its NodeClaim is lost: new nodes are made for them, and were without
+// end while the agent closed each of them.
+func TestPodsOfADeletedNodeWithoutAClaimWait(t *testing.T) {
+	l := newLab(t)
+	l.runs("p1", "rs", "old", corev1.PodRunning)
+	deleted := func(n *corev1.Node) {
+		now := metav1.NewTime(l.c.now())
+		n.DeletionTimestamp, n.Finalizers = &now, []string{v1.TerminationFinalizer}
+	}
+	l.node("old", deleted)
+	l.made("n1", "p1", 1)
+	l.node("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	l.expect("the new node is cordoned", "1 tries, 0 coming, standing [n1], Cordoned")
+}
+
 // The pods of a CronJob come and go: the count goes on for an hour, and is told only while it concerns somebody.
 func TestTheCountGoesOnFromRunToRun(t *testing.T) {
 	l := newLab(t)

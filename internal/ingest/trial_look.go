@@ -30,9 +30,9 @@ func (l *look) listWaiting() {
 		l.pending[l.s.Root(p)] = true
 		l.hear(p)
 	}
-	for _, c := range l.s.Claims {
-		n := l.s.NodeOf(c.Name)
-		if n == nil || c.Deleting.IsZero() && n.Deleting.IsZero() && c.Move == "" && !c.Interrupted() {
+	for _, n := range l.s.Nodes {
+		c := l.s.ClaimOf(n.Name) // none, if somebody has taken it away: nodes are made for the pods all the same
+		if n.Deleting.IsZero() && (c == nil || c.Deleting.IsZero() && c.Move == "" && !c.Interrupted()) {
 			continue
 		}
 		for _, p := range l.s.PodsOn(n.Name) {
