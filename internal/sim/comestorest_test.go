@@ -99,11 +99,12 @@ func playSpread(t *testing.T, seed uint64) float64 {
 	return ratio
 }
 
-// explained: each node whose pods a cheaper one of its zone would take has a reason that names a rule. It counts the nodes
-// that a rule keeps.
+// explained: each node whose pods a cheaper one of its zone would take has a reason that names a rule, and so has one of each two
+// nodes of a zone whose pods would. It counts the nodes that a rule keeps.
 func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
 	rules := []disrupt.Why{disrupt.PodsStranded, disrupt.SpotNeedsTypes, disrupt.MinValuesTooDear, disrupt.SavesTooLittle}
 	stays, kept := s.leader().found.Stays, 0
+	var unruled []*machine
 	for _, m := range s.cloud.machines {
 		price := s.machinePrice(m)
 		i := slices.IndexFunc(stays, func(st disrupt.Stay) bool { return st.Node == m.node })
@@ -116,6 +117,17 @@ func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
 			t.Errorf("%s (%s, %.4f an hour) stays although one for %.4f would do, and nothing says which rule keeps it: %+v",
 				m.node, m.instance.Type, price, best, stays)
 		}
+		for _, other := range unruled {
+			if other.instance.Labels[corev1.LabelTopologyZone] != m.instance.Labels[corev1.LabelTopologyZone] {
+				continue
+			}
+			both, count := price+s.machinePrice(other), len(s.tenantsOn(m.node))+len(s.tenantsOn(other.node))
+			if best := s.cheapestFor(pod, count, m); best < both*(1-s.policy.Disrupt.MinSaving)-rounding {
+				t.Errorf("%s and %s (%.4f an hour) stay although one for %.4f would do, and nothing says which rule keeps them: %+v",
+					m.node, other.node, both, best, stays)
+			}
+		}
+		unruled = append(unruled, m)
 	}
 	return kept
 }
