@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -33,6 +34,10 @@ func TestWhoRidesAlong(t *testing.T) {
 		{"two for one of which one has most", []float64{1.5, 4}, []made{{"medium", []load{{0, 4}, {1, 1}}}}, 0, "[0]", "[]"},
 		{"pods of one are in both", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"small", []load{{0, 1}, {1, 1}}}}, 0, "[]", "[]"},
 		{"a stranger", []float64{4}, []made{{"small", []load{{0, 1}, {7, 1}}}}, 0, "[]", "[]"},
+		{"a stranger is nobody's pod", []float64{4, 1}, []made{{"small", []load{{1, 1}, {7, 1}}}}, 0, "[1]", "[1]"},
+		{"a node that costs nothing and that nothing takes the place of", []float64{4, 0}, []made{{"small", []load{{0, 1}}}}, 0, "[]", "[]"},
+		{"in the order of the nodes", []float64{4, 1, 1}, []made{{"medium", []load{{0, 1}, {2, 3}}}, {"small", []load{{1, 1}}}}, 0,
+			"[1 2]", "[1]"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,5 +63,43 @@ func TestWhoRidesAlong(t *testing.T) {
 				t.Errorf("%s ride along, or %s if it need not be enough; want %s and %s", who(true), who(false), c.strict, c.mild)
 			}
 		})
+	}
+}
+
+// Each pod pays for its share of a new node: of what is asked for there, on average over the resources. How many pods there are counts
+// only if they ask for nothing else.
+func TestShareOfANewNode(t *testing.T) {
+	ask := func(cpu, memory int64) resource.Vector {
+		return resource.Vector{resource.CPU: cpu, resource.Memory: memory, resource.Pods: 1}
+	}
+	type loads []resource.Vector
+	cases := []struct {
+		name          string
+		mine, theirs  loads
+		price, expect float64
+	}{
+		{"all of it", loads{ask(3, 0)}, nil, 2, 2},
+		{"none of it", nil, loads{ask(3, 0)}, 2, 0},
+		{"nobody's", nil, nil, 2, 0},
+		{"a quarter of the CPU, of two pods", loads{ask(1, 0)}, loads{ask(3, 0)}, 4, 1},
+		{"the only unit", loads{ask(1, 0)}, loads{ask(0, 0)}, 4, 4},
+		{"half of the CPU and all of the memory", loads{ask(2, 8)}, loads{ask(2, 0)}, 4, 3},
+		{"one of four pods that ask for nothing", loads{ask(0, 0)}, loads{ask(0, 0), ask(0, 0), ask(0, 0)}, 4, 1},
+		{"the only pod, which asks for nothing", loads{ask(0, 0)}, nil, 4, 4},
+	}
+	for _, c := range cases {
+		b := schedule.Bin{Price: c.price}
+		for _, list := range []loads{c.mine, c.theirs} {
+			for _, v := range list {
+				b.Pods = append(b.Pods, &cluster.Pod{Class: &cluster.PodClass{Requests: v}})
+			}
+		}
+		mine := func(p *cluster.Pod) bool { return slices.Contains(b.Pods[:len(c.mine)], p) }
+		if got := ownShare([]schedule.Bin{b}, mine); got != c.expect {
+			t.Errorf("%s: $%g, want $%g", c.name, got, c.expect)
+		}
+		if got := ownShare([]schedule.Bin{b, b}, mine); got != 2*c.expect {
+			t.Errorf("%s, twice: $%g, want $%g", c.name, got, 2*c.expect)
+		}
 	}
 }

@@ -1,0 +1,224 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// fleetOf reads a cluster from a line of text: nodes, and then, each after a semicolon, what is special about them.
+//
+// A node is its type, its zone and capacity type if these are not a and on-demand, and the CPUs that each of its
+// pods asks for, as in "large:1,2" or "small/b/spot:1". Nodes are n1, n2 and so on, pods p1, p2 and so on. The cloud
+// sells small (2 CPUs, $1), medium (4, $2), large (8, $4) and huge (16, $6) in zones a and b; spot nodes cost 30 % of
+// that in zone a and 40 % in zone b.
+func fleetOf(line string) *fleet {
+	f := newFleet()
+	f.s.Claims, f.s.Nodes, f.s.Pods, f.s.Evicted, f.s.Rested = nil, nil, nil, map[string]int{}, map[string]time.Time{}
+	f.sells()
+	parts := strings.Split(line, ";")
+	for i, word := range strings.Fields(parts[0]) {
+		what, load, _ := strings.Cut(word, ":")
+		kind, where, _ := strings.Cut(what, "/")
+		name := fmt.Sprint("n", i+1)
+		f.node(name, kind)
+		f.is(name, strings.Split(where, "/"))
+		for cpu := range strings.SplitSeq(load, ",") {
+			if n, err := strconv.Atoi(cpu); err == nil {
+				f.run(fmt.Sprint("p", len(f.s.Pods)+1), name, n)
+			}
+		}
+	}
+	for _, part := range parts[1:] {
+		f.make(strings.Fields(part))
+	}
+	return f
+}
+
+// sells has the cloud sell more, and the pool buy on demand.
+func (f *fleet) sells() {
+	var types []cluster.Type
+	var offers []cluster.Offering
+	for i, price := range []float64{1, 2, 4, 6} {
+		name := []string{"small", "medium", "large", "huge"}[i]
+		room := resource.Vector{resource.CPU: 2000 << i, resource.Memory: 64 << 30, resource.Pods: 110}
+		types = append(types, cluster.Type{Name: name, Capacity: room, Allocatable: room})
+		for _, zone := range []string{"a", "b"} {
+			offers = append(offers, offering(i, name, zone, onDemand, price),
+				offering(i, name, zone, spot, price*map[string]float64{"a": 0.3, "b": 0.4}[zone]))
+		}
+	}
+	f.pool.Catalog = cluster.NewCatalog(types, offers)
+	f.pool.Template.Requirements = require.Set{}.With(cluster.CapacityTypeLabel, require.Only(onDemand))
+}
+
+// is moves a node to another zone or capacity type.
+func (f *fleet) is(name string, words []string) {
+	c, n := f.claim(name), f.host(name)
+	for _, word := range words {
+		switch word {
+		case "a", "b":
+			c.Labels, n.Labels = c.Labels.With(cluster.ZoneLabel, word), n.Labels.With(cluster.ZoneLabel, word)
+		case spot:
+			c.Labels = c.Labels.With(cluster.CapacityTypeLabel, spot)
+			n.Labels = n.Labels.With(cluster.CapacityTypeLabel, spot)
+		}
+	}
+	label := func(key string) string {
+		value, _ := c.Labels.Get(key)
+		return value
+	}
+	kind, zone, terms := label(cluster.InstanceTypeLabel), label(cluster.ZoneLabel), label(cluster.CapacityTypeLabel)
+	c.Price, _ = f.pool.Catalog.Price(kind, zone, terms)
+}
+
+// make does what some words say: of a node, of a pod, of all pods, of another pool, or of everything.
+func (f *fleet) make(words []string) {
+	who, what := words[0], strings.Join(words[1:], " ")
+	key, value, _ := strings.Cut(what, " ")
+	number, _ := strconv.ParseFloat(value, 64)
+	switch who[0] {
+	case 'n':
+		f.makeNode(who, key, value)
+	case 'p':
+		if who == "pods" {
+			for _, p := range f.s.Pods {
+				f.makePod(p, key, value)
+			}
+		} else {
+			f.makePod(f.pod(who), key, value)
+		}
+	case 'b', 'c': // another pool
+		f.makePool(f.poolOf(who), key, value, number)
+	default:
+		f.makePool(f.pool, key, value, number)
+	}
+}
+
+// poolOf is the pool of that name, made as a copy of the first one if it is not there.
+func (f *fleet) poolOf(name string) *cluster.Pool {
+	if i := slices.IndexFunc(f.s.Pools, func(p *cluster.Pool) bool { return p.Name == name }); i >= 0 {
+		return f.s.Pools[i]
+	}
+	p := *f.pool
+	p.Name, p.UID = name, "pool-"+name
+	f.s.Pools = append(f.s.Pools, &p)
+	return &p
+}
+
+func (f *fleet) makeNode(name, key, value string) {
+	if key == "waits" { // a pod that waits for a place
+		cpu, _ := strconv.Atoi(value)
+		f.run("w"+name[1:], "", cpu)
+		return
+	}
+	c, n := f.claim(name), f.host(name)
+	switch key {
+	case "of":
+		p := f.poolOf(value)
+		c.Pool, n.Labels = p.Name, n.Labels.With(cluster.PoolLabel, p.Name)
+	case "absent":
+		f.s.Nodes = slices.DeleteFunc(f.s.Nodes, func(x *cluster.Node) bool { return x == n })
+	case "foreign":
+		f.s.Claims = slices.DeleteFunc(f.s.Claims, func(x *cluster.Claim) bool { return x == c })
+	case "unready":
+		n.Ready = false
+	case "joining":
+		c.Conditions = c.Conditions[:2]
+		n.Labels = n.Labels.With(cluster.InitializedLabel, "")
+	case "protected":
+		n.DoNotDisrupt = true
+	case "deleted":
+		c.Deleting = f.now
+	case "node-deleted":
+		n.Deleting = f.now
+	case "fenced":
+		f.fenced(command.Reason(value), name)
+	case "tainted":
+		n.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+	case "busy":
+		f.s.Busy["fence/"+name] = true
+	case "stirred": // a pod came or went a while ago
+		d, _ := time.ParseDuration(value)
+		c.LastPodEvent = f.now.Add(-d)
+	case "made": // for a move, and no pod has come
+		c.Replaces, c.LastPodEvent = value, time.Time{}
+	case "expects": // a pod
+		p := f.run("e"+name[1:], "", 1)
+		p.Nominated, p.Unschedulable, p.Judged = name, false, false
+	}
+}
+
+func (f *fleet) makePod(p *cluster.Pod, key, value string) {
+	class := *p.Class
+	class.Key += key + value
+	rule := &cluster.Rule{Key: key, Topology: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
+		Namespaces: []string{"shop"}, Labels: require.Set{}.With("app", require.Only("web"))}}}
+	switch key {
+	case "in":
+		class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only(value))}
+	case "need":
+		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
+	case "spread":
+		class.Rules = []*cluster.Rule{rule}
+	case "apart":
+		rule.Kind, rule.Topology = cluster.AntiAffinity, cluster.HostnameLabel
+		class.Rules = []*cluster.Rule{rule}
+	case "together":
+		rule.Kind = cluster.Affinity
+		class.Rules = []*cluster.Rule{rule}
+	case "cost":
+		p.EvictionCost, _ = strconv.ParseFloat(value, 64)
+	case "owner":
+		p.Owner = value
+	case "protected":
+		p.DoNotDisrupt = true
+	case "daemon":
+		p.Daemon = true
+	}
+	p.Class = &class
+}
+
+func (f *fleet) makePool(p *cluster.Pool, key, value string, number float64) {
+	n := int(number)
+	switch key {
+	case "dry":
+		p.Care.DryRun = true
+	case "budget":
+		p.Budgets = []cluster.Budget{{Nodes: n, Active: true}}
+	case "changes":
+		d, _ := time.ParseDuration(value)
+		p.Budgets = append(slices.Clone(p.Budgets), cluster.Budget{Nodes: 100, Changes: f.now.Add(d)})
+	case "after":
+		d, _ := time.ParseDuration(value)
+		p.ConsolidateAfter = cluster.Wait{For: d}
+	case "balanced":
+		p.Policy = cluster.Balanced
+		f.set.BalancedK = number
+	case "saving":
+		f.set.MinSaving = number
+	case "own-saving":
+		p.Care.MinSaving = &number
+	case "per-pod":
+		f.set.MinSavingPerPod = number
+	case "own-per-pod":
+		p.Care.MinSavingPerPod = &number
+	case "evictions":
+		p.Care.EvictionsPerHour = &n
+	case "evicted":
+		f.s.Evicted["web"], f.s.Rested["web"] = n, f.now.Add(20*time.Minute)
+	case "any":
+		p.Template.Requirements = require.Set{}
+	case "min":
+		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, n)
+	case "spot-to-spot":
+		f.set.SpotToSpot, f.set.SpotTypes = true, n
+	}
+}

@@ -1,0 +1,187 @@
+package disrupt
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// search tells in short what a search finds: moves, and why the other nodes stay.
+func (f *fleet) search() string {
+	p := Search(f.s.Seal(), f.set)
+	var out []string
+	for i := range p.Moves {
+		m := &p.Moves[i]
+		line := fmt.Sprintf("%s: $%.4g to $%.4g, %d evicted", strings.Join(m.Claims, "+"), m.Before, m.After, m.Evicted)
+		for _, a := range m.Assigned {
+			line += fmt.Sprintf(", %s on %s", a.Pod.Name, a.Host)
+		}
+		for b := range m.Bins {
+			bin := &m.Bins[b]
+			line += fmt.Sprintf(", %s on %s", strings.Join(names(bin.Pods), "+"), strings.Join(bin.Types, "|"))
+		}
+		out = append(out, line)
+	}
+	for i := range p.Stays {
+		stay := &p.Stays[i]
+		line := fmt.Sprintf("%s %s", stay.Claim, stay.Why)
+		if stay.Pod != "" {
+			line += " " + stay.Pod
+		}
+		if math.Abs(stay.Saving) > 1e-9 {
+			line += fmt.Sprintf(" $%.3g", stay.Saving)
+		}
+		if math.Abs(stay.Sure-stay.Saving) > 1e-9 {
+			line += fmt.Sprintf(", $%.3g for sure,", stay.Sure)
+		}
+		// At first a search asks for more than has to be saved, and may remember that.
+		if stay.Needed > 1e-4 && stay.Why != SavesTooLittle && stay.Why != BudgetBlocks {
+			line += fmt.Sprintf(" of $%.3g", stay.Needed)
+		}
+		if !stay.Until.IsZero() {
+			line += fmt.Sprintf(" until %s", stay.Until.Sub(f.now))
+		}
+		out = append(out, line)
+	}
+	if !p.WakeAt.IsZero() {
+		out = append(out, fmt.Sprintf("look again in %s", p.WakeAt.Sub(f.now)))
+	}
+	if p.Cut {
+		out = append(out, "cut")
+	}
+	return strings.Join(out, "; ")
+}
+
+// What a search finds, node by node. Each case is a cluster as fleetOf reads it, and what search tells of it.
+func TestWhatASearchFinds(t *testing.T) {
+	for _, c := range []struct{ name, cluster, want string }{
+		{"pods fit on another node", "large:1 large:5",
+			"n1: $4 to $0, 1 evicted, p1 on n2; n2 NothingCheaper"},
+		{"a node that is exchanged leaves its neighbour alone", "medium:1 medium:3,1",
+			"n1: $2 to $1, 1 evicted, p1 on small; n2 SavesTooLittle $1"},
+		{"a node is exchanged for a smaller one", "medium:1",
+			"n1: $2 to $1, 1 evicted, p1 on small"},
+		{"pods of three nodes are packed anew", "small: huge:1 medium:2 huge:5,1",
+			"n2+n3+n4: $14 to $5, 4 evicted, p3+p2+p1 on large, p4 on small"},
+		{"some pods go to a node that is there, others to new ones", "huge/b:5,4,2 huge:4 huge/b:4,2",
+			"n2: $6 to $0, 1 evicted, p4 on n1; n3: $6 to $3, 2 evicted, p5 on medium, p6 on small; " +
+				"n1 SavesTooLittle $2"},
+		{"the most wasteful node goes first", "medium:1 medium:2 huge:3,1 large:3,3",
+			"n3: $6 to $0, 2 evicted, p3 on n1, p4 on n4; n2: $2 to $1, 1 evicted, p2 on small; n1 NothingCheaper; " +
+				"n4 NothingCheaper"},
+		{"several nodes for one", "huge:3 large:6 large:6,1,1 large:3 large:4,3",
+			"n1+n2+n3+n4+n5: $22 to $12, 8 evicted, p3+p7+p8 on huge, p2+p1+p6+p4+p5 on huge"},
+		{"no pod goes to a node that is about to go because it is empty", "huge:4 huge: medium:2,2 medium:1,1,1",
+			"n4: $2 to $0, 3 evicted, p4 on n1, p5 on n1, p6 on n1; n3: $2 to $0, 2 evicted, p2 on n1, p3 on n1; " +
+				"n1 NothingCheaper"},
+		{"some pods go to a node that stays, those of three others to new ones",
+			"huge:1,2 large:4,2 huge:2,3 large:5 small:2 large:",
+			"n1+n2+n4: $14 to $3, 5 evicted, p7 on n3, p1 on n3, p2 on n3, p3 on medium, p4 on small; " +
+				"n5: $1 to $0, 1 evicted, p8 on n3; n3 NothingCheaper"},
+		{"no pod goes to a node that is not up yet", "medium:1 large:; n2 joining",
+			"n1: $2 to $1, 1 evicted, p1 on small; n2 NotInitialized"},
+		{"nodes that are not ready take no pods, and count for the budget",
+			"huge:1 small:1 small:; n2 unready; n3 unready",
+			"n2: $1 to $0, 1 evicted, p2 on n1; n1 BudgetBlocks"},
+		{"no pod goes to a node that others are on their way to", "medium:1 large:; n2 expects",
+			"n1: $2 to $1, 1 evicted, p1 on small; n2 PodsExpected"},
+		{"no pod goes to a node that is fenced, and its own need room",
+			"huge:1 medium:1 medium:1 large:; n4 joining; n2 fenced Drifted",
+			"n3: $2 to $0, 1 evicted, p3 on n1; n1 PodsExpected; n2 BeingDisrupted; n4 NotInitialized"},
+		{"pods go to a node that is not ours", "medium:1 huge:; n2 foreign",
+			"n1: $2 to $0, 1 evicted, p1 on n2"},
+		{"no pod goes to a node of others that is being deleted", "large:5 large:; n2 node-deleted; n2 foreign",
+			"n1 NothingCheaper"},
+		{"no pod goes to a node of others that is tainted", "large:1 large:; n2 tainted; n2 foreign",
+			"n1: $4 to $1, 1 evicted, p1 on small|medium"},
+		{"no pod goes to a machine that has no node", "large:1 large:; n2 absent",
+			"n1: $4 to $1, 1 evicted, p1 on small|medium; n2 NotInitialized"},
+		{"nodes that were made for a move, with pods and without",
+			"huge:2,1 medium:2 small:; n1 made underutilized-x; n3 made underutilized-y; n3 protected",
+			"n1+n2: $8 to $3, 3 evicted, p1 on small, p3 on small, p2 on small; n3 NodeDoNotDisrupt"},
+		{"pods go to a node that people keep", "large: large:1; n1 protected",
+			"n2: $4 to $0, 1 evicted, p1 on n1; n1 NodeDoNotDisrupt"},
+		{"no pod goes to a node that is still being filled",
+			"large:1 large:; n2 protected; n2 stirred 1m; all after 30m",
+			"n1: $4 to $1, 1 evicted, p1 on small|medium; n2 NodeDoNotDisrupt; look again in 29m0s"},
+		{"the search is repeated when a budget changes", "small:1; b changes 30m",
+			"n1 NothingCheaper; look again in 30m0s"},
+		{"a budget for nobody", "medium:1 large:1; all budget 0",
+			"n1 BudgetBlocks; n2 BudgetBlocks"},
+		{"a budget for one node", "huge:1 small/b: large:1; pods spread; all budget 1",
+			"n1: $6 to $1, 1 evicted, p1 on small|medium|large; n3 BudgetBlocks $3, $0 for sure,"},
+		{"pools that only want to be told have to wait", "huge:1 large:1; n1 of b; b dry",
+			"n2: $4 to $0, 1 evicted, p2 on n1; n1 PodsExpected"},
+		{"nodes of two pools go together", "huge:1 large:1; n2 of c",
+			"n1+n2: $10 to $1, 2 evicted, p1+p2 on small|medium"},
+		{"a pool with a word of its own about savings shares no move",
+			"large:6,2 huge:6,1 huge:1,6,2 large: large:1; n2 of b; b own-saving 0.1; n5 of b",
+			"n5: $4 to $0, 1 evicted, p8 on n3; n1: $4 to $0, 2 evicted, p1 on n3, p2 on n2; n2 PodsExpected; " +
+				"n3 PodsExpected"},
+		{"a pool with a word of its own about pods shares no move",
+			"small:2 large:1,4 huge:2 huge:2; n1 of b; n2 of b; b own-per-pod 0.1",
+			"n3: $6 to $0, 1 evicted, p4 on n2; n1: $1 to $0, 1 evicted, p1 on n4; n2 PodsExpected; n4 PodsExpected"},
+		{"a share must be saved", "small:1,1 medium:4 large:1 small:2; all saving 0.2",
+			"n2: $2 to $0, 1 evicted, p3 on n3; n4: $1 to $0, 1 evicted, p5 on n3; n1 NothingCheaper of $0.5; " +
+				"n3 NothingCheaper $0.5 of $0.8"},
+		{"a share must be saved by nodes that go together", "medium:3,1 large:4 medium:1; all saving 0.2",
+			"n2+n3: $6 to $3, 2 evicted, p3 on medium, p4 on small; n1 SavesTooLittle $1"},
+		{"each pod must save something", "large:4,4 medium:1 huge:4,2,2; all per-pod 0.5",
+			"n2: $2 to $0, 1 evicted, p3 on n3; n1: $4 to $2, 2 evicted, p1 on n3, p2 on medium; " +
+				"n3 SavesTooLittle $1"},
+		{"each pod must save more than there is", "small:1,1; all per-pod 0.5",
+			"n1 NothingCheaper of $2.5"},
+		{"a pool that balances, and minValues", "medium:3 huge:5,4 large:6,2 small:1; all min 3; all balanced 1",
+			"n1 NotBalanced $2, $0 for sure, of $2.6; n2 NothingCheaper; n3 MinValuesTooDear $3, $0 for sure,; " +
+				"n4 NotBalanced $1, $0 for sure, of $2.6"},
+		{"minValues", "large:3,1,1; all min 3",
+			"n1 MinValuesTooDear $1, $-6 for sure,"},
+		{"minValues where one node would do", "small:1 huge:5; b min 3",
+			"n1: $1 to $0, 1 evicted, p1 on n2; n2 MinValuesTooDear $2, $0 for sure,"},
+		{"pods that may not share a node again", "huge:1,1,5; pods apart",
+			"n1 PodsStranded $2, $0 for sure,"},
+		{"pods are spread over zones", "huge:1 small:2 large:1,2 small:1 small/b:1,1; pods spread",
+			"n3: $4 to $2, 2 evicted, p4 on small, p3 on small; " +
+				"n1+n2+n4: $8 to $2, 3 evicted, p2+p1+p5 on medium|large; n5 NothingCheaper"},
+		{"a pod that is bound to another zone", "medium:1,1; pods spread; p2 in b",
+			"n1 NothingCheaper"},
+		{"two nodes go together where pods are spread", "large:2,5 large:5 small/b: large:4,1,1; pods spread",
+			"n1+n2: $8 to $6, 3 evicted, p2+p3+p1 on huge; n4 NothingCheaper"},
+		{"workloads that have moved often rest", "huge:1,1 small:1,1 large:1; all evicted 3; all evictions 1",
+			"n3: $4 to $0, 1 evicted, p5 on n1; n1 WorkloadResting shop/p2 until 20m0s; " +
+				"n2 WorkloadResting shop/p4 until 20m0s; look again in 20m0s"},
+		{"two nodes do not go together if their pods have moved too often",
+			"large:5,1 large:2,4,1; all evicted 1; all evictions 1",
+			"n1 NothingCheaper; n2 NothingCheaper"},
+		{"spot nodes in place of on-demand nodes", "medium:1; all any",
+			"n1: $2 to $0.3, 1 evicted, p1 on small|medium|large"},
+		{"spot nodes in place of spot nodes want types", "medium/spot:4 medium/b/spot:4; all any; all spot-to-spot 3",
+			"n1 NothingCheaper; n2 SpotNeedsTypes $0.2, $-1 for sure,"},
+		{"no spot nodes for pods that came from spot nodes", "medium/spot:3 huge:2; all any",
+			"n1: $0.6 to $0, 1 evicted, p1 on n2; n2 SpotToSpotOff $5.1"},
+		{"spot nodes are packed apart", "large:6 large/spot:1,2; n1 stirred 1m",
+			"n2: $1.2 to $1, 2 evicted, p3 on n1, p2 on small; n1 NothingCheaper"},
+		{"pods go to spot nodes that are there", "small:2 large/spot:3,2,2 huge:4,2,4 large/spot:1",
+			"n4: $1.2 to $0, 1 evicted, p8 on n2; n1: $1 to $0, 1 evicted, p1 on n3; n2 NothingCheaper $-0.3; " +
+				"n3 NothingCheaper"},
+		{"pods of a node that is being deleted come first", "medium:3,1 small:2 medium:1,1 large:1; n4 deleted",
+			"n1 NothingCheaper; n2 NothingCheaper; n3 PodsExpected; n4 BeingDisrupted"},
+		{"several small nodes for two larger ones", "large:2,1 huge:3,6 huge:2,1 large:3,2,1",
+			"n3+n4: $10 to $3, 5 evicted, p6 on n2, p7 on n2, p5 on small, p8 on small, p9 on small; " +
+				"n1: $4 to $0, 2 evicted, p1 on n2, p2 on n2; n2 NothingCheaper"},
+		{"nodes of one pool in two zones are packed anew together",
+			"small:2 large:5 medium/b:2,1 large:1,3,1 large:6; b budget 2; all spot-to-spot 1; n2 of b",
+			"n1+n3+n4+n5: $11 to $6, 7 evicted, p6 on n2, p8+p3+p1+p5+p7+p4 on huge; n2 NothingCheaper"},
+		{"a pool has a word of its own about savings",
+			"medium:1 large:4 large:5 small: small:1; n5 fenced Drifted; all any; all own-saving 0.5",
+			"n2: $4 to $0.6, 1 evicted, p2 on medium|large; n3: $4 to $1.2, 1 evicted, p3 on large; " +
+				"n1 PodsExpected; n5 BeingDisrupted"},
+		{"pods that are spread go to a node that is there and to a new one", "huge/b:3 large:3 medium:1; pods spread",
+			"n2: $4 to $0, 1 evicted, p2 on n3; n1: $6 to $2, 1 evicted, p1 on medium|large; n3 NothingCheaper"},
+	} {
+		if got := fleetOf(c.cluster).search(); got != c.want {
+			t.Errorf("%s (%s):\n%s, want\n%s", c.name, c.cluster, got, c.want)
+		}
+	}
+}
