@@ -180,6 +180,8 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		p.Owner = value
 	case "protected":
 		p.DoNotDisrupt = true
+	case "unsupported":
+		class.Unsupported = append(class.Unsupported, value)
 	case "daemon":
 		p.Daemon = true
 	}

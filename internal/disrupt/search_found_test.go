@@ -179,6 +179,46 @@ func TestWhatASearchFinds(t *testing.T) {
 				"n1 PodsExpected; n5 BeingDisrupted"},
 		{"pods that are spread go to a node that is there and to a new one", "huge/b:3 large:3 medium:1; pods spread",
 			"n2: $4 to $0, 1 evicted, p2 on n3; n1: $6 to $2, 1 evicted, p1 on medium|large; n3 NothingCheaper"},
+		{"some nodes of each zone, and a share that must be saved",
+			"medium/b:1 huge:6,5,4 huge:4 huge:2,1,3; pods spread; all saving 0.3",
+			"n1: $2 to $1, 1 evicted, p1 on small; " +
+				"n3+n4: $12 to $5, 4 evicted, p5 on medium, p8+p7 on medium, p6 on small; " +
+				"n2 NothingCheaper $0.375 of $4.22"},
+		{"two nodes for one that saves too little", "large:5 large:5; all saving 0.2",
+			"n1 NothingCheaper of $1.25; n2 NothingCheaper of $1.25"},
+		{"pods that are spread go to new nodes", "medium/b:1,3 huge:1 huge:1 huge:1 small:1; pods spread",
+			"n2+n3+n4: $18 to $2, 3 evicted, p3 on n5, p4 on small|medium|large|huge, " +
+				"p5 on small|medium|large|huge; n1 NothingCheaper; n5 NothingCheaper"},
+		{"spot nodes where their pods may go to no new spot node",
+			"small/spot:1 large:6,1 small/b/spot:1,1 huge/b/spot:1,1,1; all any; pods spread",
+			"n1: $0.3 to $0, 1 evicted, p1 on n2; n2 SpotToSpotOff $2.8; n3 NothingCheaper; n4 SpotToSpotOff $1.7"},
+		{"spot nodes want types in the zone of their pods",
+			"large/b/spot:1 medium:1; all any; all spot-to-spot 3; p2 in b",
+			"n2: $2 to $0, 1 evicted, p2 on n1; n1 SpotNeedsTypes $1.2, $0 for sure,"},
+		{"pods that may not share a node again go to spot nodes", "medium:3,1 small/b:1,1; pods apart; all any",
+			"n1: $2 to $0.9, 2 evicted, p1 on medium, p2 on small; " +
+				"n2: $1 to $0.6, 2 evicted, p3 on small, p4 on small"},
+		{"a pod of each of two nodes that has no room", "large:6 large:2,2,1 huge:1,1",
+			"n3: $6 to $0, 2 evicted, p5 on n2, p6 on n2; n1 NothingCheaper; n2 NothingCheaper"},
+		{"no pair goes where others are expected", "large:1,5,1 small:2 huge:1; n3 expects",
+			"n1 NothingCheaper; n2 NothingCheaper; n3 PodsExpected"},
+		{"workloads that rest, and nodes that go all the same",
+			"medium:1 medium:1 small:1 huge:5,1; all evicted 3; all evictions 1; pods apart",
+			"n1+n2: $4 to $2, 2 evicted, p1 on small, p2 on small; " +
+				"n3 WorkloadResting shop/p3 of $0.425 until 20m0s; n4 WorkloadResting shop/p4 $2 of $2.55 until 20m0s; " +
+				"look again in 20m0s"},
+		{"spot nodes and others are packed together where that is allowed",
+			"large:2,2,2 large:4,2 large/spot:1,4; all any; all spot-to-spot 2",
+			"n1+n2+n3: $9.2 to $2.4, 7 evicted, p4 on medium|large|huge, p7+p5+p1+p2+p3+p6 on huge"},
+		{"a pod that can't be moved", "large:1 large:5; p1 unsupported volume",
+			"n2: $4 to $0, 1 evicted, p2 on n1; n1 PodsStranded shop/p1"},
+		{"two pools that only want to be told are looked at together",
+			"large:5 large:5 large:5; n1 of b; n3 of c; b dry; c dry",
+			"n1+n3: $8 to $6, 2 evicted, p1+p3 on huge; n2 NothingCheaper"},
+		{"several nodes of a pool that only wants to be told",
+			"huge:1 huge:1 large:1 large:1 huge:5; n1 of b; n2 of b; b dry",
+			"n5: $6 to $0, 1 evicted, p5 on n2; n3: $4 to $0, 1 evicted, p3 on n2; " +
+				"n4: $4 to $0, 1 evicted, p4 on n2; n1: $6 to $0, 1 evicted, p1 on n2; n2 PodsExpected"},
 	} {
 		if got := fleetOf(c.cluster).search(); got != c.want {
 			t.Errorf("%s (%s):\n%s, want\n%s", c.name, c.cluster, got, c.want)
