@@ -1,0 +1,126 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// movingFleet is fleetOf with words for what is under way.
+func movingFleet(line string) *fleet {
+	parts := strings.Split(line, ";")
+	f := fleetOf(parts[0])
+	for _, part := range parts[1:] {
+		words := strings.Fields(part)
+		if !f.moving(words[0], words[1], strings.Join(words[2:], " ")) {
+			f.make(words)
+		}
+	}
+	return f
+}
+
+// moving does what some words say of a move.
+func (f *fleet) moving(who, verb, what string) bool {
+	names := strings.Split(who, "+")
+	length, _ := time.ParseDuration(what)
+	switch verb {
+	case "move": // together, for a reason
+		f.fenced(command.Reason(what), names...)
+	case "replaces": // a node of another move
+		c := f.claim(who)
+		c.Replaces, c.Created, c.LastPodEvent = f.claim(what).Move, f.now.Add(-50*time.Second), time.Time{}
+	case "began":
+		for _, name := range names {
+			c := f.claim(name)
+			if last := &c.Conditions[len(c.Conditions)-1]; last.Type == cluster.DisruptionReason {
+				last.Since = f.now.Add(-length)
+			}
+		}
+	case "drifted":
+		f.drifted(names...)
+	case "sick":
+		f.sicken(length, names...)
+	case "warned":
+		f.warned(who, length)
+	case "old": // so long before its end
+		f.claim(who).Expire = cluster.Wait{For: 3*time.Hour + length}
+		f.pool.Care.SoftExpiry = time.Hour
+	case "fences", "opens", "deletes":
+		f.s.Busy[map[string]string{"fences": "fence/", "opens": "unfence/", "deletes": "delete/"}[verb]+who] = true
+	case "failed": // a command, and is tried again in a while
+		f.s.Retry[what+"/"+who] = cluster.Retry{Attempts: 1, NotBefore: f.now.Add(time.Minute)}
+	case "open":
+		f.host(who).Taints = nil
+	case "costs":
+		f.claim(who).Price, _ = strconv.ParseFloat(what, 64)
+	case "found": // by a search
+		p := Search(f.s.Seal(), f.set)
+		f.o.Found = &p
+	case "placed": // pods that wait have been given places
+		p := schedule.Place(f.s.Seal().Plain(), f.set.Schedule)
+		f.o.Placement = &p
+	case "guard":
+		allowed, _ := strconv.Atoi(what)
+		f.guard(allowed, 1, 3)
+	case "sold":
+		f.pool.NodeClass.Ready = false
+	case "canary":
+		f.pool.Care.Canary = true
+	case "static":
+		n, _ := strconv.Atoi(what)
+		f.pool.Static, f.pool.Replicas, f.o.Static = true, int64(n), true
+	default:
+		return false
+	}
+	return true
+}
+
+// told tells in short what one part of a plan makes of the cluster.
+func (f *fleet) told(part string) string {
+	s := f.s.Seal()
+	var r Result
+	switch part {
+	case "moves":
+		r, _ = Carry(s, f.set, f.o)
+	case "interrupted":
+		r, _, _ = Interrupt(s, f.set, f.o, false)
+	case "interrupted, while pods are counted":
+		r, _, _ = Interrupt(s, f.set, f.o, true)
+	case "start":
+		r = Start(s, f.set, f.o)
+	case "sick":
+		r = Repair(s, f.o.Repair)
+	case "empty":
+		r = Empty(s, nil, f.set.Nomination)
+	case "static":
+		r = Static(s, f.set.Schedule)
+	}
+	out := []string{outcome(&r)}
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, c := range r.Commands {
+		if d, ok := c.(command.DeleteClaim); ok {
+			say("%s goes: %s", d.Claim, d.Message)
+			if !d.Deadline.IsZero() {
+				say("in %s", d.Deadline.Sub(f.now))
+			}
+		}
+	}
+	for i := range r.Wanted {
+		pods := names(r.Wanted[i].Bin.Pods)
+		slices.Sort(pods)
+		say("new %s for %s", strings.Join(r.Wanted[i].Bin.Types, "|"), strings.Join(pods, "+"))
+	}
+	for _, n := range r.Notes {
+		say("tell %s %s: %s", n.Kind, n.Name, n.Message)
+	}
+	if !r.WakeAt.IsZero() {
+		say("look again in %s", r.WakeAt.Sub(f.now))
+	}
+	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), "; ")
+}
