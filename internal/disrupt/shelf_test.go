@@ -1,0 +1,154 @@
+package disrupt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+func typeOf(p *cluster.Pool, name string) int {
+	return slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool { return t.Name == name })
+}
+
+// Which types are left of a new node where some of what is sold is reserved, of one capacity type only, or sold out.
+func TestWhichTypesAreLeft(t *testing.T) {
+	both, od, withReserved := []string{onDemand, spot}, []string{onDemand}, []string{reserved, onDemand}
+	reserve := func(name string, price float64) func(p *cluster.Pool) {
+		return func(p *cluster.Pool) {
+			o := offering(typeOf(p, name), name, "b", reserved, price)
+			o.Reservation = "cr-" + name
+			p.Catalog = cluster.NewCatalog(p.Catalog.Types, append(slices.Clone(p.Catalog.Offerings), o))
+		}
+	}
+	free := func(p *cluster.Pool) { reserve("small", 0)(p); reserve("medium", 0)(p) }
+	without := func(name, zone, terms string) func(p *cluster.Pool) {
+		return func(p *cluster.Pool) {
+			kind := typeOf(p, name)
+			p.Catalog = p.Catalog.Without(func(o *cluster.Offering) bool {
+				return o.Type == kind && o.Zone == zone && o.CapacityType == terms
+			})
+		}
+	}
+	spotNodes := func(p *cluster.Pool) []Candidate {
+		return []Candidate{goer(p, "x", spot, 0.7, 1), goer(p, "y", spot, 1.2, 1)}
+	}
+	noSpot := func(p *cluster.Pool) { without("small", "a", spot)(p); without("small", "b", spot)(p) }
+	minZones := func(p *cluster.Pool) {
+		without("small", "b", onDemand)(p)
+		p.Template.Requirements = require.Set{}.WithMin(cluster.ZoneLabel, 2)
+	}
+	twice := func(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
+		return func(p *cluster.Pool) []schedule.Bin {
+			return []schedule.Bin{binOf(p, terms, types...), binOf(p, terms, types...)}
+		}
+	}
+	ofTeam := func(p *cluster.Pool) []schedule.Bin {
+		b := binOf(p, od, "small", "medium")
+		b.Requirements = b.Requirements.With("team", require.Only("red"))
+		return []schedule.Bin{b}
+	}
+	for _, c := range []struct {
+		name   string
+		set    Settings
+		change func(p *cluster.Pool)
+		goes   func(p *cluster.Pool) []Candidate
+		come   func(p *cluster.Pool) []schedule.Bin
+		want   string
+	}{
+		{"what is reserved is taken first", Settings{}, reserve("medium", 0.1), leaves("small", onDemand, 1, 1),
+			comes(withReserved, "medium"), "medium@on-demand|reserved $0.10"},
+		{"what is reserved is taken before spot", Settings{}, reserve("medium", 0.1), leaves("small", onDemand, 0.2, 1),
+			comes([]string{reserved, spot}, "medium"), "medium@reserved|spot $0.10"},
+		{"only what is reserved", Settings{}, reserve("large", 0.1), leaves("small", onDemand, 1, 1),
+			comes([]string{reserved}, "large"), "large@reserved $0.10"},
+		{"what is reserved costs nothing", Settings{}, free, leaves("small", onDemand, 1, 1),
+			comes([]string{reserved}, "small", "medium"), "small|medium@reserved $0.00"},
+		{"two nodes that are reserved and cost nothing", Settings{}, free, leaves("small", onDemand, 1, 1),
+			twice([]string{reserved}, "small", "medium"), "small|medium@reserved $0.00 + small|medium@reserved $0.00"},
+		{"a type without spot", Settings{}, noSpot, leaves("large", onDemand, 4, 1),
+			comes(both, "small", "medium"), "medium@spot $0.60"},
+		{"a type that nobody sells", Settings{}, nil, leaves("large", onDemand, 4, 1),
+			comes(od, "little", "small", "tiny"), "small@on-demand $1.00"},
+		{"a label that is not about what is sold", Settings{}, nil, leaves("large", onDemand, 4, 1), ofTeam,
+			"small|medium@on-demand $1.00"},
+		{"spot for several spot nodes, of any number of types", Settings{SpotToSpot: true, SpotTypes: 5}, nil,
+			spotNodes, comes(both, "small", "medium", "large"), "small|medium|large@spot $0.30"},
+		{"two zones, which the cheapest type does not have", Settings{}, minZones, leaves("large", onDemand, 4, 1),
+			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
+		{"two zones, which would be too dear", Settings{}, minZones, leaves("medium", onDemand, 1.5, 1),
+			comes(od, "small", "medium"), "MinValuesTooDear"},
+	} {
+		p := &cluster.Pool{Name: "default", Catalog: shop()}
+		if c.change != nil {
+			c.change(p)
+		}
+		trimmed, stay := Worthwhile(c.set, c.goes(p), c.come(p))
+		got := kept(trimmed)
+		if stay != nil {
+			got += string(stay.Why)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A node that stays is told what would be saved, what of it for sure, and whether some price is an estimate.
+func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
+	guessed := func(b schedule.Bin) schedule.Bin { b.Estimated = true; return b }
+	p := &cluster.Pool{Name: "default", Catalog: shop()}
+	empty := &cluster.Pool{Name: "default", Catalog: shop().Without(func(*cluster.Offering) bool { return true })}
+	small, cheap := binOf(p, []string{onDemand}, "small"), binOf(p, []string{spot}, "small")
+	one := func(price float64) []Candidate { return []Candidate{goer(p, "a", onDemand, price, 1)} }
+	unsold := schedule.Bin{Pool: empty, Types: []string{"small"}, Requirements: small.Requirements, Price: 1}
+	for _, c := range []struct {
+		name string
+		goes []Candidate
+		come []schedule.Bin
+		want string
+	}{
+		{"as much as it costs", one(1), []schedule.Bin{small}, "c-a n-a 0.00 0.00 false"},
+		{"spot, at worst more", one(0.35), []schedule.Bin{cheap}, "c-a n-a 0.05 -0.05 false"},
+		{"two nodes for two, one estimated", append(one(1), goer(p, "b", onDemand, 1, 1)),
+			[]schedule.Bin{guessed(small), small}, "c-a n-a 0.00 0.00 true"},
+		{"nothing is sold", one(4), []schedule.Bin{unsold}, "c-a n-a 3.00 0.00 false"},
+		{"nothing goes", nil, []schedule.Bin{small}, "  -1.00 -1.00 false"},
+	} {
+		_, stay := Appraise(Settings{}, c.goes, c.come)
+		if stay == nil {
+			t.Errorf("%s: it pays", c.name)
+			continue
+		}
+		sure, saving := math.Round(stay.Sure*100)/100+0, math.Round(stay.Saving*100)/100+0
+		got := fmt.Sprintf("%s %s %.2f %.2f %t", stay.Claim, stay.Node, saving, sure, stay.Estimated)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Pools that are cheap, and small ones, are balanced like others.
+func TestSmallPoolsAreBalanced(t *testing.T) {
+	a, b := &cluster.Pool{Name: "a", Policy: cluster.Balanced}, &cluster.Pool{Name: "b", Policy: cluster.Balanced}
+	goes := func(p *cluster.Pool, price, cost float64) Candidate {
+		return Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{}, Pool: p, Price: price, Cost: cost}
+	}
+	if got := (Total{Price: 0.5, Cost: 1}).Score(0.25, 1); got != 0.5 {
+		t.Errorf("half the price of all nodes scores %g", got)
+	}
+	totals := Totals{"a": {Price: 1, Cost: 10}, "b": {Price: 1, Cost: 10}}
+	stay := totals.Approves(Settings{}, []Candidate{goes(b, 0.1, 2), goes(a, 0.3, 2)}, 0.2)
+	if stay == nil || stay.Claim != "b" || math.Abs(stay.Saving-0.05) > 1e-9 {
+		t.Errorf("%+v, want b's no, because a quarter of what is saved is its own", stay)
+	}
+	single := Totals{"a": {Price: 10, Cost: 1}}
+	stay = single.Approves(Settings{}, []Candidate{goes(a, 4, 1)}, 1)
+	if stay == nil || stay.Needed != 5 {
+		t.Errorf("%+v, want that half the price of the only node must be saved", stay)
+	}
+}
