@@ -152,3 +152,30 @@ func TestSmallPoolsAreBalanced(t *testing.T) {
 		t.Errorf("%+v, want that half the price of the only node must be saved", stay)
 	}
 }
+
+// Where there are too few types for minValues, a new node asks for no more than there are, if that is allowed.
+func TestMinValuesGiveWay(t *testing.T) {
+	for _, c := range []struct {
+		asks, want int
+		relaxed    bool
+	}{{3, 2, true}, {2, 2, false}, {1, 1, false}} {
+		p := &cluster.Pool{Name: "default", Catalog: shop()}
+		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team", require.Only("red"))
+		bins := []schedule.Bin{binOf(p, []string{onDemand}, "small", "medium", "large")}
+		set := Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
+		trimmed, stay := Worthwhile(set, []Candidate{goer(p, "large", onDemand, 4, 1)}, bins)
+		if stay != nil {
+			t.Fatalf("%d types asked for: %+v", c.asks, *stay)
+		}
+		asks := func(b *schedule.Bin) int {
+			i := slices.IndexFunc(b.Requirements, func(e require.Entry) bool { return e.Key == cluster.InstanceTypeLabel })
+			return b.Requirements[i].MinValues
+		}
+		if b := &trimmed[0]; asks(b) != c.want || b.Relaxed != c.relaxed || b.Price != 1 {
+			t.Errorf("of %d types asked for %d are left, relaxed %t, at $%g", c.asks, asks(b), b.Relaxed, b.Price)
+		}
+		if got := asks(&bins[0]); got != c.asks {
+			t.Errorf("what the search has found asks for %d types now instead of %d", got, c.asks)
+		}
+	}
+}
