@@ -104,10 +104,15 @@ func (f *fleet) told(part string) string {
 	out := []string{outcome(&r)}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, c := range r.Commands {
-		if d, ok := c.(command.DeleteClaim); ok {
-			say("%s goes: %s", d.Claim, d.Message)
-			if !d.Deadline.IsZero() {
-				say("in %s", d.Deadline.Sub(f.now))
+		switch c := c.(type) {
+		case command.DeleteClaim:
+			say("%s goes: %s", c.Claim, c.Message)
+			if !c.Deadline.IsZero() {
+				say("in %s", c.Deadline.Sub(f.now))
+			}
+		case command.Unfence:
+			if c.ForSaving {
+				say("%s may still go because it has to", c.Claim)
 			}
 		}
 	}
@@ -115,6 +120,9 @@ func (f *fleet) told(part string) string {
 		pods := names(r.Wanted[i].Bin.Pods)
 		slices.Sort(pods)
 		say("new %s for %s", strings.Join(r.Wanted[i].Bin.Types, "|"), strings.Join(pods, "+"))
+		for _, seat := range r.Wanted[i].Bin.Seats {
+			say("kept for %s: %d", seat.Class, seat.Count)
+		}
 	}
 	for _, n := range r.Notes {
 		say("tell %s %s: %s", n.Kind, n.Name, n.Message)

@@ -182,6 +182,8 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		p.DoNotDisrupt = true
 	case "unsupported":
 		class.Unsupported = append(class.Unsupported, value)
+	case "tolerates": // the taint of nodes that go
+		class.Tolerations, p.StaysThroughDrain = []cluster.Toleration{{Exists: true}}, true
 	case "daemon":
 		p.Daemon = true
 	}
