@@ -172,3 +172,32 @@ func TestClaimsAreWrittenOnce(t *testing.T) {
 		t.Errorf("the lifecycle's command was lost or changed: %+v", commands[1])
 	}
 }
+
+// What a node has become is still for sale if some offering of its type is, in its zone and under its terms. What was
+// reserved may have become on-demand.
+func TestWhatIsStillForSale(t *testing.T) {
+	catalog := cluster.NewCatalog([]cluster.Type{{Name: "large"}, {Name: "small"}}, []cluster.Offering{
+		offering(0, "large", "a", onDemand, 4), offering(1, "small", "b", spot, 1)})
+	label := func(kind, zone, terms string) (out cluster.Labels) {
+		keys := []string{cluster.InstanceTypeLabel, cluster.ZoneLabel, cluster.CapacityTypeLabel}
+		for i, value := range []string{kind, zone, terms} {
+			if value != "" {
+				out = out.With(keys[i], value)
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		kind, zone, terms string
+		want              bool
+	}{
+		{"large", "a", onDemand, true}, {"large", "b", onDemand, false}, {"large", "a", spot, false},
+		{"large", "", onDemand, true}, {"large", "a", "", true}, {"large", "", "", true}, {"large", "b", "", false},
+		{"large", "a", reserved, true}, {"large", "b", reserved, false}, {"small", "b", reserved, false},
+		{"large", "", spot, false}, {"small", "b", spot, true}, {"medium", "a", onDemand, false},
+	} {
+		if got := listed(catalog, &cluster.Claim{Labels: label(c.kind, c.zone, c.terms)}); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}

@@ -167,3 +167,20 @@ func TestTheMostUrgentGetsTheRoom(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The earlier deadline is the more urgent one; what has none comes last.
+func TestDeadlinesInOrder(t *testing.T) {
+	early, never := time.Unix(60, 0), time.Time{}
+	late := early.Add(time.Second)
+	for _, c := range []struct {
+		a, b time.Time
+		want int
+	}{
+		{early, late, -1}, {late, early, 1}, {early, early, 0},
+		{early, never, -1}, {never, early, 1}, {never, never, 0},
+	} {
+		if got := compareDeadlines(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -179,3 +179,21 @@ func TestMinValuesGiveWay(t *testing.T) {
 		}
 	}
 }
+
+// A spot node that may be launched as few types counts for more, by the risk for each halving; more types than asked
+// for make it no cheaper.
+func TestRiskOfFewTypes(t *testing.T) {
+	risky := spotTerms{applies: true, risk: 0.1, norm: 8}
+	for _, c := range []struct {
+		terms spotTerms
+		types int
+		want  float64
+	}{
+		{risky, 8, 1}, {risky, 4, 1.1}, {risky, 1, 1.3}, {risky, 16, 1},
+		{spotTerms{applies: true, norm: 8}, 1, 1}, {spotTerms{}, 1, 1},
+	} {
+		if got := c.terms.factor(c.types); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v as %d types counts %g times, want %g", c.terms, c.types, got, c.want)
+		}
+	}
+}

@@ -102,3 +102,16 @@ func TestMovesTakeNoLostSlots(t *testing.T) {
 		}
 	}
 }
+
+// People are told of the slot that has lost its nodes most often, and what to do if nobody knows who ends them.
+func TestWhatIsSaidOfSlotsThatLoseTheirNodes(t *testing.T) {
+	a, b := cluster.LostSlot{Number: 1, Tries: 1, By: "Anna"}, cluster.LostSlot{Number: 2, Tries: 3, By: "Bert"}
+	for _, list := range [][]cluster.LostSlot{{a, b}, {b, a}} {
+		if got := EndTooSoon(list); !strings.HasSuffix(got, "the last one was ended by Bert") {
+			t.Errorf("%q, want Bert's name", got)
+		}
+	}
+	if got := EndTooSoon([]cluster.LostSlot{{Number: 1, Tries: 1}}); !strings.Contains(got, "find out who ends them") {
+		t.Errorf("%q, want what to do", got)
+	}
+}

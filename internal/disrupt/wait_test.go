@@ -86,3 +86,41 @@ func TestWhichNodesComeToTheirEnd(t *testing.T) {
 		}
 	}
 }
+
+// The time for going softly is never longer than a life, and there is none where the pool wants none.
+func TestSoftEndsAreWithinALife(t *testing.T) {
+	born := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	c := &cluster.Claim{UID: "uid", Created: born, Expire: cluster.Wait{For: time.Hour}}
+	at, soft := softEnd(&cluster.Pool{Care: cluster.Care{SoftExpiry: 48 * time.Hour}}, c)
+	if !soft || at.Before(born) || at.After(born.Add(time.Hour)) {
+		t.Errorf("a node that may live for an hour ends %s after it was born, softly %t", at.Sub(born), soft)
+	}
+	if _, soft := softEnd(&cluster.Pool{}, c); soft {
+		t.Error("a node ends softly whose pool does not want that")
+	}
+}
+
+// Nodes of pools that never consolidate, or are gone, take pods of others at once; other nodes when they are quiet.
+func TestWhichNodesAreSettled(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(f *fleet)
+		want   bool
+	}{
+		{"quiet for an hour", func(f *fleet) { f.pool.ConsolidateAfter.For = time.Hour }, true},
+		{"not for long enough", func(f *fleet) { f.pool.ConsolidateAfter.For = time.Hour + 1 }, false},
+		{"its pool never consolidates", func(f *fleet) {
+			f.pool.ConsolidateAfter = cluster.Wait{Never: true, For: 2 * time.Hour}
+		}, true},
+		{"its pool is gone", func(f *fleet) {
+			f.pool.ConsolidateAfter.For = 2 * time.Hour
+			f.claim("n1").Pool = "gone"
+		}, true},
+	} {
+		f := fleetOf("large:1")
+		c.change(f)
+		if got := Settled(f.s.Seal(), f.set, f.claim("n1")); got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
+}
