@@ -48,6 +48,12 @@ func (f *fleet) moving(who, verb, what string) bool {
 		f.sicken(length, names...)
 	case "warned":
 		f.warned(who, length)
+	case "forced": // by the cloud, at once
+		f.warned(who, length).Interruption.Force = true
+	case "grace":
+		f.claim(who).HasTerminationGrace, f.claim(who).TerminationGrace = true, length
+	case "failing": // the planner
+		f.s.Quarantine.Claims = map[string]cluster.Failure{who: {}}
 	case "old": // so long before its end
 		f.claim(who).Expire = cluster.Wait{For: 3*time.Hour + length}
 		f.pool.Care.SoftExpiry = time.Hour

@@ -178,6 +178,13 @@ func TestWhatBecomesOfMoves(t *testing.T) {
 			"small:1 huge:; n1 drifted; n1 move Drifted; n2 move Underutilized; p1 apart; n2 open x",
 			"unfence/n2: BeingDisrupted, rests; give up n2: BeingDisrupted; n2 may still go because it has to; " +
 				"look again in 9m0s"},
+		{"a node that is not sick any more, with a pod that has rules", "small:1; n1 move Unhealthy; p1 spread",
+			"unfence/n1: NoLongerDue; give up n1: NoLongerDue"},
+		{"a node that is not sick, and the planner fails elsewhere", "small:; n1 move Unhealthy; n2 failing x",
+			"unfence/n1: NoLongerDue; give up n1: NoLongerDue"},
+		{"a sick node does not wait for others that are not ready",
+			"small: small: large:; n1 sick 30m; n1 move Unhealthy; all budget 1; n3 unready",
+			"delete/n1; n1 goes: condition Ready of node n1 has been False for 10m0s or longer"},
 	})
 }
 
@@ -199,6 +206,21 @@ func TestWhatIsDoneAboutInterruptedNodes(t *testing.T) {
 		{"only the pod of a daemon runs there", "huge:1 small:1; n2 warned 2m; n2 move Interrupted; p2 daemon",
 			"delete/n2; n2 goes: its instance is interrupted (spot, gone by 2026-11-15T12:02:00Z); " +
 				"it has no pods that move; in 2m0s; look again in 1m15s"},
+		{"a replacement of a static pool that is to go itself",
+			"huge: small: large:; n1 move Unhealthy; n3 replaces n1; n3 warned 0; n3 move Interrupted; all static 4",
+			"want $1; new small|medium|large|huge for "},
+		{"a machine that is not up, on which the planner fails",
+			"huge: small:; n2 move Interrupted; n2 joining; n2 warned 0; n2 failing x",
+			""},
+		{"a node goes, and the plan places its pod", "large:1 huge:; n1 node-deleted; all placed x; n2 warned 2m",
+			"fence/n2; begin n2 $6; look again in 1m15s"},
+		{"a node of a static pool whose replacement is there",
+			"small:1 huge: small:; n1 move Interrupted; n3 replaces n1; n1 warned 1h; all static 4",
+			"delete/n1; n1 goes: its instance is interrupted (spot, gone by 2026-11-15T13:00:00Z); " +
+				"its pods fit on nodes that are there; in 1h0m0s; look again in 59m15s"},
+		{"another node is being deleted at once",
+			"large:4,2,1 large:3 small:2 large:4; n3 forced 1m; n3 deletes x; n4 warned 0; all static 4",
+			"fence/n4; begin n4 $4"},
 	})
 }
 
@@ -227,6 +249,9 @@ func TestWhatIsDoneAboutInterruptedNodesWhilePodsAreCounted(t *testing.T) {
 			"want $1; new small|medium|large|huge for p1; kept for web1: 1"},
 		{"there is time", "huge: medium: small: small:; n4 warned 1h",
 			"fence/n4; begin n4 $1; look again in 59m15s"},
+		{"a node of a pool beside a static one", "huge:1; n1 of b; n1 warned 2m; all static 4",
+			"fence/n1; begin n1 $6; want $1; new small|medium|large|huge for p1; kept for web1: 1; " +
+				"look again in 1m15s"},
 	})
 }
 
