@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -265,12 +266,30 @@ const planning = 5 * time.Second
 
 // stays reports whether a pod stays on its node until the node's time is up, so that no room is kept for it before.
 func (s *Sim) stays(p *corev1.Pod) bool {
+	return staysBy(p, slices.Values(list[*policyv1.PodDisruptionBudget](s.store, guards)))
+}
+
+// stays is the same by the disruption budgets that the replica knows of.
+func (r *replica) stays(p *corev1.Pod) bool {
+	return staysBy(p, func(yield func(*policyv1.PodDisruptionBudget) bool) {
+		for _, obj := range r.cache[guards] {
+			if !yield(obj.(*policyv1.PodDisruptionBudget)) {
+				return
+			}
+		}
+	})
+}
+
+func staysBy(p *corev1.Pod, budgets iter.Seq[*policyv1.PodDisruptionBudget]) bool {
 	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) {
 		return true
 	}
-	return slices.ContainsFunc(list[*policyv1.PodDisruptionBudget](s.store, guards), func(g *policyv1.PodDisruptionBudget) bool {
-		return selects(g, p) && g.Status.DisruptionsAllowed == 0
-	})
+	for g := range budgets {
+		if selects(g, p) && g.Status.DisruptionsAllowed == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // knows reports whether the replica has seen the pool as it is.

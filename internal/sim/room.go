@@ -40,7 +40,7 @@ func (r *replica) podsOf(node string) []*corev1.Pod {
 // owner.
 func (r *replica) leavers(node string) []*corev1.Pod {
 	return slices.DeleteFunc(r.podsOf(node), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil || r.sim.stays(p) || ofDaemonSet(p) || metav1.GetControllerOfNoCopy(p) == nil
+		return p.DeletionTimestamp != nil || r.stays(p) || ofDaemonSet(p) || metav1.GetControllerOfNoCopy(p) == nil
 	})
 }
 

@@ -51,8 +51,9 @@ type vanity struct {
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// filled are claims whose nodes lost room before they were up.
-	filled map[types.UID]bool
+	// filled are claims whose nodes lost room before they were up; carried are nodes to which pods came of others than the owner.
+	filled  map[types.UID]bool
+	carried map[pairing]bool
 	// of is what is known of each owner.
 	of map[types.UID]*account
 }
@@ -98,7 +99,7 @@ type pairing struct{ claim, owner types.UID }
 func newVanity(s *Sim) *vanity {
 	return &vanity{
 		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
-		of: make(map[types.UID]*account), filled: make(map[types.UID]bool),
+		of: make(map[types.UID]*account), filled: make(map[types.UID]bool), carried: make(map[pairing]bool),
 	}
 }
 
@@ -152,8 +153,8 @@ func (v *vanity) start(claim types.UID) {
 // place need.
 func (v *vanity) needs(owner types.UID, since time.Time) int {
 	a := v.about(owner)
-	if v.moving {
-		return a.mostSince(since)
+	if v.moving { // a replica may know for a while of pods that are no longer wanted
+		return a.mostSince(since.Add(-longestLag))
 	}
 	share := max(a.share, 1)
 	if v.tight {
@@ -238,15 +239,21 @@ func (v *vanity) look() {
 				continue
 			}
 			busy = true
-			if owner := metav1.GetControllerOfNoCopy(p); owner != nil && p.Status.Phase == corev1.PodRunning {
+			owner := metav1.GetControllerOfNoCopy(p)
+			if owner != nil && p.Status.Phase == corev1.PodRunning {
 				runs[owner.UID] = true
+			}
+			for other := range v.madeFor[uid] {
+				if owner == nil || owner.UID != other {
+					v.carried[pairing{uid, other}] = v.moving
+				}
 			}
 		}
 		v.follow(pairing{claim: uid}, len(runs) > 0)
 		for owner := range v.madeFor[uid] {
 			at := pairing{uid, owner}
 			v.follow(at, runs[owner])
-			if !v.ran[at] && !v.ran[pairing{claim: uid}] && !busy {
+			if !v.ran[at] && !v.ran[pairing{claim: uid}] && !v.carried[at] && !busy {
 				v.note(found, owner, m)
 			}
 		}
