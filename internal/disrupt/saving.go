@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -99,7 +100,7 @@ func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []s
 		}
 		shelves[i] = newShelf(&bins[i], rule, set.Schedule.RelaxMinValues)
 		if len(bins) == 1 && len(candidates) > 1 {
-			shelves[i].outdo(candidates)
+			shelves[i].outdo(sourcesOf(candidates, &bins[i]))
 		}
 		if len(shelves[i].wares) == 0 {
 			a.Worst = a.Before // nothing is sure to be saved
@@ -143,4 +144,19 @@ func (a *Appraisal) fill(shelves []*shelf, ceiling float64) Why {
 		a.Bins, a.After, a.Worst = append(a.Bins, bin), a.After+bin.Price, a.Worst+worst
 	}
 	return ""
+}
+
+// sourcesOf are the candidates whose pods go to the new node; all of them if its pods come from none of them.
+func sourcesOf(candidates []Candidate, bin *schedule.Bin) []Candidate {
+	of := byNode(candidates)
+	var out []Candidate
+	for i := range candidates {
+		if slices.ContainsFunc(bin.Pods, func(p *cluster.Pod) bool { return of(p) == i }) {
+			out = append(out, candidates[i])
+		}
+	}
+	if len(out) == 0 {
+		return candidates
+	}
+	return out
 }

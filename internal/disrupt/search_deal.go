@@ -3,6 +3,7 @@ package disrupt
 import (
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -77,8 +78,8 @@ func (sr *searcher) joinable(places []int) bool {
 	var seen []int
 	for _, i := range places {
 		for _, j := range append(sr.guestsOf(i), i) {
-			if p := sr.all[j].Pool; p != first && (p.Care.DryRun != first.Care.DryRun || p.Care.MinSaving != nil ||
-				p.Care.MinSavingPerPod != nil || first.Care.MinSaving != nil || first.Care.MinSavingPerPod != nil) {
+			p := sr.all[j].Pool
+			if p != first && (p.Care.DryRun != first.Care.DryRun || ownThreshold(p) || ownThreshold(first)) {
 				return false
 			}
 			if r := sr.root(j); !slices.Contains(seen, r) {
@@ -88,6 +89,12 @@ func (sr *searcher) joinable(places []int) bool {
 		}
 	}
 	return size <= mostJoined
+}
+
+// ownThreshold reports whether the pool says itself what a move must save: then its nodes go only with others of the pool, because
+// a move is judged as a whole when it begins.
+func ownThreshold(p *cluster.Pool) bool {
+	return p.Care.MinSaving != nil || p.Care.MinSavingPerPod != nil || p.Policy == cluster.Balanced
 }
 
 // moves puts the deals together that hang together.

@@ -20,7 +20,9 @@ func (sr *searcher) swaps(part float64) {
 		asked := max(needed, part*(before-sr.stage.Rest()))
 		bins, price, why := sr.stage.Swap(before - asked)
 		if why != "" {
-			sr.note(places, unswapped(why, before-price, asked))
+			if saving := before - price; asked == needed || saving < needed { // else it is tried again, for less
+				sr.note(places, unswapped(why, saving, needed))
+			}
 			return Appraisal{}, false
 		}
 		return sr.appraise(places, chosen, bins)
