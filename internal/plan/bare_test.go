@@ -44,3 +44,24 @@ func TestBarePlan(t *testing.T) {
 		t.Errorf("without interruptions it begins %s, want %s", got, want)
 	}
 }
+
+// A bare plan, too, leaves alone what is under way, and asks only so many pods to leave as their budget allows.
+func TestBarePlanKeepsBudgets(t *testing.T) {
+	x, _, _ := drained()
+	evicted := func() (out []string) {
+		for _, c := range plan.Bare(x.s.Seal(), defaultPolicy()).Commands {
+			if e, ok := c.(command.Evict); ok {
+				out = append(out, e.Name)
+			}
+		}
+		return out
+	}
+	first := evicted()
+	if len(first) != 1 {
+		t.Fatalf("%v are asked to leave, and the budget allows one", first)
+	}
+	x.s.Busy[command.Evict{UID: first[0]}.Key()] = true
+	if next := evicted(); slices.Contains(next, first[0]) {
+		t.Errorf("%s is asked to leave again", first[0])
+	}
+}

@@ -83,6 +83,13 @@ func TestNodesOnTheirWayAreWaitedFor(t *testing.T) {
 		{"one pod has a place on what is there", "", func(w *world, c *cluster.Claim) { w.fill("one", 2000) }, 5 * time.Second, 0},
 		{"nobody has a place on what is there", "", func(w *world, c *cluster.Claim) { w.fill("one", 4000) }, 5 * time.Second, 2},
 		{"it is up", "", func(w *world, c *cluster.Claim) { w.setCondition(c, cluster.Initialized, cluster.True, "", "") }, 5 * time.Second, 1},
+		{"a pod of theirs leaves a node", "", func(w *world, _ *cluster.Claim) {
+			node, claim := *w.nodes["one"], *w.claims["one"]
+			node.Name, node.UID, node.ProviderID = "three", "node-three", "model://three"
+			claim.Name, claim.UID, claim.ProviderID, claim.NodeName, claim.Deleting = "three", "uid-three", "model://three", "three", w.now
+			w.nodes["three"], w.claims["three"] = &node, &claim
+			w.addPod(cluster.Pod{Name: "web-9", Class: w.pods["web-1"].Class, Owner: "rs", Node: "three"})
+		}, 5 * time.Second, 1},
 		{"it goes, and its own pod needs a node, too", "", func(w *world, c *cluster.Claim) { c.Deleting = w.now }, 5 * time.Second, 2},
 	} {
 		w := newWorld()

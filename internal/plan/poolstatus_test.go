@@ -74,6 +74,13 @@ func TestWhatAPoolTells(t *testing.T) {
 		{"nodes are of no use", func(x *scene) { x.vain("default", "a") }, cluster.NodesUsable, cluster.False, "MadeInVain", inVain + cordoned("a")},
 		{"nodes are of no use to three", func(x *scene) { x.vain("default", "a", "b", "c") }, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c")},
+		{"the nodes of a static pool end too soon", func(x *scene) {
+			x.pool.Static, x.pool.LostSlots = true, []cluster.LostSlot{{Tries: 2, By: "an agent"}}
+		}, cluster.NodesUsable, cluster.False, "NodesEndTooSoon",
+			"nodes of the pool end within 10m0s, so new ones are created less and less often; the last one was ended by an agent"},
+		{"the pool was static", func(x *scene) {
+			x.pool.LostSlots = []cluster.LostSlot{{Tries: 2, By: "an agent"}}
+		}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes are of no use to four", func(x *scene) { x.vain("default", "a", "b", "c", "d") }, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c") + "; and 1 more workloads"},
 	} {

@@ -72,6 +72,26 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 	}
 }
 
+// Pods that are still being counted have not been planned for, whatever is left out meanwhile.
+func TestFailuresDoNotEndTheCounting(t *testing.T) {
+	x := newScene()
+	x.w.Seen, x.s.Planned = x.s.Now, x.s.Now.Add(-time.Hour)
+	x.s.Owners["web"] = cluster.Owner{UID: "web", Known: true, Desired: 9}
+	x.s.Quarantine.Parts = map[cluster.Part]cluster.Failure{cluster.Telling: {Message: "boom", Until: x.s.Now.Add(time.Minute)}}
+	if p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil); p.Provisioned {
+		t.Error("the pods count as planned for")
+	}
+}
+
+// Every step that can fail has a number of its own in the metrics, by its name.
+func TestStepsThatCanFail(t *testing.T) {
+	steps := plan.Steps()
+	slices.Sort(steps)
+	if all := slices.Compact(slices.Clone(steps)); len(all) != 9 || len(all) != len(steps) || slices.Contains(all, "") {
+		t.Errorf("%q, want nine different names", steps)
+	}
+}
+
 // A pod is bound to the node that was made for it while nobody else is at that: kube-scheduler takes the node when it is ready, and the pod
 // must need nothing but a place. Else it is told where to go, or not yet.
 func TestWhoIsBound(t *testing.T) {
@@ -96,6 +116,14 @@ func TestWhoIsBound(t *testing.T) {
 			x.node.Taints, x.claim.Taints = []cluster.Taint{taint}, []cluster.Taint{taint}
 			x.w.Class = &cluster.PodClass{Key: "db", Terms: x.w.Class.Terms, Requests: x.w.Class.Requests, Tolerations: []cluster.Toleration{{Key: "dedicated", Exists: true}}}
 		}, bind},
+		{"the node has a taint that no startup taint explains", func(x *scene) {
+			x.node.Taints = []cluster.Taint{taint}
+			x.w.Class = &cluster.PodClass{Key: "db", Terms: x.w.Class.Terms, Requests: x.w.Class.Requests}
+			x.w.Exclusive = []string{"disk"}
+		}, "nominate/w"},
+		{"a volume has to be made where the pod goes", func(x *scene) { x.w.Unbound = []string{"claim"} }, "nominate/w"},
+		{"the node is kept for a move", func(x *scene) { x.node.KeptFor = "underutilized-x" }, nothing},
+		{"the node is cordoned", func(x *scene) { x.node.Cordoned = true }, nothing},
 		{"it is being done", func(x *scene) { x.s.Busy["bind/w"] = true }, nothing},
 		{"fifty others are being told", func(x *scene) {
 			for _, uid := range many(50) {
@@ -176,6 +204,12 @@ func TestLargePodsLeaveFirst(t *testing.T) {
 			away.UID, away.Name, away.Class, away.Unschedulable, away.Judged = "away", "away", sized(3000, 0), false, false
 			x.s.Pods = append([]*cluster.Pod{&away}, x.s.Pods...)
 		}, nil},
+		{"one that is between two nodes asks for what no node has", func(x *scene) {
+			away := *x.w
+			away.UID, away.Name, away.Class, away.Unschedulable, away.Judged = "away", "away", sized(10, 0), false, false
+			away.Class.Requests[resource.Pods+1] = 1
+			x.s.Pods = append([]*cluster.Pod{&away}, x.s.Pods...)
+		}, []string{"large"}},
 		{"the time of the node is up", func(x *scene) { x.claim.Deadline = x.s.Now }, []string{"large", "small"}},
 		{"who asks for nothing comes last", func(x *scene) { x.s.Pods[1].Class = sized(0, 0) }, []string{"large"}},
 		{"all ask for nothing", func(x *scene) { x.s.Pods[0].Class, x.s.Pods[1].Class = sized(0, 0), sized(0, 0) }, []string{"large", "small"}},
