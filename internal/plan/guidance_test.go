@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // While more pods are awaited none is planned for. But a node may be coming for some that were planned for before: these are bound to it
@@ -58,12 +59,17 @@ func TestLargePodsAreBoundFirst(t *testing.T) {
 		{"by processors", []int64{500, 2000, 1000}, []int64{0, 0, 0}, []string{"bind/w1", "bind/w2", "bind/w0"}},
 		{"by memory", []int64{500, 500, 500}, []int64{1 << 30, 2 << 30, 3 << 30}, []string{"bind/w2", "bind/w1", "bind/w0"}},
 		{"by what they take most of", []int64{2000, 500, 100}, []int64{0, 5 << 30, 0}, []string{"bind/w1", "bind/w0", "bind/w2"}},
+		{"by processors, if the node has not said its memory", []int64{500, 2000, 1000}, []int64{3 << 30, 1 << 30, 2 << 30},
+			[]string{"bind/w1", "bind/w2", "bind/w0"}},
 		{"all alike", []int64{500, 500, 500}, []int64{0, 0, 0}, []string{"bind/w0", "bind/w1", "bind/w2"}},
 	} {
 		x := newScene()
 		x.s.Pods, x.s.Nodes = nil, x.s.Nodes[:1]
 		x.node.Ready, x.claim.Conditions[2].Status = false, cluster.Unknown
 		x.claim.Created = x.s.Now.Add(-time.Minute)
+		if strings.Contains(c.name, "has not said") {
+			x.node.Allocatable[resource.Memory] = 0
+		}
 		for i, cpu := range c.cpu {
 			w := *x.w
 			w.UID = fmt.Sprint("w", i)

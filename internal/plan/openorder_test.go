@@ -322,6 +322,21 @@ func TestWhichNodesStayClosed(t *testing.T) {
 	}
 }
 
+// The largest pods of a node are told first, and those of one size in the order of their UIDs.
+func TestOrderInWhichPodsAreTold(t *testing.T) {
+	x := closedNodes(1, 4, false)
+	for i, uid := range []string{"d", "c", "b", "a"} {
+		x.s.Pods[i].UID, x.s.Pods[i].Name = uid, uid
+	}
+	policy := defaultPolicy()
+	policy.Placement = plan.PlaceByNomination
+	got := slices.DeleteFunc(keys(plan.Make(x.s.Seal(), policy, nil, nil)),
+		func(key string) bool { return !strings.HasPrefix(key, "nominate/") })
+	if want := []string{"nominate/a", "nominate/c", "nominate/b", "nominate/d"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // Where pods are bound, a node is opened before its kubelet is up; they are bound then, however busy kube-scheduler is.
 // A node that comes with its kubelet up opens when its pods have been told.
 func TestNodesOpenBeforePodsAreBound(t *testing.T) {

@@ -249,6 +249,9 @@ func TestWhoIsToldWhileMoreAreAwaited(t *testing.T) {
 			a1.Class.Rules = []*cluster.Rule{about(cluster.AntiAffinity, "db")}
 		}, []string{"a1", "a2"}},
 		{"a volume", func(_ *scene, a1, _ *cluster.Pod) { a1.Exclusive = []string{"disk"} }, []string{"a1", "a2"}},
+		{"volumes", func(_ *scene, a1, a2 *cluster.Pod) {
+			a1.Exclusive, a2.Exclusive = []string{"disk1"}, []string{"disk2"}
+		}, []string{"a1", "a2"}},
 		{"one has no place, and was told a node", func(x *scene, _, a2 *cluster.Pod) {
 			x.node.Allocatable[resource.CPU], a2.Nominated = 1000, "gone"
 		}, []string{"a2 nothing"}},

@@ -50,3 +50,21 @@ func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
 		}
 	}
 }
+
+// Of pods whose nodes were of no use one node finds out whether the next is, also where the pods are of several classes
+// that need a node each.
+func TestOneNodeTriesForAllClassesOfAnOwner(t *testing.T) {
+	for vain, want := range map[bool]int{true: 1, false: 2} {
+		x := newScene()
+		x.s.Nodes, x.s.Claims, x.s.Pods = nil, nil, nil
+		a, b := x.pending("a", anywhere("a", 3000), nil), x.pending("b", anywhere("b", 2500), nil)
+		if vain {
+			x.inVain(0)
+			x.s.Setbacks["web"].Failures[0].Classes = []*cluster.PodClass{a.Class, b.Class}
+		}
+		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
+		if got := len(creates(&p)); got != want {
+			t.Errorf("the nodes of the owner were of no use: %t, %d nodes are made, want %d", vain, got, want)
+		}
+	}
+}
