@@ -124,7 +124,15 @@ func TestHowManyNodesOpenTogether(t *testing.T) {
 		{"twenty nodes with 200 pods", 20, 10, nil, 5},
 		{"twenty nodes with 500 pods", 20, 25, nil, 10},
 		{"167 nodes with 501 pods", 167, 3, nil, 167},
+		{"167 nodes with 501 pods, and one whose kubelet is not up", 168, 3, func(x *scene) { x.node.Ready = false },
+			167},
+		{"two nodes with 502 pods", 2, 251, nil, 2},
 		{"one node with 501 pods", 1, 501, nil, 1},
+		{"one node with 501 pods that have not been told", 1, 501, func(x *scene) {
+			for _, p := range x.s.Pods {
+				p.Nominated, x.s.Busy["nominate/"+p.UID] = "", true
+			}
+		}, 0},
 		{"all are of the same importance", 3, 2, all, 1},
 		{"a pod of the first is more important", 3, 2, priority("n00", 10, 0), 3},
 		{"a pod of the last is more important", 3, 2, priority("n02", 0, 10), 3},
@@ -218,6 +226,9 @@ func TestWhichNodesStayClosed(t *testing.T) {
 		{"the pods of the first have not been told", 2, untold("n00"), nil, told0, 0},
 		{"the first is being opened", 2, then(untold("n01"), func(x *scene) { x.s.Busy["register/c-n00"] = true }), nil,
 			nil, 0},
+		{"the first is being opened, and the pods of the second have been told", 2, func(x *scene) {
+			x.s.Busy["register/c-n00"] = true
+		}, nil, nil, 0},
 		{"the second came first", 2, func(x *scene) { x.s.Nodes[1].Created = x.s.Nodes[0].Created.Add(-ms) }, both[1:],
 			nil, 0},
 		{"both came at the same time", 2, func(x *scene) { x.s.Nodes[1].Created = x.s.Nodes[0].Created }, both[:1], nil,
@@ -235,6 +246,8 @@ func TestWhichNodesStayClosed(t *testing.T) {
 			x.node.ReadySince = x.s.Now.Add(-time.Minute)
 		}), nil, told0, 6 * time.Second},
 		{"its kubelet is not up yet", 1, then(untold("n00"), cold(20*time.Second)), nil, nil, 40 * time.Second},
+		{"its kubelet is not up, and no taint says so", 1, then(untold("n00"), func(x *scene) { x.node.Ready = false }),
+			nil, nil, 59 * time.Second},
 		{"its kubelet is not up after a minute", 1, then(untold("n00"), cold(time.Minute)), both[:1], told0, 0},
 		{"its kubelet is not up, and nobody has to be told", 1,
 			then(untold("n00"), cold(20*time.Second), func(x *scene) { x.s.Pods = x.s.Pods[:1] }),
@@ -287,6 +300,11 @@ func TestWhichNodesStayClosed(t *testing.T) {
 			then(untold("n00"), busy(time.Second, 40*ms), func(x *scene) {
 				x.open()
 			}), nil, nil, 60 * ms},
+		{"kube-scheduler is busy, and one pod of a node that is open has not been told", 1,
+			then(busy(time.Second, 40*ms), func(x *scene) {
+				x.open()
+				x.s.Pods[0].Nominated = ""
+			}), nil, nil, 60 * ms},
 		{"the node is open", 1, then(untold("n00"), func(x *scene) { x.open() }), nil, told0, 0},
 		{"the node is open, and another waits for its turn", 2, then(untold("n00"), func(x *scene) { x.open() }),
 			both[1:], nil, 0},
@@ -322,6 +340,16 @@ func TestWhichNodesStayClosed(t *testing.T) {
 	}
 }
 
+// That kube-scheduler is busy matters only if a node or a pod waits for it.
+func TestBusySchedulerThatNobodyWaitsFor(t *testing.T) {
+	x := closedNodes(1, 2, false)
+	x.open()
+	x.s.Pods, x.s.Stir = x.s.Pods[:1], cluster.Stir{Began: x.s.Now, Last: x.s.Now}
+	if _, told, wake := x.guided(defaultPolicy()); len(told) != 0 || wake == 100*time.Millisecond {
+		t.Errorf("%v are told, and it looks again in %s", told, wake)
+	}
+}
+
 // The largest pods of a node are told first, and those of one size in the order of their UIDs.
 func TestOrderInWhichPodsAreTold(t *testing.T) {
 	x := closedNodes(1, 4, false)
@@ -347,6 +375,9 @@ func TestNodesOpenBeforePodsAreBound(t *testing.T) {
 	}{
 		{"the kubelet is not up", func(x *scene) { x.node.Ready = false }, []string{"n00"}, nil},
 		{"the kubelet is up", func(*scene) {}, nil, []string{"n00-0", "n00-1"}},
+		{"the kubelet is not up, and one pod can't be bound", func(x *scene) {
+			x.node.Ready, x.s.Pods[0].Unbound = false, []string{"claim"}
+		}, []string{"n00"}, []string{"n00-0"}},
 		{"it is registered", func(x *scene) { x.open(); x.node.Ready = false }, nil,
 			[]string{"n00-0 bound", "n00-1 bound"}},
 		{"it is registered, and kube-scheduler is busy", func(x *scene) {

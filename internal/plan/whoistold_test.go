@@ -328,6 +328,27 @@ func TestTwinsKeepTheirNodes(t *testing.T) {
 	}
 }
 
+// Where several pods have a place on a node, each place is given away once.
+func TestTwinsShareWhatIsLeft(t *testing.T) {
+	x := closedNodes(3, 0, false)
+	for i := range x.s.Nodes {
+		x.claim, x.node = x.s.Claims[i], x.s.Nodes[i]
+		x.open()
+		x.node.Ready, x.node.Allocatable[resource.CPU] = false, 2000
+	}
+	class := anywhere("a", 1000)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		x.pending(name, class, nil)
+	}
+	if got, want := x.bound(), "a→n00 b→n00 c→n01 d→n01 e→n02 f→n02"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	x.s.Pods[0].Nominated, x.s.Pods[2].Nominated = "n02", "n02"
+	if got, want := x.bound(), "a→n02 b→n00 c→n02 d→n01 e→n00 f→n01"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // leaves adds a pod whose node is being deleted.
 func (x *scene) leaves(name string, class *cluster.PodClass) {
 	old, c := *x.node, *x.claim
