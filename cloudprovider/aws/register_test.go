@@ -140,7 +140,8 @@ func TestWhatIsNotedOfInstances(t *testing.T) {
 // memory.
 func TestInstancesThatAreNotShownYet(t *testing.T) {
 	r := newRegister()
-	for id, at := range map[string]time.Duration{"i-4": 3, "i-2": 2, "i-1": 1, "i-0": 0, "i-3": 3} {
+	for id, at := range map[string]time.Duration{"i-4": 3, "i-2": 2, "i-1": 1, "i-0": 0, "i-3": 3, "i-6": 6, "i-7": 7,
+		"i-8": 8, "i-9": 9} {
 		r.given(id, "of-"+id, noon.Add(at))
 	}
 	r.hold(&holding{owner: owner{uid: "tags"}, id: "i-5", since: noon.Add(5)})
@@ -150,7 +151,8 @@ func TestInstancesThatAreNotShownYet(t *testing.T) {
 		got = append(got, h.id)
 		h.claim = "changed"
 	}
-	if want := []string{"i-1", "i-3"}; !slices.Equal(got, want) || r.machine("i-1").claim == "changed" {
+	if want := []string{"i-1", "i-3", "i-6", "i-7", "i-8", "i-9"}; !slices.Equal(got,
+		want) || r.machine("i-1").claim == "changed" {
 		t.Errorf("%v, want %v, and copies", got, want)
 	}
 }

@@ -33,6 +33,9 @@ type readClaimsOf struct {
 
 func (r *readClaimsOf) List(_ context.Context, to client.ObjectList, _ ...client.ListOption) error {
 	r.reads++
+	if kind := to.GetObjectKind().GroupVersionKind().Kind; kind != "NodeClaimList" {
+		return errors.New("no kind " + kind)
+	}
 	for _, c := range r.list {
 		u := unstructured.Unstructured{Object: map[string]any{}}
 		u.SetName(c[0])
@@ -51,7 +54,7 @@ func (r *register) belongings() string {
 	for _, id := range slices.Sorted(maps.Keys(r.machines)) {
 		h := r.machines[id]
 		text := id + "→" + h.claim + "/" + string(h.uid[:min(1, len(h.uid))])
-		if h.named {
+		if h.named && h.uid != "" {
 			text += " named"
 		}
 		out = append(out, text)
@@ -118,6 +121,10 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 		{"it is ending, and nobody's so far", []ec2types.Instance{tagged("i-1", name("b")...)},
 			func(r *register) { r.ends("i-1", noon) }, mine,
 			"i-1→b/4 named", "", 1},
+
+		{"it was asked to end, and may be anybody's",
+			[]ec2types.Instance{tagged("i-1", name("c", launch(uidA, uidB)...)...)},
+			func(r *register) { r.ends("i-1", noon) }, mine, "i-1→/", "i-1", 1},
 
 		{"a launch for three of which two are shown",
 			[]ec2types.Instance{tagged("i-2", launch(uidA, uidB, uidC)...),
