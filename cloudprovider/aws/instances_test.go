@@ -1,0 +1,187 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
+)
+
+// An instance that is launched and not answered for yet is nobody's so far, and is not listed: it would be ended as such.
+func TestListDuringALaunch(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
+		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Lose: true, Times: 1})
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := p.Create(t.Context(), claim()); err != nil {
+				t.Error(err)
+			}
+		})
+		for len(w.alive()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if list, err := p.List(t.Context()); err != nil || len(list) != 0 {
+			t.Errorf("%d are listed (%v) before the answer has come", len(list), err)
+		}
+		group.Wait()
+		if list, err := p.List(t.Context()); err != nil || len(list) != 1 {
+			t.Errorf("%d are listed (%v) after the answer has come", len(list), err)
+		}
+	})
+}
+
+// An instance that EC2 does not show yet is known from its launch for a minute. One that ends meanwhile is gone.
+func TestInstancesBeforeTheyAreShown(t *testing.T) {
+	clock, api := &ahead{}, &blind{}
+	_, p := start(t, setup{}, func(o *aws.Options) { api.EC2API, o.EC2, o.Now = o.EC2, api, clock.now })
+	clock.put(15 * time.Second)
+	if _, err := p.List(t.Context()); err != nil { // nothing was left by another controller
+		t.Fatal(err)
+	}
+	list := claims(3)
+	got, errs := launchAll(t, p, list, len(list))
+	distinct(t, list, got, errs)
+	api.on.Store(true)
+	seen := func() []string {
+		t.Helper()
+		all, err := p.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, i := range all {
+			out = append(out, i.ProviderID)
+		}
+		if !slices.IsSorted(out) {
+			t.Errorf("%v are not in order", out)
+		}
+		return out
+	}
+	if n := len(seen()); n != 3 {
+		t.Errorf("%d are listed, want 3", n)
+	}
+	first, err := p.Get(t.Context(), got[0].ProviderID)
+	if err != nil || first.Terminating || first.Owner() != got[0].Owner() {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	first.Labels["changed"], first.Annotations["changed"] = "yes", "yes"
+	if again, err := p.Get(t.Context(), got[0].ProviderID); err != nil || again.Labels["changed"] != "" || again.Annotations["changed"] != "" {
+		t.Errorf("what is known can be changed from outside: %+v, %v", again, err)
+	}
+	clock.put(time.Minute)
+	if _, err := p.Get(t.Context(), got[0].ProviderID); !cloudprovider.IsNotFound(err) {
+		t.Errorf("after a minute: %v", err)
+	}
+	if all := seen(); len(all) != 0 {
+		t.Errorf("after a minute %v are listed", all)
+	}
+}
+
+// Whoever gives up, or can't ask EC2, is told so, and not that there is no instance.
+func TestInstancesThatCannotBeAskedFor(t *testing.T) {
+	w, p := start(t, setup{})
+	c, made, _ := one(t, w, p)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	before := w.sim.Calls()["ec2:DescribeInstances"]
+	if _, err := p.Get(over, made.ProviderID); !errors.Is(err, context.Canceled) {
+		t.Errorf("found by who has given up: %v", err)
+	}
+	if _, err := p.Create(over, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("asked for by who has given up: %v", err)
+	}
+	if n := w.sim.Calls()["ec2:DescribeInstances"] - before; n != 0 {
+		t.Errorf("EC2 was asked %d times for somebody who has given up", n)
+	}
+	w.faults.Deny("ec2:DescribeInstances")
+	if _, err := p.Get(t.Context(), made.ProviderID); !cloudprovider.IsUnauthorized(err) {
+		t.Errorf("found: %v", err)
+	}
+	if list, err := p.List(t.Context()); !cloudprovider.IsUnauthorized(err) || list != nil {
+		t.Errorf("listed: %v, %v", list, err)
+	}
+	if _, err := p.Create(t.Context(), c); !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "looking for the instance of NodeClaim "+c.Name) {
+		t.Errorf("asked for again: %v", err)
+	}
+}
+
+// What the next controller says of an instance that it finds: from which version of its class it was launched, as far as that can be
+// told, and whether it carries the cluster's identity.
+func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
+	away := errors.New("away")
+	for _, x := range []struct {
+		name   string
+		change func(t *testing.T, w *world, id string)
+		option func(*aws.Options)
+		keys   []string
+		err    error
+	}{
+		{"all is known", nil, nil, []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey, aws.IdentityTaggedAnnotationKey}, nil},
+		{"it lost the identity", func(t *testing.T, w *world, id string) { untag(t, w, id, aws.IdentityTagKey) }, nil,
+			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
+		{"there is no identity", nil, func(o *aws.Options) { o.Identity = "" },
+			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
+		{"it lost its class", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.NodeClassTagKey) }, nil, nil, nil},
+		{"how nodes join is not known", nil, func(o *aws.Options) {
+			o.Cluster = func(context.Context) (aws.Cluster, error) { return aws.Cluster{}, away }
+		}, nil, away},
+	} {
+		w, p := start(t, setup{})
+		c, made, id := one(t, w, p)
+		if x.change != nil {
+			x.change(t, w, id)
+		}
+		if x.option == nil {
+			x.option = func(*aws.Options) {}
+		}
+		next, err := w.provider(x.option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := next.Create(t.Context(), c)
+		if !errors.Is(err, x.err) || (again != nil) != (x.err == nil) {
+			t.Errorf("%s: %+v, %v", x.name, again, err)
+		}
+		if again == nil {
+			continue
+		}
+		var keys []string
+		for key := range again.Annotations {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		slices.Sort(x.keys)
+		if again.ProviderID != made.ProviderID || !slices.Equal(keys, x.keys) {
+			t.Errorf("%s: %s says %v, want %s and %v", x.name, again.ProviderID, keys, made.ProviderID, x.keys)
+		}
+	}
+}
+
+// An instance that has ended is forgotten: its claim gets another, by another request.
+func TestInstanceThatHasEnded(t *testing.T) {
+	w, p := settled(t, setup{timing: cloud.Timing{}})
+	c, made, _ := one(t, w, p)
+	if err := w.kill(t.Context(), made.ProviderID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Get(t.Context(), made.ProviderID); !cloudprovider.IsNotFound(err) {
+		t.Errorf("found: %v", err)
+	}
+	again, err := p.Create(t.Context(), c)
+	if err != nil || again.ProviderID == made.ProviderID || len(w.alive()) != 1 {
+		t.Errorf("the claim gets %+v (%v), EC2 runs %d", again, err, len(w.alive()))
+	}
+	if !again.Owner().Of(string(c.UID)) || again.Labels[v1.CapacityTypeLabelKey] == "" {
+		t.Errorf("it is %+v", again)
+	}
+}
