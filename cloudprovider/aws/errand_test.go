@@ -21,17 +21,19 @@ import (
 // reply is what EC2 answers to one call for launches.
 type reply func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
 
-// launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was called, and for how
-// many of which types in which subnets.
+// launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was
+// called, and for how many of which types in which subnets.
 type launcher struct {
 	maker
 	replies []reply
-	began   time.Time
 	calls   []string
-	shown   []ec2types.Instance
+	// began is when it may be called first, last when it was called last.
+	began, last time.Time
+	shown       []ec2types.Instance
 }
 
-func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput, _ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	var lines []string
 	for _, c := range in.LaunchTemplateConfigs {
 		for _, o := range c.Overrides {
@@ -39,18 +41,23 @@ func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput, _ ..
 		}
 	}
 	at := min(len(l.calls), len(l.replies)-1)
-	l.calls = append(l.calls, fmt.Sprintf("%s: %d of %s", time.Since(l.began), *in.TargetCapacitySpecification.TotalTargetCapacity, strings.Join(lines, " ")))
+	l.last = time.Now()
+	l.calls = append(l.calls,
+		fmt.Sprintf("%s: %d of %s", time.Since(l.began), *in.TargetCapacitySpecification.TotalTargetCapacity,
+			strings.Join(lines, " ")))
 	return l.replies[at](in)
 }
 
-func (l *launcher) DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (l *launcher) DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
+	...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: l.shown}}}, nil
 }
 
 // sells answers with instances of a type; short adds that the others of it are sold out.
 func sells(kind string, ids ...string) reply {
 	return func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
-		return &ec2.CreateFleetOutput{Instances: []ec2types.CreateFleetInstance{{InstanceIds: ids, InstanceType: ec2types.InstanceType(kind),
+		return &ec2.CreateFleetOutput{Instances: []ec2types.CreateFleetInstance{{InstanceIds: ids,
+			InstanceType:               ec2types.InstanceType(kind),
 			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{Overrides: &ec2types.FleetLaunchTemplateOverrides{SubnetId: new("subnet-1")}}}}}, nil
 	}
 }
@@ -58,9 +65,11 @@ func sells(kind string, ids ...string) reply {
 func short(kind string, of reply) reply {
 	return func(in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 		out, err := of(in)
-		out.Errors = append(out.Errors, ec2types.CreateFleetError{ErrorCode: new("InsufficientInstanceCapacity"), ErrorMessage: new("none"),
-			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
-				Overrides: &ec2types.FleetLaunchTemplateOverrides{InstanceType: ec2types.InstanceType(kind), SubnetId: new("subnet-1")}}})
+		out.Errors = append(out.Errors,
+			ec2types.CreateFleetError{ErrorCode: new("InsufficientInstanceCapacity"), ErrorMessage: new("none"),
+				LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
+					Overrides: &ec2types.FleetLaunchTemplateOverrides{InstanceType: ec2types.InstanceType(kind),
+						SubnetId: new("subnet-1")}}})
 		return out, err
 	}
 }
@@ -68,7 +77,8 @@ func short(kind string, of reply) reply {
 // refuses answers with an error of the whole call.
 func refuses(code, message string) reply {
 	return func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
-		return nil, &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.GenericAPIError{Code: code, Message: message}}
+		return nil, &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet",
+			Err: &smithy.GenericAPIError{Code: code, Message: message}}
 	}
 }
 
@@ -76,7 +86,8 @@ func refuses(code, message string) reply {
 type spacious struct{ Network }
 
 func (spacious) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet, error) {
-	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: time.Now()}, {ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: time.Now()}}, nil
+	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: time.Now()},
+		{ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: time.Now()}}, nil
 }
 
 func (spacious) ForgetSubnet(string) {}
@@ -84,15 +95,17 @@ func (spacious) ForgetSubnet(string) {}
 // launching is a provider that can do nothing but launch.
 func launching(api *launcher) *Provider {
 	api.began = time.Now()
-	p := &Provider{now: time.Now, name: "lab", ec2: api, register: newRegister(), turnstile: newTurnstile(time.Now), pause: pause, pace: pace{now: time.Now},
-		network: spacious{}, subnets: newSubnets(spacious{}, time.Now), templates: newTemplates(api, time.Now), gathered: func(string, int, time.Duration) {}}
+	p := &Provider{now: time.Now, name: "lab", ec2: api, register: newRegister(), turnstile: newTurnstile(time.Now),
+		pause: pause, pace: pace{now: time.Now},
+		network: spacious{}, subnets: newSubnets(spacious{}, time.Now), templates: newTemplates(api,
+			time.Now), gathered: func(string, int, time.Duration) {}}
 	p.names = newNames(api, time.Now, nil, p.register.named)
 	p.surveys = p.newSurveys()
 	return p
 }
 
-// What becomes of launches, by what EC2 answers: who gets what, who is asked for again, with what and when, and what is told to the
-// others.
+// What becomes of launches, by what EC2 answers: who gets what, who is asked for again, with what and when, and what is
+// told to the others.
 func TestWhatBecomesOfLaunches(t *testing.T) {
 	const gone = "InvalidLaunchTemplateName.NotFoundException"
 	first := func(calls int, of string) []string {
@@ -116,53 +129,79 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 	}{
 		{"all is there", [][]string{{"m", "n"}, {"m", "n"}}, []reply{sells("m", "i-2", "i-1")}, nil,
 			[]string{"0s: 2 of m@subnet-1 n@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
-		{"one is short of a type", [][]string{{"m", "n"}, {"m", "n"}}, []reply{short("m", sells("m", "i-1")), sells("n", "i-2")}, nil,
-			[]string{"0s: 2 of m@subnet-1 n@subnet-1"}, []string{"i-1 [m]", "EC2 refused 1 offerings: launching instances: ec2:CreateFleet: InsufficientInstanceCapacity"}, false, 0},
-		{"one could have more than what both have", [][]string{{"m", "n"}, {"m", "n", "o"}}, []reply{short("n", short("m", sells("m", "i-1"))), sells("o", "i-2")}, nil,
-			[]string{"0s: 2 of m@subnet-1 n@subnet-1", "0s: 1 of o@subnet-1"}, []string{"i-1 [m n]", "i-2 [m n]"}, false, 0},
-		{"nothing, and no reason", [][]string{{"m"}}, []reply{sells("m")}, nil, []string{"0s: 1 of m@subnet-1"}, []string{"does not say why"}, false, 1},
-		{"a subnet is gone", [][]string{{"m"}}, []reply{refuses("InvalidSubnetID.NotFound", "no subnet-1"), sells("m", "i-1")}, nil,
+		{"one is short of a type", [][]string{{"m", "n"}, {"m", "n"}},
+			[]reply{short("m", sells("m", "i-1")), sells("n", "i-2")}, nil,
+			[]string{"0s: 2 of m@subnet-1 n@subnet-1"}, []string{"i-1 [m]",
+				"EC2 refused 1 offerings: launching instances: ec2:CreateFleet: InsufficientInstanceCapacity"}, false,
+			0},
+		{"one could have more than what both have", [][]string{{"m", "n"}, {"m", "n", "o"}},
+			[]reply{short("n", short("m", sells("m", "i-1"))), sells("o", "i-2")}, nil,
+			[]string{"0s: 2 of m@subnet-1 n@subnet-1", "0s: 1 of o@subnet-1"}, []string{"i-1 [m n]",
+				"i-2 [m n]"}, false, 0},
+		{"nothing, and no reason", [][]string{{"m"}}, []reply{sells("m")}, nil, []string{"0s: 1 of m@subnet-1"},
+			[]string{"does not say why"}, false, 1},
+		{"a subnet is gone", [][]string{{"m"}},
+			[]reply{refuses("InvalidSubnetID.NotFound", "no subnet-1"), sells("m", "i-1")}, nil,
 			[]string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-2"}, []string{"i-1 []"}, false, 1},
-		{"a subnet that is not named is gone", [][]string{{"m"}}, []reply{refuses("InvalidSubnetID.NotFound", "no such subnet")}, nil,
+		{"a subnet that is not named is gone", [][]string{{"m"}},
+			[]reply{refuses("InvalidSubnetID.NotFound", "no such subnet")}, nil,
 			[]string{"0s: 1 of m@subnet-1"}, []string{"InvalidSubnetID.NotFound"}, false, 1},
-		{"a launch template is gone", [][]string{{"m"}}, []reply{refuses(gone, "no lt"), refuses(gone, "no lt"), sells("m", "i-1")}, nil,
+		{"a launch template is gone", [][]string{{"m"}},
+			[]reply{refuses(gone, "no lt"), refuses(gone, "no lt"), sells("m", "i-1")}, nil,
 			first(3, "1 of m@subnet-1"), []string{"i-1 []"}, false, 2},
 		{"a launch template is gone again and again", [][]string{{"m"}}, []reply{refuses(gone, "no lt")}, nil,
 			first(5, "1 of m@subnet-1"), []string{gone}, false, 5},
-		{"a launch template is gone and can't be made", [][]string{{"m"}}, []reply{refuses(gone, "no lt")}, func(l *launcher, _ *Provider, _ []*buyer) {
-			l.create = func(context.Context) error { return errors.New("no more templates") }
-		}, first(1, "1 of m@subnet-1"), []string{gone}, false, 1},
-		{"nothing is left of it", [][]string{{"m"}, {"m"}}, []reply{refuses("InsufficientInstanceCapacity", "none")}, nil,
-			[]string{"0s: 2 of m@subnet-1"}, []string{"InsufficientInstanceCapacity", "InsufficientInstanceCapacity"}, false, 1},
-		{"the class is wrong", [][]string{{"m"}}, []reply{refuses("InvalidParameterValue", "bad")}, nil, []string{"0s: 1 of m@subnet-1"}, []string{"InvalidParameterValue"}, false, 1},
-		{"it may not be asked for", [][]string{{"m"}}, []reply{refuses("UnauthorizedOperation", "no")}, nil, []string{"0s: 1 of m@subnet-1"},
-			[]string{"launching instances for NodePool general (1 at once): ec2:CreateFleet: UnauthorizedOperation"}, false, 0},
-		{"the answer is lost", [][]string{{"m"}}, []reply{refuses("InternalError", "oops")}, nil, first(3, "1 of m@subnet-1"), []string{"InternalError"}, true, 0},
+		{"a launch template is gone, then a subnet", [][]string{{"m"}},
+			[]reply{refuses(gone, "no lt"), refuses("InvalidSubnetID.NotFound", "no subnet-1"), sells("m", "i-1")}, nil,
+			[]string{"0s: 1 of m@subnet-1", "200ms: 1 of m@subnet-1",
+				"200ms: 1 of m@subnet-2"}, []string{"i-1 []"}, false, 2},
+		{"a launch template is gone and can't be made", [][]string{{"m"}}, []reply{refuses(gone, "no lt")},
+			func(l *launcher, _ *Provider, _ []*buyer) {
+				l.create = func(context.Context) error { return errors.New("no more templates") }
+			}, first(1, "1 of m@subnet-1"), []string{gone}, false, 1},
+		{"nothing is left of it", [][]string{{"m"}, {"m"}}, []reply{refuses("InsufficientInstanceCapacity", "none")},
+			nil,
+			[]string{"0s: 2 of m@subnet-1"}, []string{"InsufficientInstanceCapacity",
+				"InsufficientInstanceCapacity"}, false, 1},
+		{"the class is wrong", [][]string{{"m"}}, []reply{refuses("InvalidParameterValue", "bad")}, nil,
+			[]string{"0s: 1 of m@subnet-1"}, []string{"InvalidParameterValue"}, false, 1},
+		{"it may not be asked for", [][]string{{"m"}}, []reply{refuses("UnauthorizedOperation", "no")}, nil,
+			[]string{"0s: 1 of m@subnet-1"},
+			[]string{"launching instances for NodePool general (1 at once): ec2:CreateFleet: UnauthorizedOperation"},
+			false, 0},
+		{"the answer is lost", [][]string{{"m"}}, []reply{refuses("InternalError", "oops")}, nil,
+			first(3, "1 of m@subnet-1"), []string{"InternalError"}, true, 0},
 
-		{"a process before asked in other words", [][]string{{"m"}}, []reply{refuses("IdempotentParameterMismatch", "another")}, nil,
+		{"a process before asked in other words", [][]string{{"m"}},
+			[]reply{refuses("IdempotentParameterMismatch", "another")}, nil,
 			[]string{"0s: 1 of m@subnet-1"}, []string{"IdempotentParameterMismatch"}, false, 0},
-		{"this process asked in other words", [][]string{{"m"}}, []reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
-			func(_ *launcher, p *Provider, _ []*buyer) { p.looks.sure = true }, []string{"0s: 1 of m@subnet-1", "10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
+		{"this process asked in other words", [][]string{{"m"}},
+			[]reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
+			func(_ *launcher, p *Provider, _ []*buyer) { p.looks.sure = true }, []string{"0s: 1 of m@subnet-1",
+				"10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
 
-		{"one is aboard of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")}, func(_ *launcher, p *Provider, list []*buyer) {
-			p.register.aboard[list[0].claim.UID] = &sale{}
-		}, []string{"0s: 1 of m@subnet-1"}, []string{"aboard of another launch", "i-1 []"}, true, 0},
+		{"one is aboard of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
+			func(_ *launcher, p *Provider, list []*buyer) {
+				p.register.aboard[list[0].claim.UID] = &sale{}
+			}, []string{"0s: 1 of m@subnet-1"}, []string{"aboard of another launch", "i-1 []"}, true, 0},
 		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, list []*buyer) {
 			p.register.given("i-9", string(list[0].claim.UID), p.now())
 		}, nil, []string{"aboard of another launch"}, false, 0},
-		{"a look finds its instance first", [][]string{{"m"}}, []reply{sells("m")}, func(l *launcher, p *Provider, list []*buyer) {
-			l.replies[0] = func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
-				p.register.hold(&holding{owner: owner{uid: list[0].claim.UID}, id: "i-9"})
-				return &ec2.CreateFleetOutput{}, nil
-			}
-		}, []string{"0s: 1 of m@subnet-1"}, []string{"aboard of another launch"}, false, 0},
-		{"there is no room to mark two", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1"), sells("m", "i-2")}, func(_ *launcher, _ *Provider, list []*buyer) {
-			for _, b := range list {
-				for i := range 46 {
-					b.order.Tags[fmt.Sprint("tag", i)] = "x"
+		{"a look finds its instance first", [][]string{{"m"}}, []reply{sells("m")},
+			func(l *launcher, p *Provider, list []*buyer) {
+				l.replies[0] = func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+					p.register.hold(&holding{owner: owner{uid: list[0].claim.UID}, id: "i-9"})
+					return &ec2.CreateFleetOutput{}, nil
 				}
-			}
-		}, []string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
+			}, []string{"0s: 1 of m@subnet-1"}, []string{"aboard of another launch"}, false, 0},
+		{"there is no room to mark two", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1"), sells("m", "i-2")},
+			func(_ *launcher, _ *Provider, list []*buyer) {
+				for _, b := range list {
+					for i := range 46 {
+						b.order.Tags[fmt.Sprint("tag", i)] = "x"
+					}
+				}
+			}, []string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
 		{"no subnet has room", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, _ []*buyer) {
 			p.subnets.avoid("subnet-1")
 			p.subnets.avoid("subnet-2")
@@ -186,7 +225,11 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			if c.change != nil {
 				c.change(api, p, list)
 			}
-			for i, a := range p.sellTogether(t.Context(), "key", slices.Clone(list)) {
+			answers := p.sellTogether(t.Context(), "key", slices.Clone(list))
+			if len(answers) != len(list) || len(api.calls) > 0 && time.Now() != api.last {
+				t.Errorf("%s: %d answers %s after the last call", c.name, len(answers), time.Since(api.last))
+			}
+			for i, a := range answers {
 				got := ""
 				if a.Err != nil {
 					got = a.Err.Error()
@@ -204,17 +247,22 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			if !slices.Equal(api.calls, c.calls) {
 				t.Errorf("%s: called %q, want %q", c.name, api.calls, c.calls)
 			}
-			if lost, tries := len(p.register.aboard) > 0, p.register.tries[uidA].times; lost != c.lost || tries != c.tries || len(p.register.flying) > 0 {
-				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d", c.name, lost, tries, c.tries)
+			if lost, tries := len(p.register.aboard) > 0,
+				p.register.tries[uidA].times; lost != c.lost || tries != c.tries || len(p.register.flying) > 0 {
+				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
+					c.name, lost, tries, c.tries)
 			}
-			if want := fmt.Sprint("create_fleet ", len(list), " true"); gathered != want || p.pace.underWay() != 0 || len(p.subnets.pending) != 0 {
-				t.Errorf("%s: %s was noted, %d are under way, %v addresses are kept", c.name, gathered, p.pace.underWay(), p.subnets.pending)
+			if want := fmt.Sprint("create_fleet ", len(list),
+				" true"); gathered != want || p.pace.underWay() != 0 || len(p.subnets.pending) != 0 {
+				t.Errorf("%s: %s was noted, %d are under way, %v addresses are kept", c.name, gathered,
+					p.pace.underWay(), p.subnets.pending)
 			}
 		})
 	}
 }
 
-// Instances that were launched together have no names yet; one that was launched alone has. Their addresses count at once.
+// Instances that were launched together have no names yet; one that was launched alone has. Their addresses count at
+// once.
 func TestWhatIsNotedOfLaunches(t *testing.T) {
 	for together, names := range map[int]int{1: 0, 2: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,7 +277,8 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 			}
 			p.sellTogether(t.Context(), "key", list)
 			if len(p.names.queue) != names || p.register.machine("i-1").named != (names == 0) || p.register.machine("i-1").since != time.Now() {
-				t.Errorf("of %d instances %d are to be named, and the first is %+v", together, len(p.names.queue), p.register.machine("i-1"))
+				t.Errorf("of %d instances %d are to be named, and the first is %+v", together, len(p.names.queue),
+					p.register.machine("i-1"))
 			}
 			if n := len(p.subnets.taken["subnet-1"]); n != 1 {
 				t.Errorf("addresses were taken %d times", n)

@@ -17,7 +17,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
-// An instance that is launched and not answered for yet is nobody's so far, and is not listed: it would be ended as such.
+// An instance that is launched and not answered for yet is nobody's so far, and is not listed: it would be ended as
+// such.
 func TestListDuringALaunch(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
 		w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Lose: true, Times: 1})
@@ -75,7 +76,8 @@ func TestInstancesBeforeTheyAreShown(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	first.Labels["changed"], first.Annotations["changed"] = "yes", "yes"
-	if again, err := p.Get(t.Context(), got[0].ProviderID); err != nil || again.Labels["changed"] != "" || again.Annotations["changed"] != "" {
+	if again, err := p.Get(t.Context(),
+		got[0].ProviderID); err != nil || again.Labels["changed"] != "" || again.Annotations["changed"] != "" {
 		t.Errorf("what is known can be changed from outside: %+v, %v", again, err)
 	}
 	clock.put(time.Minute)
@@ -110,13 +112,14 @@ func TestInstancesThatCannotBeAskedFor(t *testing.T) {
 	if list, err := p.List(t.Context()); !cloudprovider.IsUnauthorized(err) || list != nil {
 		t.Errorf("listed: %v, %v", list, err)
 	}
-	if _, err := p.Create(t.Context(), c); !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "looking for the instance of NodeClaim "+c.Name) {
+	if _, err := p.Create(t.Context(), c); !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(),
+		"looking for the instance of NodeClaim "+c.Name) {
 		t.Errorf("asked for again: %v", err)
 	}
 }
 
-// What the next controller says of an instance that it finds: from which version of its class it was launched, as far as that can be
-// told, and whether it carries the cluster's identity.
+// What the next controller says of an instance that it finds: from which version of its class it was launched, as far
+// as that can be told, and whether it carries the cluster's identity.
 func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
 	away := errors.New("away")
 	for _, x := range []struct {
@@ -126,12 +129,15 @@ func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
 		keys   []string
 		err    error
 	}{
-		{"all is known", nil, nil, []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey, aws.IdentityTaggedAnnotationKey}, nil},
+		{"all is known", nil, nil,
+			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey,
+				aws.IdentityTaggedAnnotationKey}, nil},
 		{"it lost the identity", func(t *testing.T, w *world, id string) { untag(t, w, id, aws.IdentityTagKey) }, nil,
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
 		{"there is no identity", nil, func(o *aws.Options) { o.Identity = "" },
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
-		{"it lost its class", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.NodeClassTagKey) }, nil, nil, nil},
+		{"it lost its class", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.NodeClassTagKey) }, nil,
+			nil, nil},
 		{"how nodes join is not known", nil, func(o *aws.Options) {
 			o.Cluster = func(context.Context) (aws.Cluster, error) { return aws.Cluster{}, away }
 		}, nil, away},
