@@ -54,6 +54,9 @@ func TestEndWithoutALook(t *testing.T) {
 	}
 	// The first call describes the instance, the second all of them.
 	w.faults.Add(faults.Fault{Service: "ec2", Action: "DescribeInstances", Code: "UnauthorizedOperation", Status: 403, Every: 2})
+	if got, err := next.Get(t.Context(), made.ProviderID); !cloudprovider.IsUnauthorized(err) || got != nil {
+		t.Errorf("it is found as %+v (%v) although nobody knows whose it is", got, err)
+	}
 	err = next.Delete(t.Context(), made.ProviderID, made.Owner())
 	if n := w.sim.Calls()["ec2:TerminateInstances"]; !cloudprovider.IsUnauthorized(err) || n != 0 || len(w.alive()) != 1 {
 		t.Errorf("%v after %d calls to end it, EC2 runs %d", err, n, len(w.alive()))

@@ -6,8 +6,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -189,5 +194,92 @@ func TestInstanceThatHasEnded(t *testing.T) {
 	}
 	if !again.Owner().Of(string(c.UID)) || again.Labels[v1.CapacityTypeLabelKey] == "" {
 		t.Errorf("it is %+v", again)
+	}
+}
+
+// Instances are listed in the order of their provider ids, whatever EC2's order is.
+func TestListIsSorted(t *testing.T) {
+	_, p := start(t, setup{})
+	for _, zone := range []string{"us-west-2b", "us-west-2a", "us-west-2c", "us-west-2a"} {
+		if _, err := p.Create(t.Context(), claim(in(corev1.LabelTopologyZone, zone))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := p.List(t.Context())
+	if err != nil || len(list) != 4 || !slices.IsSortedFunc(list,
+		func(a, b *cloudprovider.Instance) int { return strings.Compare(a.ProviderID, b.ProviderID) }) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// forgetful is an API server that is asked for classes. Whoever asks it once on is set has no time left, and gets an
+// answer only if answers is set, too.
+type forgetful struct {
+	client.Client
+	on, answers atomic.Bool
+	end         context.CancelFunc
+}
+
+func (f *forgetful) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	if f.on.Load() {
+		f.end()
+		if !f.answers.Load() {
+			return ctx.Err()
+		}
+	}
+	return f.Client.Get(context.WithoutCancel(ctx), key, obj, o...)
+}
+
+// Whoever runs out of time while instances are listed gets an error or the whole list, but never a list without them.
+func TestListOfWhoHasNoTimeLeft(t *testing.T) {
+	classes := &forgetful{}
+	w, p := start(t, setup{}, func(o *aws.Options) { classes.Client, o.Classes = o.Classes.(client.Client), classes })
+	one(t, w, p)
+	for _, answers := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		classes.end = cancel
+		classes.on.Store(true)
+		classes.answers.Store(answers)
+		list, err := p.List(ctx)
+		if (err == nil) != (len(list) == 1) {
+			t.Errorf("an answer comes: %t; %d are listed (%v)", answers, len(list), err)
+		}
+		cancel()
+	}
+}
+
+// byID is an EC2 that can't be asked for instances by their ids.
+type byID struct {
+	aws.EC2API
+	fails atomic.Bool
+}
+
+func (b *byID) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput,
+	o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	if b.fails.Load() {
+		if *in.Filters[0].Name == "instance-id" {
+			return nil, errors.New("no answer")
+		}
+		return &ec2.DescribeInstancesOutput{}, nil
+	}
+	return b.EC2API.DescribeInstances(ctx, in, o...)
+}
+
+// A new instance that is not among those of the cluster has ended, or is not shown yet. While that can't be told
+// nothing is listed; one that has ended is not listed.
+func TestListWithoutANewInstance(t *testing.T) {
+	api := &byID{}
+	w, p := start(t, setup{}, func(o *aws.Options) { api.EC2API, o.EC2 = o.EC2, api })
+	_, made, _ := one(t, w, p)
+	api.fails.Store(true)
+	if list, err := p.List(t.Context()); err == nil || list != nil {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	api.fails.Store(false)
+	if err := w.kill(t.Context(), made.ProviderID); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := p.List(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("of one that has ended %v are listed (%v)", list, err)
 	}
 }

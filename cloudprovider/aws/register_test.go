@@ -283,3 +283,28 @@ func TestClaimsRecallTheirInstances(t *testing.T) {
 		t.Errorf("its name is noted anew: %+v", h)
 	}
 }
+
+// Calls about a zone that AWS has moved traffic away from are kept apart from the others.
+func TestShiftedZones(t *testing.T) {
+	at := func(zone, id string) *ec2types.Instance {
+		i := tagged("i-1")
+		i.Placement = &ec2types.Placement{AvailabilityZone: &zone, AvailabilityZoneId: &id}
+		return &i
+	}
+	nowhere := tagged("i-1")
+	shifted := func(id string) bool { return id == "az1" || id == "" }
+	for _, c := range []struct {
+		name    string
+		shifted func(string) bool
+		i       *ec2types.Instance
+		want    string
+	}{
+		{"the zone is shifted", shifted, at("a", "az1"), "a"}, {"another zone is", shifted, at("b", "az2"),
+			""}, {"nobody says which are", nil, at("a", "az1"), ""},
+		{"it is not known where it is", shifted, &nowhere, ""}, {"it is not shown yet", shifted, nil, ""},
+	} {
+		if got := (&Provider{catalog: &catalog{shifted: c.shifted}}).shiftedZone(c.i); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
