@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -81,8 +82,11 @@ func TestInstancesBeforeTheyAreShown(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	first.Labels["changed"], first.Annotations["changed"] = "yes", "yes"
-	if again, err := p.Get(t.Context(),
-		got[0].ProviderID); err != nil || again.Labels["changed"] != "" || again.Annotations["changed"] != "" {
+	first.Capacity["changed"], first.Allocatable["changed"] = resource.MustParse("1"), resource.MustParse("1")
+	again, err := p.Get(t.Context(), got[0].ProviderID)
+	_, more := again.Capacity["changed"]
+	_, free := again.Allocatable["changed"]
+	if err != nil || more || free || again.Labels["changed"] != "" || again.Annotations["changed"] != "" {
 		t.Errorf("what is known can be changed from outside: %+v, %v", again, err)
 	}
 	clock.put(time.Minute)
@@ -281,5 +285,17 @@ func TestListWithoutANewInstance(t *testing.T) {
 	}
 	if list, err := p.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("of one that has ended %v are listed (%v)", list, err)
+	}
+}
+
+// A claim that asks again for its instance is told from which version of the class that was launched, not which there
+// is now.
+func TestClassThatChangesAfterALaunch(t *testing.T) {
+	w, p := start(t, setup{})
+	c, made, _ := one(t, w, p)
+	w.edit(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"costs": "shop"} })
+	again, err := p.Create(t.Context(), c)
+	if err != nil || made.Annotations[awsv1.HashAnnotationKey] == "" || again.Annotations[awsv1.HashAnnotationKey] != made.Annotations[awsv1.HashAnnotationKey] {
+		t.Errorf("launched from %v, told %v (%v)", made.Annotations, again.Annotations, err)
 	}
 }
