@@ -1,13 +1,16 @@
 package aws
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -133,5 +136,29 @@ func TestCallsForOneClaim(t *testing.T) {
 	refused := errors.New("refused")
 	if f.end("a", next, nil, refused); next.instance != nil || next.err != refused {
 		t.Errorf("%+v, %v", next.instance, next.err)
+	}
+}
+
+// counting is an API server without classes. It notes how many launches are about to be asked for when it is asked.
+type counting struct {
+	client.Reader
+	p      *Provider
+	coming int64
+}
+
+func (c *counting) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	c.coming = c.p.coming.Load()
+	return errors.New("no classes")
+}
+
+// A launch is about to be asked for until it is known what to ask for, or that there is nothing to ask: others wait for
+// it only so long.
+func TestLaunchesThatAreComing(t *testing.T) {
+	api := &counting{p: &Provider{register: newRegister(), now: time.Now}}
+	api.p.classes, api.p.looks.sure = api, true
+	claim := &v1.NodeClaim{}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
+	if _, _, err := api.p.approach(t.Context(), claim); err == nil || api.coming != 1 || api.p.coming.Load() != 0 {
+		t.Errorf("%v; %d were coming, and %d are", err, api.coming, api.p.coming.Load())
 	}
 }

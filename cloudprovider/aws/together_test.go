@@ -151,6 +151,26 @@ func TestHiddenInstanceIsLookedForWithPauses(t *testing.T) {
 	})
 }
 
+// Whoever gives up while an instance may be hidden is told so.
+func TestHiddenInstanceThatIsGivenUp(t *testing.T) {
+	inBubble(t, setup{timing: cloud.Timing{Visibility: 6 * time.Second}}, func(t *testing.T, w *world, p *aws.Provider) {
+		c := claim()
+		w.store(t, c)
+		if _, err := p.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		next, err := w.provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		defer cancel()
+		if got, err := next.Create(ctx, c); !errors.Is(err, context.DeadlineExceeded) || got != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
 // An instance says to whom it belongs and who pays for it, and its claim is told from which version of the class it is.
 func TestTagsOfALaunch(t *testing.T) {
 	w, p := start(t, setup{})
