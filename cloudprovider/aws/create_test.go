@@ -106,8 +106,8 @@ func TestStampsOfAClass(t *testing.T) {
 		class.Status.InstanceProfile = profile
 		got, err := stamps(class, Cluster{CABundle: "Y2E="})
 		hash, _ := class.Hash("Y2E=")
-		if err != nil || len(got) != count || got[awsv1.InstanceProfileAnnotationKey] != profile || got[awsv1.HashAnnotationKey] != hash ||
-			got[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {
+		if err != nil || len(got) != count || got[awsv1.InstanceProfileAnnotationKey] != profile ||
+			got[awsv1.HashAnnotationKey] != hash || got[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {
 			t.Errorf("%v, %v", got, err)
 		}
 	}

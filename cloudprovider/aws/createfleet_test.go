@@ -84,7 +84,8 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 			api := &scripted{answers: c.answers, began: time.Now()}
 			p := &Provider{now: time.Now, turnstile: newTurnstile(time.Now), pause: pause, ec2: api}
 			out, lost, err := p.createFleet(t.Context(), &ec2.CreateFleetInput{})
-			if lost != c.lost || (err != nil) != (c.code != "") || (out != nil) != (c.code == "") || c.code != "?" && fault.Code(err) != c.code {
+			if lost != c.lost || (err != nil) != (c.code != "") || (out != nil) != (c.code == "") ||
+				c.code != "?" && fault.Code(err) != c.code {
 				t.Errorf("%v: lost %t, %v", c.answers, lost, err)
 			}
 			if !slices.Equal(api.calls, c.calls) {

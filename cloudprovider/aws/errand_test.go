@@ -57,8 +57,9 @@ func (l *launcher) DescribeInstances(context.Context, *ec2.DescribeInstancesInpu
 func sells(kind string, ids ...string) reply {
 	return func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 		return &ec2.CreateFleetOutput{Instances: []ec2types.CreateFleetInstance{{InstanceIds: ids,
-			InstanceType:               ec2types.InstanceType(kind),
-			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{Overrides: &ec2types.FleetLaunchTemplateOverrides{SubnetId: new("subnet-1")}}}}}, nil
+			InstanceType: ec2types.InstanceType(kind),
+			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
+				Overrides: &ec2types.FleetLaunchTemplateOverrides{SubnetId: new("subnet-1")}}}}}, nil
 	}
 }
 
@@ -138,6 +139,10 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			[]reply{short("n", short("m", sells("m", "i-1"))), sells("o", "i-2")}, nil,
 			[]string{"0s: 2 of m@subnet-1 n@subnet-1", "0s: 1 of o@subnet-1"}, []string{"i-1 [m n]",
 				"i-2 [m n]"}, false, 0},
+		{"two launches, of which one is asked for again", [][]string{{"a", "b", "c"}, {"b"}},
+			[]reply{sells("a", "i-1"), refuses(gone, "no lt"), sells("b", "i-2")}, nil,
+			[]string{"0s: 1 of a@subnet-1 b@subnet-1 c@subnet-1", "0s: 1 of b@subnet-1",
+				"200ms: 1 of b@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
 		{"nothing, and no reason", [][]string{{"m"}}, []reply{sells("m")}, nil, []string{"0s: 1 of m@subnet-1"},
 			[]string{"does not say why"}, false, 1},
 		{"a subnet is gone", [][]string{{"m"}},
@@ -229,11 +234,14 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			if len(answers) != len(list) || len(api.calls) > 0 && time.Now() != api.last {
 				t.Errorf("%s: %d answers %s after the last call", c.name, len(answers), time.Since(api.last))
 			}
+			if len(api.calls) == 1 && p.turnstile.tokens != fleetBurst {
+				t.Errorf("%s: the first call has taken another turn", c.name)
+			}
 			for i, a := range answers {
 				got := ""
 				if a.Err != nil {
 					got = a.Err.Error()
-				} else if h := p.register.holder(list[i].claim.UID); h != nil && a.Value.ProviderID == h.answer.ProviderID {
+				} else if h := p.register.holder(list[i].claim.UID); a.Value.ProviderID == h.answer.ProviderID {
 					var kinds []string
 					for _, ref := range a.Value.Refused {
 						kinds = append(kinds, ref.Type)
@@ -276,9 +284,10 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 				list = append(list, b)
 			}
 			p.sellTogether(t.Context(), "key", list)
-			if len(p.names.queue) != names || p.register.machine("i-1").named != (names == 0) || p.register.machine("i-1").since != time.Now() {
+			h := p.register.machine("i-1")
+			if len(p.names.queue) != names || h.named != (names == 0) || h.since != time.Now() {
 				t.Errorf("of %d instances %d are to be named, and the first is %+v", together, len(p.names.queue),
-					p.register.machine("i-1"))
+					h)
 			}
 			if n := len(p.subnets.taken["subnet-1"]); n != 1 {
 				t.Errorf("addresses were taken %d times", n)

@@ -236,16 +236,23 @@ func (f *forgetful) Get(ctx context.Context, key client.ObjectKey, obj client.Ob
 
 // Whoever runs out of time while instances are listed gets an error or the whole list, but never a list without them.
 func TestListOfWhoHasNoTimeLeft(t *testing.T) {
-	classes := &forgetful{}
-	w, p := start(t, setup{}, func(o *aws.Options) { classes.Client, o.Classes = o.Classes.(client.Client), classes })
+	w, p := start(t, setup{})
 	one(t, w, p)
+	classes := &forgetful{}
+	next, err := w.provider(func(o *aws.Options) { classes.Client, o.Classes = o.Classes.(client.Client), classes })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.List(t.Context()); err != nil { // what is sold is known from now on
+		t.Fatal(err)
+	}
 	for _, answers := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		classes.end = cancel
 		classes.on.Store(true)
 		classes.answers.Store(answers)
-		list, err := p.List(ctx)
-		if (err == nil) != (len(list) == 1) {
+		list, err := next.List(ctx)
+		if (err == nil) != (len(list) == 1) || answers != (err == nil) {
 			t.Errorf("an answer comes: %t; %d are listed (%v)", answers, len(list), err)
 		}
 		cancel()
@@ -295,7 +302,8 @@ func TestClassThatChangesAfterALaunch(t *testing.T) {
 	c, made, _ := one(t, w, p)
 	w.edit(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"costs": "shop"} })
 	again, err := p.Create(t.Context(), c)
-	if err != nil || made.Annotations[awsv1.HashAnnotationKey] == "" || again.Annotations[awsv1.HashAnnotationKey] != made.Annotations[awsv1.HashAnnotationKey] {
+	hash := made.Annotations[awsv1.HashAnnotationKey]
+	if err != nil || hash == "" || again.Annotations[awsv1.HashAnnotationKey] != hash {
 		t.Errorf("launched from %v, told %v (%v)", made.Annotations, again.Annotations, err)
 	}
 }
