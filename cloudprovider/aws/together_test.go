@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
@@ -103,6 +105,9 @@ func TestLaunchThatCannotBePrepared(t *testing.T) {
 		{"the placement group is missing", nil, func(c *awsv1.EC2NodeClass) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("near")}
 		}, "", cloudprovider.IsNotReady, `NodeClass "default" is not ready: the placement group of spec.placementGroupSelector is not there`},
+		{"the placement group can't be asked for", nil, func(c *awsv1.EC2NodeClass) {
+			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("near")}
+		}, "ec2:DescribePlacementGroups", cloudprovider.IsUnauthorized, ""},
 		{"no launch template can be made", nil, nil, "ec2:CreateLaunchTemplate", cloudprovider.IsUnauthorized, ""},
 	} {
 		change := x.change
@@ -123,6 +128,16 @@ func TestLaunchThatCannotBePrepared(t *testing.T) {
 		if n := w.sim.Calls()["ec2:CreateFleet"]; n != 0 {
 			t.Errorf("%s: EC2 was asked %d times", x.name, n)
 		}
+	}
+}
+
+// A claim that leaves EC2 no choice is launched like any other.
+func TestLaunchWithoutAChoice(t *testing.T) {
+	_, p := start(t, setup{})
+	got, err := p.Create(t.Context(), claim(in(corev1.LabelInstanceTypeStable, "m5.large"),
+		in(corev1.LabelTopologyZone, "us-west-2a"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)))
+	if err != nil || got.Type != "m5.large" || got.Labels[corev1.LabelTopologyZone] != "us-west-2a" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
