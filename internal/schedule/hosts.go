@@ -184,10 +184,10 @@ func (s *settler) settle(k *kind) (progress bool) {
 			break
 		}
 		s.steps++
-		for len(k.pods) > 0 && s.fits(h, k) && s.suits(h, k) {
+		for k.mayUse(h) > 0 && s.fits(h, k) && s.suits(h, k) {
 			n := 1
 			if k.bulk() {
-				n = k.class.Requests.Count(h.Free, len(k.pods))
+				n = k.class.Requests.Count(h.Free, k.mayUse(h))
 			} else if _, ok := s.l.allows(h.at, k); !ok {
 				break
 			}

@@ -32,8 +32,37 @@ type kind struct {
 	doomed bool
 	// lone says that the company that the kind's pods want could not be had.
 	lone bool
+	// held is how many of its pods are held; they are the last.
+	held int
 	// why is the last rule that kept the kind's pods from a domain, for the explanation.
 	why *hurdle
+}
+
+// holdBack puts the pods that are held behind the others.
+func holdBack(kinds []*kind, held map[string]Hold) {
+	if len(held) == 0 {
+		return
+	}
+	for _, k := range kinds {
+		first, last := []*cluster.Pod(nil), []*cluster.Pod(nil)
+		for _, p := range k.pods {
+			if _, is := held[p.UID]; is {
+				last = append(last, p)
+			} else {
+				first = append(first, p)
+			}
+		}
+		k.pods, k.held = append(first, last...), len(last)
+	}
+}
+
+// mayUse is how many of the kind's pods may take room on the host. Those that are held take none of a node that is on its way,
+// but for their seats: it is for others, and what they take of it would be bought again for these.
+func (k *kind) mayUse(h *house) int {
+	if h.Initialized {
+		return len(k.pods)
+	}
+	return max(len(k.pods)-k.held, 0)
 }
 
 // take removes the first n pods.

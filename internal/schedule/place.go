@@ -95,6 +95,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	pending, giants := shop.withoutGiants(hosts, pending)
 	book := newLedger(o.Base, pending, !settings.IgnoreWishes)
 	kinds := kindsOf(pending, book)
+	holdBack(kinds, settings.Held)
 	houses := moveIn(book, hosts)
 	moveIn(book, o.Leaving())
 	book.attach(shop, kinds)
