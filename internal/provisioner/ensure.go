@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
@@ -121,6 +122,42 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 			"%s does not have %s, so it was taken away here, too; annotate %s instead", by, strings.Join(lost, ", "), by)
 	}
 	return v, nil
+}
+
+// letGo makes what an owner has made nobody's, if the owner is deleted and that is to stay (kubectl delete --cascade=orphan). The
+// garbage collector does that, too, but only for what it knows of: of kinds that are new it learns every half a minute, and
+// what it learns of after the owner has gone it deletes.
+func (o Options) letGo(ctx context.Context, by owner, made ...client.Object) (ctrl.Result, error) {
+	if !slices.Contains(by.object.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return ctrl.Result{}, nil
+	}
+	for _, object := range made {
+		have := blank(object)
+		if err := o.Client.Get(ctx, client.ObjectKeyFromObject(object), have); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return ctrl.Result{}, fmt.Errorf("reading %s, which is to outlive %s: %w", object.GetName(), by, err)
+		}
+		if !metav1.IsControlledBy(have, by.object) {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(have.GetOwnerReferences()), func(ref metav1.OwnerReference) bool {
+			return ref.UID == by.object.GetUID()
+		})
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": have.GetResourceVersion(),
+			"ownerReferences": others, "labels": map[string]any{by.labelKey(): nil}}})
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		err = o.Client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch))
+		if apierrors.IsConflict(err) {
+			return ctrl.Result{RequeueAfter: time.Second}, nil
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("letting %s go, which is to outlive %s: %w", object.GetName(), by, err)
+		}
+	}
+	return ctrl.Result{}, nil
 }
 
 // lostAnnotations are those of a NodePool that its owner does not have, so that they go. What the conversion of versions

@@ -126,3 +126,35 @@ func TestOwnersAreNotBlocked(t *testing.T) {
 		t.Errorf("the owners are %+v", pool.OwnerReferences)
 	}
 }
+
+// TestOrphansAreNobodys: what a Provisioner has made outlives one that is deleted with --cascade=orphan, whatever the garbage
+// collector knows of it. What others own stays theirs, and a Provisioner that is deleted as usual keeps what it owns.
+func TestOrphansAreNobodys(t *testing.T) {
+	for _, x := range []struct {
+		name       string
+		finalizers []string
+		uid        types.UID
+		owned      bool
+	}{
+		{"orphaned", []string{metav1.FinalizerOrphanDependents}, "u", false},
+		{"deleted as usual", []string{"foregroundDeletion"}, "u", true},
+		{"of another of the same name", []string{metav1.FinalizerOrphanDependents}, "other", true},
+	} {
+		_, c, _ := tryToEnsure(t, nil)
+		gone := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: x.uid, Finalizers: x.finalizers}}
+		by := owner{object: gone, kind: v1alpha5.GroupVersion().WithKind(v1alpha5.Kind)}
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
+		missing := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "missing"}}
+		if _, err := (Options{Client: c}).letGo(t.Context(), by, missing, pool); err != nil {
+			t.Fatal(err)
+		}
+		var have v1.NodePool
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "old"}, &have); err != nil {
+			t.Fatal(err)
+		}
+		_, labelled := have.Labels[ProvisionerLabel]
+		if owned := len(have.OwnerReferences) > 0; owned != x.owned || labelled != x.owned {
+			t.Errorf("%s: owners %v, labels %v; is it owned: want %t", x.name, have.OwnerReferences, have.Labels, x.owned)
+		}
+	}
+}

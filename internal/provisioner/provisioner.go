@@ -92,8 +92,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, u); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if u.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, nil // the owner references see to the rest
+	if u.GetDeletionTimestamp() != nil { // the owner references see to the rest
+		class := blankClass(r.Target.Cloud)
+		class.SetName(translate.ClassName(u.GetName()))
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: u.GetName()}}
+		return r.letGo(ctx, owner{object: u, kind: u.GroupVersionKind()}, pool, class)
 	}
 	p := &v1alpha5.Provisioner{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p); err != nil {

@@ -31,7 +31,8 @@ func (r *TemplateReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if u.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, nil
+		class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: u.GetName()}}
+		return r.letGo(ctx, owner{object: u, kind: u.GroupVersionKind()}, class)
 	}
 	t := &v1alpha1.AWSNodeTemplate{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {
