@@ -75,8 +75,8 @@ func runConvert(o *convertOptions, in io.Reader, out, notes io.Writer) error {
 	if len(errs) > 0 {
 		return fmt.Errorf("nothing was printed:\n%w", errors.Join(errs...))
 	}
-	if len(result.Documents) == 0 {
-		return fmt.Errorf("no manifests: %s holds none", strings.Join(o.files, ", "))
+	if result.Manifests == 0 {
+		return fmt.Errorf("no manifests: %s holds none (nothing in it has an apiVersion and a kind)", strings.Join(o.files, ", "))
 	}
 	var text bytes.Buffer
 	if o.output == "json" {

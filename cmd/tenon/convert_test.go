@@ -91,6 +91,9 @@ func TestConvertFails(t *testing.T) {
 		{"", []string{"-f", t.TempDir()}, "holds no manifests"},
 		{"", []string{"-f", "-"}, "no manifests: - holds none"},
 		{"# a comment\n---\n", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"{}", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"Error from server (NotFound): provisioners \"x\" not found", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"apiVersion: v1\nkind: List\nitems: []\n", []string{"-f", "-"}, "no manifests: - holds none"},
 		{"", []string{"provisioner.yaml"}, "with -f"},
 		{newManifest + "---\n" + badProvision, []string{"-f", "-"}, "standard input: document 2 (Provisioner bad): spec.providerRef is missing; name the AWSNodeTemplate"},
 	} {

@@ -44,12 +44,14 @@ type Result struct {
 	Documents []Document
 	// Notes tell what means something else now, one line each.
 	Notes []string
+	// Manifests is how many of the documents, or of the items of lists, have an apiVersion and a kind.
+	Manifests int
 }
 
 // Convert converts all documents of the sources. If there is an error, there is no result worth using.
 func Convert(sources []Source, o Options) (Result, []error) {
 	c := &converter{o: o, templates: map[string]*v1alpha1.AWSNodeTemplate{}, classes: map[string]bool{},
-		kubelets: map[string][]poolKubelet{}}
+		kubelets: map[string][]poolKubelet{}, origins: map[string]object{}}
 	var all []Document
 	for _, s := range sources {
 		documents, err := read(s)
@@ -64,7 +66,7 @@ func Convert(sources []Source, o Options) (Result, []error) {
 	for i := range all {
 		c.document(&all[i])
 	}
-	return Result{Documents: c.out, Notes: c.notes}, c.errs
+	return Result{Documents: c.out, Notes: c.notes, Manifests: c.manifests}, c.errs
 }
 
 // converter converts one set of documents.
@@ -76,6 +78,9 @@ type converter struct {
 	classes map[string]bool
 	// kubelets are the settings of the kubelet of v1beta1 NodePools, by the name of their class.
 	kubelets map[string][]poolKubelet
+	// origins are the manifests that NodePools and NodeClasses come from, by kind and name.
+	origins   map[string]object
+	manifests int
 
 	out   []Document
 	notes []string
@@ -191,6 +196,34 @@ func (c *converter) list(d *Document, o object) {
 
 // object converts one manifest; changed is false if it stays as it is.
 func (c *converter) object(o object) (made []*yaml.Node, changed bool) {
+	if o.apiVersion != "" && o.kind != "" {
+		c.manifests++
+	}
+	made, changed = c.become(o)
+	for _, tree := range made {
+		c.apart(o, newObject(o.in, tree))
+	}
+	return made, changed
+}
+
+// apart refuses two manifests of different kinds that become the same object: whichever is applied last would win.
+func (c *converter) apart(from, made object) {
+	if group, _ := split(made.apiVersion); group != v1alpha5.Group && group != v1alpha1.Group || made.name == "" {
+		return
+	}
+	key := made.kind + " " + made.name
+	other, taken := c.origins[key]
+	switch {
+	case !taken:
+		c.origins[key] = from
+	case other.kind != from.kind:
+		c.fail(from, fmt.Errorf("metadata.name %q: %s becomes %s, too; give one of them another name, or leave one out",
+			from.name, other, key))
+	}
+}
+
+// become is what a manifest becomes.
+func (c *converter) become(o object) (made []*yaml.Node, changed bool) {
 	switch {
 	case o.is(v1alpha5.GroupVersion().String(), v1alpha5.Kind):
 		return c.provisioner(o), true
