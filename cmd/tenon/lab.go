@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -168,6 +170,15 @@ func execLab(cmd *cobra.Command, args ...string) error {
 	dir, err := cmd.Flags().GetString("dir")
 	if err != nil {
 		return err
+	}
+	// Nobody wants to wait for a build to be told that there is nothing.
+	switch _, err := os.Stat(dir); {
+	case !errors.Is(err, fs.ErrNotExist) || cmd.Name() == "up":
+	case cmd.Name() == "down":
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "lab: none runs in %s\n", dir)
+		return err
+	default:
+		return fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir, dir)
 	}
 	ctx, stop := labSignals(cmd.Context())
 	defer stop()

@@ -26,6 +26,12 @@ func TestLabHandsItsArgumentsOver(t *testing.T) {
 	if err := os.WriteFile(echo, []byte("#!/bin/sh\necho \"$*\"\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	work := t.TempDir()
+	for _, dir := range []string{".lab", "x"} {
+		if err := os.Mkdir(filepath.Join(work, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for given, want := range map[string]string{
 		"up":                                  "up --dir=.lab",
 		"up --detach --dir x":                 "up --dir=x --detach",
@@ -37,6 +43,7 @@ func TestLabHandsItsArgumentsOver(t *testing.T) {
 		"--dir x kubectl -- apply -f - --dir": "kubectl --dir=x -- apply -f - --dir",
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Dir = work
 		cmd.Env = append(os.Environ(), handOverVariable+"="+given, lab.BinaryVariable+"="+echo)
 		output, err := cmd.CombinedOutput()
 		if got := strings.TrimSpace(string(output)); got != want {
@@ -45,6 +52,26 @@ func TestLabHandsItsArgumentsOver(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != 3 {
 			t.Errorf("%s: exit code %d (%v), want the lab's own 3", given, code, err)
 		}
+	}
+}
+
+// TestLabIsNotBuiltForNothing: where no lab has ever run, that is said at once.
+func TestLabIsNotBuiltForNothing(t *testing.T) {
+	t.Setenv(lab.BinaryVariable, filepath.Join(t.TempDir(), "none")) // whoever looks for it fails in other words
+	dir := filepath.Join(t.TempDir(), "lab")
+	for _, args := range [][]string{{"status"}, {"kubectl", "--", "get", "nodes"}, {"restart", "etcd"}} {
+		cmd := newLabCommand()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(append([]string{"--dir=" + dir}, args...))
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "no lab runs in "+dir) {
+			t.Errorf("%v: %v, want that no lab runs there", args, err)
+		}
+	}
+	cmd, told := newLabCommand(), &strings.Builder{}
+	cmd.SetErr(told)
+	cmd.SetArgs([]string{"--dir=" + dir, "down"})
+	if err := cmd.Execute(); err != nil || !strings.Contains(told.String(), "none runs in "+dir) {
+		t.Errorf("down: %v, told %q", err, told)
 	}
 }
 
