@@ -81,6 +81,13 @@ type crowd struct {
 	pods  int
 }
 
+// counts notes how many pods there are or are wanted, if that has changed.
+func (a *account) counts(now time.Time, pods int) {
+	if last := len(a.crowds) - 1; last < 0 || a.crowds[last].pods != pods {
+		a.crowds = append(a.crowds, crowd{since: now, pods: pods})
+	}
+}
+
 // mostSince is the most pods that the owner had or wanted at a time since then.
 func (a *account) mostSince(then time.Time) int {
 	most := a.wants
@@ -118,6 +125,7 @@ func (v *vanity) wants(set *appsv1.ReplicaSet) {
 	a := v.about(set.UID)
 	a.wants = int(*set.Spec.Replicas)
 	a.wanted = max(a.wanted, a.wants)
+	a.counts(v.sim.clock.now, a.wants) // it may be other before the next look
 	if a.pod == nil {
 		a.pod, a.share = &set.Spec.Template.Spec, v.sim.shareOf(&set.Spec.Template.Spec)
 	}
@@ -352,9 +360,7 @@ func (v *vanity) census() map[string][]*corev1.Pod {
 	for owner, a := range v.of {
 		n := alive[owner]
 		a.alive, n = max(a.alive, n), max(n, a.wants)
-		if last := len(a.crowds) - 1; last < 0 || a.crowds[last].pods != n {
-			a.crowds = append(a.crowds, crowd{since: v.sim.clock.now, pods: n})
-		}
+		a.counts(v.sim.clock.now, n)
 	}
 	return on
 }
