@@ -38,11 +38,6 @@ func (d *desk) depart() {
 	}
 }
 
-// overdue reports whether a move should be over even if its replacements came at the last moment.
-func (d *desk) overdue(g *group) bool {
-	return !d.s.Now.Before(g.since.Add(d.timeout() + d.timeout()/10))
-}
-
 // lastRounds bounds how often it is asked who may go without those who may not.
 const lastRounds = 4
 

@@ -137,19 +137,6 @@ func (d *desk) hindered(g *group) bool {
 	return g.unsettled || g.blocked || len(g.again) > 0 || d.fencing && d.s.Now.Before(g.since.Add(young))
 }
 
-// await reports whether a move may go on waiting, and gives it up if it has waited for too long.
-func (d *desk) await(g *group) bool {
-	if due := g.since.Add(d.timeout()); d.s.Now.Before(due) {
-		d.wake(due)
-		return true
-	}
-	g.giveUp(ReplacementsLate, true)
-	return false
-}
-
-// timeout is how long replacements are awaited.
-func (d *desk) timeout() time.Duration { return d.set.replacementTimeout() }
-
 // delete lets the nodes of a move go, together with those of the party.
 func (d *desk) delete(g *group, party, message string) {
 	if saves(g.reason) {

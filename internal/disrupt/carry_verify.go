@@ -195,7 +195,7 @@ func (d *desk) late() []string {
 		if c.Replaces == "" || c.Is(cluster.Initialized) || c.Expected {
 			continue
 		}
-		if at := c.Created.Add(d.timeout()); !d.s.Now.Before(at) {
+		if at := c.Created.Add(d.mostFor(c)); !d.s.Now.Before(at) {
 			out = append(out, cluster.HostName(c, d.s.NodeOf(c.Name)))
 		}
 	}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,6 +112,14 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 	return ""
 }
 
+// longest is how long the node of a claim may stay behind a fence: twice as long if a node of its move has rested.
+func longest(s *cluster.Snapshot, c *cluster.Claim) time.Duration {
+	if slices.ContainsFunc(s.Members(c.Move), func(c *cluster.Claim) bool { return c.Rests+c.SavingRests > 0 }) {
+		return 2*moveTimeout + 10*time.Second
+	}
+	return moveTimeout + 10*time.Second
+}
+
 // checkPatience holds that no node stays behind a fence of ours for longer than a move may take, unless that is to be taken down and
 // does not come about.
 func (m *mover) checkPatience(s *cluster.Snapshot, p *plan.Plan) {
@@ -129,7 +138,7 @@ func (m *mover) checkPatience(s *cluster.Snapshot, p *plan.Plan) {
 		if m.since[n.Name].IsZero() {
 			m.since[n.Name] = s.Now
 		}
-		if s.Now.Sub(m.since[n.Name]) > moveTimeout+10*time.Second && !opened[n.Name] {
+		if s.Now.Sub(m.since[n.Name]) > longest(s, c) && !opened[n.Name] {
 			m.fail("%s is fenced since %s", n.Name, m.since[n.Name])
 		}
 	}

@@ -250,7 +250,7 @@ func (m *mover) play(kinds []string, found func() *disrupt.Proposal) {
 	}
 	for name, n := range m.w.nodes {
 		c := m.w.claimOf(name)
-		if c != nil && c.Deleting.IsZero() && c.Move != "" && !m.since[name].IsZero() && m.w.now.Sub(m.since[name]) > 2*moveTimeout {
+		if c != nil && c.Deleting.IsZero() && c.Move != "" && !m.since[name].IsZero() && m.w.now.Sub(m.since[name]) > 2*moveTimeout+10*time.Second {
 			m.fail("%s is still in a move (%v)", name, n.Taints)
 		}
 	}
