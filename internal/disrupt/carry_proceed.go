@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,12 @@ type Wanted struct {
 	Slot     cluster.Slot // of a static pool
 	Replaces string
 	Reason   command.Reason
+	// Party is the move with which the one that it is for shares new nodes; empty if it shares none.
+	Party string
 }
+
+// Group is the name of all moves that share new nodes with the one that the node is for.
+func (w *Wanted) Group() string { return cmp.Or(w.Party, w.Replaces) }
 
 // GivenUp is a move that does not come about.
 type GivenUp struct {

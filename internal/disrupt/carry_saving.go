@@ -105,7 +105,7 @@ func (d *desk) replace(b *bundle) {
 	default:
 		for i, n := range b.bins {
 			g := mostIn(b.groups, n)
-			d.Wanted = append(d.Wanted, Wanted{Bin: a.Bins[i], Replaces: g.id, Reason: g.reason})
+			d.Wanted = append(d.Wanted, Wanted{Bin: a.Bins[i], Replaces: g.id, Reason: g.reason, Party: b.groups[0].id})
 		}
 	}
 }

@@ -60,22 +60,29 @@ func newAdmission(s *cluster.Snapshot) *admission {
 
 // admit reports whether a node may be made for the pods: each of their owners is free of setbacks that concern them, or may make a try
 // that none has made in this plan.
-func (g *admission) admit(pods []*cluster.Pod) bool {
+func (g *admission) admit(pods []*cluster.Pod) bool { return g.admitAll([][]*cluster.Pod{pods}) }
+
+// admitAll reports whether nodes may be made for all these groups of pods, one for each; if not, none counts as tried.
+func (g *admission) admitAll(groups [][]*cluster.Pod) bool {
 	if len(g.s.Setbacks) == 0 {
 		return true
 	}
-	owners := make(map[*cluster.Setback]bool)
-	for _, p := range pods {
-		if b, _ := g.s.HeldBy(p); b != nil {
-			owners[b] = true
+	all := make(map[*cluster.Setback]bool)
+	for _, pods := range groups {
+		owners := make(map[*cluster.Setback]bool)
+		for _, p := range pods {
+			if b, _ := g.s.HeldBy(p); b != nil {
+				owners[b] = true
+			}
 		}
-	}
-	for b := range owners {
-		if g.tried[b] || !b.MayTry(g.s.Now) {
-			return false
+		for b := range owners {
+			if g.tried[b] || all[b] || !b.MayTry(g.s.Now) {
+				return false
+			}
 		}
+		maps.Copy(all, owners)
 	}
-	maps.Copy(g.tried, owners)
+	maps.Copy(g.tried, all)
 	return true
 }
 

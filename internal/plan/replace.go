@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// replace asks for the nodes that moves need.
+// replace asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its pods stay where they are until
+// all are up, so that the one node of a try would tell nothing, and the others would never be made.
 func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 	taken, probed := make(map[string]bool), make(map[string]bool)
 	for _, c := range p.Commands {
@@ -17,15 +18,19 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 			taken[create.Name], probed[create.Pool] = true, true
 		}
 	}
+	admitted := p.admitMoves(wanted)
 	for i := range wanted {
 		w := &wanted[i]
+		if !admitted[w.Group()] && w.Reason != command.Interrupted {
+			continue
+		}
 		if pool := w.Bin.Pool; pool.OnTrial { // one finds out, be it for a pod or for a move
 			if probed[pool.Name] || schedule.Untried(s, pool) {
 				continue
 			}
 			probed[pool.Name] = true
 		}
-		if !p.admission.admit(w.Bin.Pods) {
+		if w.Reason == command.Interrupted && !p.admission.admit(w.Bin.Pods) { // its pods leave in any case
 			continue
 		}
 		c := claimOf(s, &w.Bin)
@@ -39,6 +44,27 @@ func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
 		}
 		p.Commands = append(p.Commands, c)
 	}
+}
+
+// admitMoves are the moves that may have their nodes made, those for interrupted nodes aside.
+func (p *Plan) admitMoves(wanted []disrupt.Wanted) map[string]bool {
+	out := make(map[string]bool)
+	pods := make(map[string][][]*cluster.Pod)
+	var order []string
+	for i := range wanted {
+		w := &wanted[i]
+		if w.Reason == command.Interrupted {
+			continue
+		}
+		if pods[w.Group()] == nil {
+			order = append(order, w.Group())
+		}
+		pods[w.Group()] = append(pods[w.Group()], w.Bin.Pods)
+	}
+	for _, move := range order {
+		out[move] = p.admission.admitAll(pods[move])
+	}
+	return out
 }
 
 // keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves, each of
