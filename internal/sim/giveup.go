@@ -63,6 +63,7 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 	}
 	if left > 0 {
 		pleas := append(j.mayStay(claim), plea{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
+			plea{"a stale replica has opened a part of the move", func() bool { return j.loose(move) }},
 			plea{"others of the move may still go, and be worth it", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
@@ -123,6 +124,31 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 		}
 	}
 	return left, made
+}
+
+// loosens notes that a stale replica takes down the fence of a node that goes in a move. Its successor gives the move up then: it can't tell
+// this from a person who wants the node to stay, and doesn't fight over it.
+func (j *judge) loosens(r *replica, node string) {
+	open, ok := r.current.command.(command.Unfence)
+	if !ok || !r.stale || open.Node != node {
+		return
+	}
+	disrupted := v1.DisruptedNoScheduleTaint()
+	n, there := find[*corev1.Node](j.sim.store, nodes, node)
+	move := j.moves[types.UID(open.UID)]
+	if there && move != "" && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
+		j.loosened[move] = j.sim.clock.now
+	}
+}
+
+// loose reports whether a stale replica has opened a node of this try of a move, or of one that shares new nodes with it.
+func (j *judge) loose(move string) bool {
+	for other, at := range j.loosened {
+		if j.together(other, move) && !at.Before(j.begun[other]) {
+			return true
+		}
+	}
+	return false
 }
 
 // withdraws reports whether a node is opened because nobody can verify its move any more.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -15,9 +16,26 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
+const theMove = "underutilized-aaaaaaaaaa"
+
+// unfences has a replica, be it stale, take down the fence of the node that stays; what is left there is a taint with a key.
+func (r *replica) unfences(stale bool, key string) {
+	s := r.sim
+	stays, _ := find[*v1.NodeClaim](s.store, claims, "stays")
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-stays"}}
+	if key != "" {
+		n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	s.store.create(n)
+	s.judge.moves[stays.UID] = theMove
+	r.stale, r.current.command = stale, command.Unfence{Claim: "stays", UID: string(stays.UID), Node: "node-of-stays"}
+	s.judge.changed(r, nodes, "node-of-stays")
+	r.stale, r.current.command = false, nil
+}
+
 // givenUp is a run in which a node of a move has gone, another of the same move is opened again, and a dear replacement was made.
 func givenUp(t *testing.T) (s *Sim, r *replica, stays *v1.NodeClaim) {
-	const move = "underutilized-aaaaaaaaaa"
+	const move = theMove
 	s = newSim(1, Options{})
 	pool := s.newPool("general", false)
 	pool.Spec.Disruption.Budgets, pool.Annotations = nil, nil
@@ -51,17 +69,25 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 		because func(*Sim, *replica)
 		excuse  string
 	}{
-		"no reason":                       {func(*Sim, *replica) {}, ""},
-		"pods are sent there":             {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
-		"pods are sent elsewhere":         {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
-		"pods were sent there":            {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
-		"the planner has failed":          {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PlannerFails)} }, "the planner has failed, and takes the move back"},
+		"no reason":                     {func(*Sim, *replica) {}, ""},
+		"pods are sent there":           {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
+		"pods are sent elsewhere":       {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
+		"pods were sent there":          {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
+		"the planner has failed":        {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PlannerFails)} }, "the planner has failed, and takes the move back"},
+		"a stale replica has opened it": {func(s *Sim, r *replica) { r.unfences(true, "") }, "a stale replica has opened a part of the move"},
+		"a leader has opened it":        {func(s *Sim, r *replica) { r.unfences(false, "") }, ""},
+		"it is still fenced":            {func(s *Sim, r *replica) { r.unfences(true, v1.DisruptedTaintKey) }, ""},
+		"it was opened before the move": {func(s *Sim, r *replica) {
+			r.unfences(true, "")
+			s.clock.now = s.clock.now.Add(time.Second)
+			s.judge.begun[theMove] = s.clock.now
+		}, ""},
 		"it is opened for another reason": {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PodsStranded)} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, stays := givenUp(t)
 			c.because(s, r)
-			s.judge.reopened(r, stays, "underutilized-aaaaaaaaaa")
+			s.judge.reopened(r, stays, theMove)
 			if (s.failure == nil) != (c.excuse != "") {
 				t.Errorf("the judge says %v", s.failure)
 			}
@@ -74,7 +100,7 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 
 // TestLeftoversOfAFailedPlanner: what was made for nobody goes, and if the planner has failed on it, as soon as that is over.
 func TestLeftoversOfAFailedPlanner(t *testing.T) {
-	const move = "underutilized-aaaaaaaaaa"
+	const move = theMove
 	s, _, _ := givenUp(t)
 	s.judge.leftover(move, s.judge.begun[move])
 	if s.failure == nil || !strings.Contains(s.failure.Detail, "nobody is there") {

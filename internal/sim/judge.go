@@ -32,8 +32,9 @@ type judge struct {
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
-	// reopens counts the nodes of a move that were opened again.
-	reopens map[string]int
+	// reopens counts the nodes of a move that were opened again, and loosened is when a stale replica last took down the fence of one.
+	reopens  map[string]int
+	loosened map[string]time.Time
 	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
 	meant map[types.UID]string
 	// takenFrom are the moves of which a node was interrupted: it goes for that reason, and its pods need a part of
@@ -69,7 +70,7 @@ func newJudge(s *Sim) *judge {
 		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
-		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int),
+		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int), loosened: make(map[string]time.Time),
 		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
 	}
 }
@@ -248,6 +249,9 @@ func (s *Sim) claimOf(node string) *v1.NodeClaim {
 
 // changed: a replica has changed something. A claim that it lets go of has no machine any more.
 func (j *judge) changed(r *replica, k kind, key string) {
+	if k == nodes {
+		j.loosens(r, key)
+	}
 	if k != claims {
 		return
 	}
