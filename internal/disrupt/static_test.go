@@ -141,6 +141,14 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 		{"too late", func(f *fleet) { f.begins(10 * time.Minute) }, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"one is on its way", func(f *fleet) { notUp(made(f)) }, ""},
 		{"one is on its way for too long", func(f *fleet) { notUp(made(f)); f.begins(10 * time.Minute) }, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
+		{"one is on its way for too long for a first try", func(f *fleet) {
+			notUp(made(f))
+			f.begins(10 * time.Minute)
+			f.rested(false, 0)
+			f.pool.NodeClass.Ready = false // there is no other place for its pods
+		}, ""},
+		{"one is on its way for too long for any try", func(f *fleet) { notUp(made(f)); f.begins(20 * time.Minute); f.rested(false, 0) },
+			"unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"one is up", func(f *fleet) { made(f) }, "delete/n1"},
 		{"one is up and on its way out", func(f *fleet) { made(f).Deleting = f.now }, "want $1"},
 		{"one is up from an earlier try", func(f *fleet) { made(f).Created = f.now.Add(-time.Hour) }, "want $1"},
