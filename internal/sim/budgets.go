@@ -102,7 +102,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	pool, ok := find[*v1.NodePool](j.sim.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	switch {
 	case c.Reason == command.Unhealthy && ok:
-		j.repaired[claim.UID] = !r.stale
+		j.repaired[claim.UID], j.turns[claim.UID] = !r.stale, r.current.turn
 		j.heeds(r, claim, pool, c.Reason)
 		j.spares(r, claim, pool, c.Reason)
 		return
@@ -110,7 +110,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 		return
 	}
 	initialized := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized)
-	j.voluntary[claim.UID] = initialized && !r.stale
+	j.voluntary[claim.UID], j.turns[claim.UID] = initialized && !r.stale, r.current.turn
 	if !initialized {
 		return // budgets are about nodes that take pods; a claim that was made in vain is none
 	}
@@ -173,7 +173,8 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 }
 
 // census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program has ended them,
-// and the one that it is ending now.
+// and the one that it is ending now. They count in the order in which they were decided on: of several that one plan lets go each counts
+// against those that come after it, whichever the API server hears of first.
 func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now *v1.NodeClaim) (total, out int) {
 	up := v1.ConditionTypeInitialized
 	if reason == command.Unhealthy { // a node may fall sick before it is up
@@ -185,11 +186,25 @@ func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now
 			continue
 		}
 		total++
-		if byLeader, ended := j.voluntary[c.UID]; byLeader || ended && r.current.leaving[c.UID] || j.repaired[c.UID] || c.UID == now.UID {
+		if c.UID == now.UID || j.decidedBefore(r, c) {
 			out++
 		}
 	}
 	return total, out
+}
+
+// decidedBefore reports whether it was decided to end the claim before the replica decided on what it is doing now. What it began
+// before that may still be on its way.
+func (j *judge) decidedBefore(r *replica, claim *v1.NodeClaim) bool {
+	if byLeader, ended := j.voluntary[claim.UID]; byLeader || j.repaired[claim.UID] {
+		return j.turns[claim.UID] < r.current.turn
+	} else if ended {
+		return r.current.leaving[claim.UID]
+	}
+	return claim.DeletionTimestamp == nil && slices.ContainsFunc(r.acts, func(a *act) bool {
+		c, ok := a.command.(command.DeleteClaim)
+		return ok && c.UID == string(claim.UID) && a.turn < r.current.turn && (c.Reason == command.Unhealthy || j.chosen(claim, c.Reason))
+	})
 }
 
 func allows(text string, total int) int {

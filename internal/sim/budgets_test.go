@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -62,5 +63,69 @@ func TestWhenBudgetsHold(t *testing.T) {
 	in, out := eight.Add(3*time.Minute), eight.Add(4*time.Minute)
 	if !s.holds(b, command.Empty, in) || s.holds(b, command.Empty, out) || s.holds(b, command.Drifted, in) {
 		t.Error("a budget holds for its reasons while its window is open, and for no other")
+	}
+}
+
+// Of two nodes that one plan lets go, each counts against the one that was decided on after it, whichever is ended first. A pool
+// allows one node at a time for drift and two for all reasons.
+func TestNodesCountInTheOrderOfTheDecisions(t *testing.T) {
+	const drifted, idle = "drifted", "idle"
+	for name, c := range map[string]struct {
+		decided []string // in this order, by one plan
+		another bool     // something else is out already
+		first   string   // is ended first
+		second  string   // is ended then, unless it never is
+		want    bool     // the budgets hold
+	}{
+		"drift first, and it is ended first":          {[]string{drifted, idle}, false, drifted, idle, true},
+		"drift first, and it is ended last":           {[]string{drifted, idle}, false, idle, drifted, true},
+		"drift last, and it is ended last":            {[]string{idle, drifted}, false, idle, drifted, false},
+		"drift last, and it is ended first":           {[]string{idle, drifted}, false, drifted, "", false},
+		"drift first, and nothing is left for others": {[]string{drifted, idle}, true, idle, "", false},
+		"drift alone":                         {[]string{drifted}, false, drifted, "", true},
+		"drift, and something is out already": {[]string{drifted}, true, drifted, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSim(1, Options{})
+			pool := s.newPool("general", false)
+			pool.Annotations = nil
+			pool.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "2"}, {Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}}}
+			s.store.create(pool)
+			reasons := map[string]command.Reason{drifted: command.Drifted, idle: command.Empty}
+			for _, name := range []string{drifted, idle, "out"} {
+				claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.NodePoolLabelKey: "general"}}}
+				claim.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionTrue}}
+				s.store.create(claim)
+			}
+			r := s.start()
+			end := func(name string) *act {
+				claim, _ := find[*v1.NodeClaim](s.store, claims, name)
+				s.begun++
+				return &act{command: command.DeleteClaim{Claim: name, UID: string(claim.UID), Reason: reasons[name]}, turn: s.begun}
+			}
+			carryOut := func(a *act) {
+				claim, _ := find[*v1.NodeClaim](s.store, claims, a.command.(command.DeleteClaim).Claim)
+				r.current = a
+				s.judge.disrupting(r, claim)
+				r.acts = slices.DeleteFunc(r.acts, func(o *act) bool { return o == a })
+			}
+			if c.another {
+				reasons["out"] = command.Underutilized
+				carryOut(end("out"))
+			}
+			acts := make(map[string]*act)
+			for _, name := range c.decided {
+				acts[name] = end(name)
+				r.acts = append(r.acts, acts[name])
+			}
+			for _, name := range []string{c.first, c.second} {
+				if name != "" {
+					carryOut(acts[name])
+				}
+			}
+			if (s.failure == nil) != c.want {
+				t.Errorf("the judge says %v", s.failure)
+			}
+		})
 	}
 }

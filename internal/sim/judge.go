@@ -29,6 +29,8 @@ type judge struct {
 	// voluntary are claims that were ended because somebody chose to; true if a leader did it, false if a stale replica. repaired are
 	// those that a leader has ended for their health.
 	voluntary, repaired map[types.UID]bool
+	// turns say in which turn it was decided to end them.
+	turns map[types.UID]int
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
@@ -67,7 +69,7 @@ type judge struct {
 func newJudge(s *Sim) *judge {
 	return &judge{
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
+		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), turns: make(map[types.UID]int), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int), loosened: make(map[string]time.Time),

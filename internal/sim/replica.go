@@ -83,6 +83,8 @@ type act struct {
 	command command.Command
 	*coroutine
 	stopped bool
+	// turn is the how manyth of all it is: whoever decided on more than one thing at the same moment decided on them in this order.
+	turn int
 	// What the replica knew when it began: claims that a stale replica had made, and claims that were on their way out.
 	began          time.Time
 	knows, leaving map[types.UID]bool
@@ -230,7 +232,8 @@ func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
 		return
 	}
 	r.sim.judge.beginning(r, c)
-	a := &act{command: c, began: r.sim.clock.now}
+	r.sim.begun++
+	a := &act{command: c, began: r.sim.clock.now, turn: r.sim.begun}
 	a.knows, a.leaving = r.sim.judge.known(r)
 	a.tenants = r.tenantsOf(c)
 	a.coroutine = r.sim.coroutine(func() { r.loop.Carry(r.ctx, s, c) })

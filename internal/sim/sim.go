@@ -42,6 +42,7 @@ type Sim struct {
 	replicas []*replica
 	idle     []*coroutine   // that wait for work
 	started  int            // replicas so far
+	begun    int            // commands so far
 	made     int            // pods so far
 	byHand   int            // claims that people have made so far
 	fenced   []string       // nodes that people have fenced
