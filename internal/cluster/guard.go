@@ -31,8 +31,12 @@ func (g *Guard) Spares(p *Pod) bool {
 	return !p.Ready && (g.FreesUnhealthy || g.Wanted > 0 && g.Healthy >= g.Wanted)
 }
 
-// Never reports whether the budget lets no pod go, however healthy they are: it wants all that there are.
+// Never reports whether the budget wants all the pods that there should be: it lets none of them go, however healthy they are.
 func (g *Guard) Never() bool { return g.Wanted > 0 && g.Wanted >= g.Expected }
+
+// Holds reports whether the pods of the budget wait for the end of their node where they are: it wants all that there should be, and there
+// are no more than these. While there are more, as in the middle of a rollout, some may go, and nobody can tell which.
+func (g *Guard) Holds() bool { return g.Never() && g.Allowed <= 0 }
 
 // GuardsOf lists the budgets that count the pod.
 func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
@@ -49,10 +53,10 @@ func (s *Snapshot) GuardsOf(p *Pod) []*Guard {
 	return out
 }
 
-// neverLeaves reports whether a budget that counts the pod lets no pod go.
-func (s *Snapshot) neverLeaves(p *Pod) bool {
+// held reports whether a budget that counts the pod holds its pods.
+func (s *Snapshot) held(p *Pod) bool {
 	here := s.view.guards[p.Namespace]
-	return here != nil && here.never && slices.ContainsFunc(s.GuardsOf(p), (*Guard).Never)
+	return here != nil && here.holds && slices.ContainsFunc(s.GuardsOf(p), (*Guard).Holds)
 }
 
 // namespaceGuards are the budgets of a namespace, by a label that their pods must have: with thousands of budgets and pods, each pod is
@@ -62,8 +66,8 @@ type namespaceGuards struct {
 	byLabel map[Label][]int
 	// rest are those that name no label with its values.
 	rest []int
-	// never says that one of them lets no pod go.
-	never bool
+	// holds says that one of them holds its pods.
+	holds bool
 }
 
 // mostLabelValues bounds under how many values one budget is kept.
@@ -72,7 +76,7 @@ const mostLabelValues = 64
 func (n *namespaceGuards) add(g *Guard) {
 	at := len(n.all)
 	n.all = append(n.all, g)
-	n.never = n.never || g.Never()
+	n.holds = n.holds || g.Holds()
 	for _, e := range g.Selector.Labels {
 		values, finite := e.Values.Listed()
 		if !finite || e.Values.AllowsAbsent() || len(values) > mostLabelValues {
@@ -97,7 +101,7 @@ func (n *namespaceGuards) candidates(labels Labels) []int {
 	return slices.Compact(out)
 }
 
-// Moves reports whether the pod will need another place when its node is drained. One that a disruption budget holds for good stays:
+// Moves reports whether the pod will need another place when its node is drained. One that a disruption budget holds stays:
 // a node made for it would wait in vain. No budget is asked about one that ends with its node. Where a sick node goes all its pods do. One whose class is in
 // quarantine gets no place before it is out.
 func (s *Snapshot) Moves(p *Pod) bool {
@@ -107,7 +111,7 @@ func (s *Snapshot) Moves(p *Pod) bool {
 	if !p.Reschedulable() || s.expels(p.Node) {
 		return p.Reschedulable()
 	}
-	return p.Moves() && (p.StaysThroughDrain || !s.neverLeaves(p))
+	return p.Moves() && (p.StaysThroughDrain || !s.held(p))
 }
 
 // expels reports whether the node is on its way out for its health and has a time by which all its pods have to leave, whatever they

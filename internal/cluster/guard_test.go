@@ -11,7 +11,7 @@ import (
 
 // drawGuard is a budget with a selector of any kind.
 func drawGuard(r *rand.Rand, i int) *Guard {
-	g := &Guard{Namespace: fmt.Sprint("ns", r.Intn(2)), Name: fmt.Sprintf("g%03d", i), Wanted: r.Intn(3), Expected: r.Intn(3)}
+	g := &Guard{Namespace: fmt.Sprint("ns", r.Intn(2)), Name: fmt.Sprintf("g%03d", i), Wanted: r.Intn(3), Expected: r.Intn(3), Allowed: r.Intn(2)}
 	g.Selector.Namespaces = []string{g.Namespace}
 	for range r.Intn(3) {
 		key := fmt.Sprint("k", r.Intn(4))
@@ -62,13 +62,32 @@ func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
 		if got := s.GuardsOf(p); !slices.Equal(got, want) {
 			t.Fatalf("pod %s %v is counted by %d budgets, want %d", p.Namespace, labels, len(got), len(want))
 		}
-		if got, want := s.neverLeaves(p), slices.ContainsFunc(want, (*Guard).Never); got != want {
-			t.Fatalf("pod %s %v never leaves: %v, want %v", p.Namespace, labels, got, want)
+		if got, want := s.held(p), slices.ContainsFunc(want, (*Guard).Holds); got != want {
+			t.Fatalf("pod %s %v is held: %v, want %v", p.Namespace, labels, got, want)
 		}
 		found += len(want)
 	}
 	if found < 1000 {
 		t.Errorf("only %d budgets counted a pod", found)
+	}
+}
+
+// A budget that wants all the pods that there should be holds them, unless there are more just now: then some may go, and need other places.
+func TestWhichPodsAreHeld(t *testing.T) {
+	for _, c := range []struct {
+		wanted, expected, allowed int
+		never, holds              bool
+	}{
+		{2, 2, 0, true, true}, {3, 2, 0, true, true}, {2, 2, 1, true, false}, {2, 3, 1, false, false}, {2, 3, 0, false, false}, {0, 0, 0, false, false},
+	} {
+		g := &Guard{Namespace: "ns", Wanted: c.wanted, Expected: c.expected, Allowed: c.allowed}
+		g.Selector.Namespaces = []string{"ns"}
+		s := &Snapshot{Guards: []*Guard{g}}
+		s.Seal()
+		p := &Pod{Namespace: "ns", Owner: "web", Node: "n", Class: &PodClass{}}
+		if g.Never() != c.never || g.Holds() != c.holds || s.Moves(p) == c.holds {
+			t.Errorf("%+v: never %v, holds %v, its pods move %v", c, g.Never(), g.Holds(), s.Moves(p))
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package disrupt
 
 import (
+	"slices"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
@@ -38,7 +40,7 @@ func (v *verdict) pods() bool {
 		if !p.StaysThroughDrain {
 			c.Evicted++
 		}
-		if p.Moves() && (p.StaysThroughDrain || !never(guards)) {
+		if p.Moves() && (p.StaysThroughDrain || !slices.ContainsFunc(guards, (*cluster.Guard).Holds)) {
 			c.Pods = append(c.Pods, p)
 		}
 	}
@@ -62,19 +64,9 @@ func (v *verdict) blocks(p *cluster.Pod, guards []*cluster.Guard) bool {
 	case len(guards) > 1:
 		v.stay.Pod, v.stay.Guard = p.ID(), guards[0].ID()+" and "+guards[1].ID()
 		return !v.no(SeveralGuards)
-	case (guards[0].Allowed <= 0 || guards[0].Never()) && !guards[0].Spares(p): // one that wants all keeps no other place for them
+	case (guards[0].Allowed <= 0 || guards[0].Never()) && !guards[0].Spares(p): // if one wants all, those that are too many are not worth a move
 		v.stay.Pod, v.stay.Guard = p.ID(), guards[0].ID()
 		return !v.no(GuardBlocks)
-	}
-	return false
-}
-
-// never reports whether some budget lets its pods go at no time: they wait for the end of their node where they are.
-func never(guards []*cluster.Guard) bool {
-	for _, g := range guards {
-		if g.Never() {
-			return true
-		}
 	}
 	return false
 }

@@ -105,9 +105,11 @@ func estimate(s *cluster.Snapshot, c *Candidate) {
 	}
 }
 
-// neverAllows reports whether some pod of the node is held by a disruption budget for good.
+// neverAllows reports whether a disruption budget of some pod of the node wants all its pods.
 func (d *desk) neverAllows(n *cluster.Node) bool {
-	return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return p.Moves() && !d.s.Moves(p) })
+	return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool {
+		return p.Moves() && (!d.s.Moves(p) || !p.StaysThroughDrain && slices.ContainsFunc(d.s.GuardsOf(p), (*cluster.Guard).Never))
+	})
 }
 
 // balance takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait that it covers

@@ -55,7 +55,7 @@ func (b *Book) DeleteGuard(namespace, name string) {
 }
 
 // putGuard keeps a budget, or forgets it, and notes what that means. Budgets are no matter of placement, except that pods
-// which one never lets go don't look for another place. The lock is held.
+// which one holds don't look for another place. The lock is held.
 func (b *Book) putGuard(id string, g *cluster.Guard) {
 	old := b.guards[id]
 	if old == nil && g == nil || old != nil && g != nil && reflect.DeepEqual(*old, *g) {
@@ -65,11 +65,11 @@ func (b *Book) putGuard(id string, g *cluster.Guard) {
 		b.guards[id] = g
 	}
 	b.guardList = nil
-	held, holds := old != nil && old.Never(), g != nil && g.Never()
+	held, holds := old != nil && old.Holds(), g != nil && g.Holds()
 	switch {
 	case held != holds, held && holds && !reflect.DeepEqual(old.Selector, g.Selector):
 		b.touch(demand | room)
-	case old != nil && g != nil && old.Allowed == g.Allowed && sparesUnready(old) == sparesUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
+	case old != nil && g != nil && old.Allowed == g.Allowed && old.Never() == g.Never() && sparesUnready(old) == sparesUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
 		b.note(nothing) // the counts move with every pod that comes or goes, and nobody waits for them
 	default:
 		b.touch(stakes)

@@ -66,9 +66,10 @@ func TestGuardsMoveRevisions(t *testing.T) {
 		{"it is the same", set(func(p *policyv1.PodDisruptionBudget) { p.ResourceVersion = "9" }), ""},
 		{"a pod more is healthy", set(func(p *policyv1.PodDisruptionBudget) { p.Status.CurrentHealthy = 6 }), "quiet rev"},
 		{"it allows less", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DisruptionsAllowed = 1 }), "stakes"},
-		{"it will never let a pod go", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy = 5 }), "demand supply help"},
-		{"it holds other pods for good", set(func(p *policyv1.PodDisruptionBudget) {
-			p.Status.DesiredHealthy, p.Spec.Selector = 5, labelled("app", "db")
+		{"it wants all that there should be", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 1 }), "stakes"},
+		{"and there are no more", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 0 }), "demand supply help"},
+		{"it holds other pods", set(func(p *policyv1.PodDisruptionBudget) {
+			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed, p.Spec.Selector = 5, 0, labelled("app", "db")
 		}), "demand supply help"},
 		{"it is gone", func() { b.DeleteGuard("default", "web") }, "demand supply help"},
 		{"it is gone again", func() { b.DeleteGuard("default", "web") }, ""},
