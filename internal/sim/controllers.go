@@ -136,12 +136,13 @@ func (s *Sim) makePod(set *appsv1.ReplicaSet) {
 func (s *Sim) tendGuards() {
 	all := list[*corev1.Pod](s.store, pods)
 	for _, g := range list[*policyv1.PodDisruptionBudget](s.store, guards) {
-		var healthy, expected int32
+		var healthy, expected, there int32
 		disrupted := map[string]metav1.Time{}
 		for _, pod := range all {
 			if pod.Namespace != g.Namespace || !selects(g, pod) {
 				continue
 			}
+			there++
 			if at, ok := g.Status.DisruptedPods[pod.Name]; ok && pod.DeletionTimestamp == nil && s.clock.now.Sub(at.Time) < 2*time.Minute {
 				disrupted[pod.Name] = at
 			} else if pod.DeletionTimestamp == nil && isReady(pod) {
@@ -153,8 +154,8 @@ func (s *Sim) tendGuards() {
 		}
 		desired := int32(0)
 		switch {
-		case g.Spec.MinAvailable != nil:
-			desired = g.Spec.MinAvailable.IntVal
+		case g.Spec.MinAvailable != nil: // as a number it is about the pods that there are, whatever their owner asks for
+			desired, expected = g.Spec.MinAvailable.IntVal, there
 		case g.Spec.MaxUnavailable != nil:
 			desired = max(0, expected-g.Spec.MaxUnavailable.IntVal)
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -73,6 +74,43 @@ func TestEvictionIsTheAPIServers(t *testing.T) {
 			}
 			if g, ok := find[*policyv1.PodDisruptionBudget](s.store, guards, namespace+"/a"); ok && g.Status.DisruptionsAllowed != c.allowed {
 				t.Errorf("the budget allows %d afterwards, want %d", g.Status.DisruptionsAllowed, c.allowed)
+			}
+		})
+	}
+}
+
+// Three pods are ready of a workload that wants two: a budget that says how many must be there counts the pods, one that says how many may be
+// missing asks their owner.
+func TestHowBudgetsAreCounted(t *testing.T) {
+	none, two := intstr.FromInt32(0), intstr.FromInt32(2)
+	for name, c := range map[string]struct {
+		spec policyv1.PodDisruptionBudgetSpec
+		want policyv1.PodDisruptionBudgetStatus
+	}{
+		"two must be there":   {policyv1.PodDisruptionBudgetSpec{MinAvailable: &two}, policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 2, ExpectedPods: 3, DisruptionsAllowed: 1}},
+		"none may be missing": {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none}, policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 2, ExpectedPods: 2, DisruptionsAllowed: 1}},
+		"two may be missing":  {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &two}, policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 0, ExpectedPods: 2, DisruptionsAllowed: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSim(1, Options{})
+			set := s.newSet("app")
+			*set.Spec.Replicas = 2
+			s.store.create(set)
+			for range 3 {
+				s.makePod(set)
+			}
+			for _, p := range list[*corev1.Pod](s.store, pods) {
+				edit(s.store, pods, keyOf(p), p.UID, func(p *corev1.Pod) {
+					setPodCondition(p, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+				})
+			}
+			c.spec.Selector = set.Spec.Selector
+			s.store.create(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}, Spec: c.spec})
+			s.tendGuards()
+			g, _ := find[*policyv1.PodDisruptionBudget](s.store, guards, namespace+"/app")
+			c.want.CurrentHealthy, c.want.ObservedGeneration, c.want.DisruptedPods = 3, g.Generation, g.Status.DisruptedPods
+			if !reflect.DeepEqual(g.Status, c.want) {
+				t.Errorf("the status is %+v, want %+v", g.Status, c.want)
 			}
 		})
 	}
