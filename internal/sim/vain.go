@@ -48,11 +48,13 @@ type vanity struct {
 	// madeFor are the owners that a claim was made for, by the claim's UID, and madeAt is when.
 	madeFor map[types.UID]map[types.UID]bool
 	madeAt  map[types.UID]time.Time
+	// daemons are the DaemonSets that there were when a claim was made.
+	daemons map[types.UID][]*appsv1.DaemonSet
 	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// filled are claims whose nodes lost room before they were up; carried are nodes to which pods came of others than the owner.
-	filled  map[types.UID]bool
+	// filled are nodes that lost the room that the owner's pods need before they were up; carried are nodes to which pods came of others than the owner.
+	filled  map[pairing]bool
 	carried map[pairing]bool
 	// of is what is known of each owner.
 	of map[types.UID]*account
@@ -105,8 +107,9 @@ type pairing struct{ claim, owner types.UID }
 
 func newVanity(s *Sim) *vanity {
 	return &vanity{
-		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time), since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
-		of: make(map[types.UID]*account), filled: make(map[types.UID]bool), carried: make(map[pairing]bool),
+		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time), daemons: make(map[types.UID][]*appsv1.DaemonSet),
+		since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
+		of: make(map[types.UID]*account), filled: make(map[pairing]bool), carried: make(map[pairing]bool),
 	}
 }
 
@@ -144,6 +147,7 @@ func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
 		}
 	}
 	v.madeFor[claim.UID], v.madeAt[claim.UID] = owners, v.sim.clock.now
+	v.daemons[claim.UID] = slices.Clone(v.sim.daemons)
 }
 
 // start: the cloud runs a machine for a claim.
@@ -209,8 +213,8 @@ func (v *vanity) watch() {
 }
 
 // idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was made. lost
-// counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled those that may
-// have lost their room before they were up, drifted those that have drifted and are in no move. coming are those that take the
+// counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled those that
+// lost their room before they were up, drifted those that have drifted and are in no move. coming are those that take the
 // place of others, by the move.
 type idle struct {
 	count, lost, ended, filled, drifted int
@@ -300,22 +304,13 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	if move := claim.Annotations[cluster.ReplacesAnnotation]; move != "" {
 		i.coming[move]++
 	}
-	if !is(v1.ConditionTypeInitialized) && v.sim.losesRoom(m) {
-		v.filled[claim.UID] = true
+	at := pairing{claim.UID, owner}
+	if !is(v1.ConditionTypeInitialized) && v.losesRoom(owner, m) {
+		v.filled[at] = true
 	}
-	if v.filled[claim.UID] {
+	if v.filled[at] {
 		i.filled++
 	}
-}
-
-// losesRoom reports whether an agent has shrunk the machine's node, or DaemonSets have come to it.
-func (s *Sim) losesRoom(m *machine) bool {
-	node, ok := find[*corev1.Node](s.store, nodes, m.node)
-	if !ok || !m.joined {
-		return false
-	}
-	shrunk := node.Status.Allocatable.Cpu().Cmp(*m.instance.Allocatable.Cpu()) < 0
-	return shrunk || slices.ContainsFunc(s.podsOn(m.node), ofDaemonSet)
 }
 
 // judge holds what is in vain for an owner to its bounds.

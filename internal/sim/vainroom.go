@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+)
+
+// losesRoom reports whether the machine's node had room for a pod of the owner as far as its maker could know, and has none any more: an
+// agent has shrunk it, or DaemonSets have put pods on it that nobody could reckon with.
+func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
+	node, ok := find[*corev1.Node](v.sim.store, nodes, m.node)
+	spec, claim := v.about(owner).pod, types.UID(m.instance.ClaimUID)
+	if !ok || !m.joined || spec == nil {
+		return false
+	}
+	was := sizeOf(&corev1.Pod{Spec: *spec})
+	is, squeezed := was, v.squeezes(claim, was)
+	for _, p := range v.sim.podsOn(m.node) {
+		if isDone(p) || !ofDaemonSet(p) {
+			continue
+		}
+		if is = is.add(sizeOf(p)); !squeezed && v.reckoned(claim, p) {
+			was = was.add(sizeOf(p))
+		}
+	}
+	return was.within(roomOf(m.instance.Allocatable)) && !is.within(roomOf(node.Status.Allocatable))
+}
+
+// reckoned reports whether whoever made the claim knew of the pod's DaemonSet.
+func (v *vanity) reckoned(claim types.UID, p *corev1.Pod) bool {
+	return slices.ContainsFunc(v.daemons[claim], func(ds *appsv1.DaemonSet) bool {
+		return metav1.IsControlledBy(p, ds) && !ds.CreationTimestamp.Add(planFor).After(v.madeAt[claim])
+	})
+}
+
+// squeezes reports whether the DaemonSets that there were when the claim was made leave a pod of the size no room on any machine: then it
+// gets a node without them, and they may fill it.
+func (v *vanity) squeezes(claim types.UID, size amount) bool {
+	for _, ds := range v.daemons[claim] {
+		size = size.add(sizeOf(&corev1.Pod{Spec: ds.Spec.Template.Spec}))
+	}
+	return !slices.ContainsFunc(v.sim.cloud.types, func(t *cloudprovider.InstanceType) bool { return size.within(roomOf(t.Allocatable())) })
+}
