@@ -22,11 +22,26 @@ func (d *desk) begin(found *Proposal) {
 		}
 		return
 	}
-	proposed := make(map[*group]*Move)
-	var fresh []*group
+	before := len(d.Begun)
+	if t := d.sift(found.Moves); len(t.fresh) > 0 {
+		d.beginAll(d.weigh(t, t.fresh), before)
+	}
+}
+
+// trial is moves that were found and that only a placement can tell about.
+type trial struct {
+	fresh    []*group
+	proposed map[*group]*Move
+	// room is what others have taken.
+	room *room
+}
+
+// sift begins the moves of which it is certain that they hold, passes those that may not begin, and returns the others.
+func (d *desk) sift(moves []Move) *trial {
 	p := d.newProof()
-	for i := range found.Moves {
-		m := &found.Moves[i]
+	t := &trial{proposed: make(map[*group]*Move), room: p.room}
+	for i := range moves {
+		m := &moves[i]
 		candidates, why := d.stillThere(m, p.promised)
 		if why == "" {
 			why = d.reserve(m, candidates)
@@ -44,22 +59,75 @@ func (d *desk) begin(found *Proposal) {
 			}
 			continue
 		}
-		proposed[g] = m
-		fresh = append(fresh, g)
+		t.proposed[g] = m
+		t.fresh = append(t.fresh, g)
 	}
-	if len(fresh) == 0 {
-		return
-	}
+	return t
+}
+
+// ruling is what becomes of moves that share new nodes. stay is why they may not begin, nil if they may.
+type ruling struct {
+	*bundle
+	moves []*Move
+	stay  *Stay
+}
+
+// weigh places the pods of some moves of the trial together and says which of the moves may begin.
+func (d *desk) weigh(t *trial, groups []*group) []ruling {
 	var before, memo verified
-	d.place(fresh, d.alive(), p.room, &before, &memo)
-	for _, b := range d.bundlesOf(fresh) {
-		d.beginBundle(b, memo.answer.Bins, proposed)
+	d.place(groups, d.alive(), t.room, &before, &memo)
+	var out []ruling
+	for _, b := range d.bundlesOf(groups) {
+		v := ruling{bundle: b}
+		for _, g := range b.groups {
+			v.moves = append(v.moves, t.proposed[g])
+		}
+		v.stay = d.refuse(&v, memo.answer.Bins)
+		out = append(out, v)
+	}
+	return out
+}
+
+// beginAll begins the moves that may. If some of what was found begins, which is what was begun after the first so many, the others
+// are looked at again once that is done: all were placed together.
+func (d *desk) beginAll(list []ruling, first int) {
+	for _, v := range list {
+		if v.stay != nil {
+			continue
+		}
+		for i, g := range v.groups {
+			d.fence(g)
+			d.Begun[len(d.Begun)-1] = *v.moves[i]
+		}
+	}
+	for _, v := range list {
+		if v.stay == nil {
+			continue
+		}
+		if len(d.Begun) > first {
+			v.stay = &Stay{Why: OthersFirst}
+		}
+		for i, g := range v.groups {
+			d.refused(v.moves[i], v.stay)
+			for j := range g.nodes {
+				d.ledger.Give(g.nodes[j].Claim.Pool, 1)
+				delete(d.gone, g.nodes[j].Node.Name)
+			}
+		}
 	}
 }
 
 // pass tells that a move which was found is not begun.
 func (d *desk) pass(m *Move, why Why) {
 	d.Passed = append(d.Passed, GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims, Why: why})
+}
+
+// refused is pass with what a placement has come to.
+func (d *desk) refused(m *Move, stay *Stay) {
+	d.pass(m, stay.Why)
+	if last := &d.Passed[len(d.Passed)-1]; stay.Why != OthersFirst {
+		last.Saving, last.Sure, last.Needed = stay.Saving, stay.Sure, stay.Needed
+	}
 }
 
 // alive are the moves that go on.
@@ -70,50 +138,45 @@ func (d *desk) alive() []*group {
 // leastPart is how much of what a search has promised must be left for a move to begin that takes more new nodes than that.
 const leastPart = 0.5
 
-// beginBundle begins moves that share new nodes, if they still pay, about as much as was found.
-func (d *desk) beginBundle(b *bundle, made []schedule.Bin, proposed map[*group]*Move) {
+// refuse says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
+func (d *desk) refuse(v *ruling, made []schedule.Bin) *Stay {
 	var candidates []Candidate
-	most, promised, why := 0, 0.0, Why("")
-	for _, g := range b.groups {
-		m := proposed[g]
+	most, promised := 0, 0.0
+	for i, g := range v.groups {
+		m := v.moves[i]
 		most, promised = most+len(m.Bins), promised+m.Before-m.After
 		candidates = append(candidates, g.nodes...)
-		if g.worst() == none {
-			why = PodsStranded
+		for _, st := range g.seats {
+			if st.rank == none {
+				return &Stay{Why: PodsStranded, Pod: st.pod.ID()}
+			}
 		}
 	}
-	bins := make([]schedule.Bin, len(b.bins))
-	for i, n := range b.bins {
+	bins := make([]schedule.Bin, len(v.bins))
+	for i, n := range v.bins {
 		bins[i] = made[n]
 	}
-	if why == "" {
-		a, stay := AppraiseClosely(d.set, candidates, bins)
-		whole, known := d.whole(b, candidates)
-		switch {
-		case stay != nil:
-			why = stay.Why
-		case !known:
-			why = PriceUnknown
-		case whole.short(d.set, a.Worst) != "": // an earlier try has left nodes that nobody uses
-			why = whole.short(d.set, a.Worst)
-		case len(bins) > most && a.Saving() < leastPart*promised:
-			why = SavesTooLittle
-		case d.unbalanced(candidates, a.Saving()):
-			why = NotBalanced
-		}
+	a, stay := AppraiseClosely(d.set, candidates, bins)
+	if stay != nil {
+		return stay
 	}
-	for _, g := range b.groups {
-		if why == "" {
-			d.fence(g)
-			d.Begun[len(d.Begun)-1] = *proposed[g]
-			continue
-		}
-		d.pass(proposed[g], why)
-		for i := range g.nodes {
-			d.ledger.Give(g.nodes[i].Claim.Pool, 1)
-			delete(d.gone, g.nodes[i].Node.Name)
-		}
+	whole, known := d.whole(v.bundle, candidates)
+	stay = &Stay{Saving: a.Saving(), Sure: a.Before - a.Worst, Needed: a.Needed}
+	switch {
+	case !known:
+		stay.Why = PriceUnknown
+	case whole.short(d.set, a.Worst) != "": // an earlier try has left nodes that nobody uses
+		stay.Why = whole.short(d.set, a.Worst)
+		stay.Saving = whole.saving() - a.After
+		stay.Sure = whole.saving() - a.Worst
+	case len(bins) > most && a.Saving() < leastPart*promised:
+		stay.Why, stay.Needed = SavesTooLittle, leastPart*promised
+	case d.unbalanced(candidates, a.Saving()):
+		return d.totals.Approves(d.set, candidates, a.Saving())
+	default:
+		return nil
 	}
+	return stay
 }
 
 // stillThere finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the pods of nodes

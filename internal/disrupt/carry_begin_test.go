@@ -152,7 +152,7 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 			f.run("p4", "n4", 2)
 			f.found("n4", "n2")
 			f.o.Found.Moves[0], f.o.Found.Moves[1] = f.o.Found.Moves[1], f.o.Found.Moves[0]
-		}, "fence/n4; begin n4 $4; " + no},
+		}, "fence/n4; begin n4 $4; pass n1: OthersFirst"},
 	}
 	for _, c := range cases {
 		f := newFleet()

@@ -31,6 +31,8 @@ type GivenUp struct {
 	Reason command.Reason
 	Claims []string
 	Why    Why
+	// Saving, Sure and Needed are as in a Stay, where it is about money and was worked out again.
+	Saving, Sure, Needed float64
 }
 
 // Why moves are given up that were begun, beyond what may keep a node from being chosen.

@@ -76,7 +76,7 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 	if stay != nil || p.left[m.ID] || p.d.unbalanced(candidates, a.Saving()) {
 		return nil, false
 	}
-	if along, _ := riders(p.d.set, candidates, bins, byNode(candidates), false); len(along) > 0 { // found out when all is placed once more
+	if along, _ := riders(p.d.set, candidates, bins, byNode(candidates), demand{}); len(along) > 0 { // found out when all is placed once more
 		return nil, false
 	}
 	p.take(taken, seated, bins)

@@ -166,7 +166,14 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only(value))}
 	case "need":
 		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
-	case "spread":
+	case "spread": // over the zones; with a number over at least so many, with a letter among the pods of that revision only
+		if n, err := strconv.Atoi(value); err == nil {
+			rule.MinDomains = n
+		} else if value != "" {
+			p.Labels = p.Labels.With("pod-template-hash", value)
+			rule.Selectors[0].Labels = rule.Selectors[0].Labels.With("pod-template-hash", require.Only(value))
+		}
+		rule.Key += value
 		class.Rules = []*cluster.Rule{rule}
 	case "apart":
 		rule.Kind, rule.Topology = cluster.AntiAffinity, cluster.HostnameLabel

@@ -138,6 +138,7 @@ const (
 	MoveFailedLately  Why = "MoveFailedLately"  // a move of this node was given up a while ago
 	UsesUnreadyNodes  Why = "UsesUnreadyNodes"  // its pods would need nodes that are not there yet
 	ConsolidationsOff Why = "ConsolidationsOff" // consolidateAfter is Never
+	OthersFirst       Why = "OthersFirst"       // moves that were found with its own have begun, and come first
 	SearchCut         Why = "SearchCut"         // the search has used up its steps on rules between pods
 )
 

@@ -58,20 +58,28 @@ func portions(count int, bins []schedule.Bin, of func(*cluster.Pod) int) []porti
 	return out
 }
 
+// demand is how much is asked of the parts of a move.
+type demand struct {
+	// enough asks that what has nothing to do with the rest saves as much as a move by itself has to, and that each candidate costs
+	// more than its pods' share of the new nodes.
+	enough bool
+	// choice asks that what takes the place of several nodes is none that could be kept instead.
+	choice bool
+}
+
 // riders finds the candidates that only ride along in a move: what takes their place saves nothing, and others make up for it. They
-// would be disturbed for nothing. With enough, what has nothing to do with the rest must save as much as a move by itself has to,
-// and each candidate must cost more than its pods' share of the new nodes. stay is why the last of them stays.
-func riders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*cluster.Pod) int, enough bool) (out []int, stay *Stay) {
+// would be disturbed for nothing. stay is why the last of them stays.
+func riders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*cluster.Pod) int, ask demand) (out []int, stay *Stay) {
 	for _, part := range portions(len(candidates), bins, of) {
 		if len(part.bins) == 0 { // nothing takes its place
 			continue
 		}
 		nodes, made := part.of(candidates, bins)
-		a, no := AppraiseClosely(set, nodes, made)
+		a, no := appraiseClosely(set, nodes, nodes, made, ask.choice)
 		switch {
-		case no != nil && (enough || no.Why != SavesTooLittle):
+		case no != nil && (ask.enough || no.Why != SavesTooLittle):
 			out, stay = append(out, part.nodes...), no
-		case no == nil && enough && len(nodes) > 1:
+		case no == nil && ask.enough && len(nodes) > 1:
 			for n, i := range part.nodes {
 				own := ownShare(a.Bins, func(p *cluster.Pod) bool { return of(p) == i })
 				if saving := nodes[n].Price - own; saving < leastSaving {
@@ -147,7 +155,7 @@ func (d *desk) riders(b *bundle, part []Candidate, bins []schedule.Bin) (out []h
 			}
 		}
 	}
-	list, stay := riders(d.set, part, seated, byNode(part), false)
+	list, stay := riders(d.set, part, seated, byNode(part), demand{})
 	for _, i := range list {
 		for _, g := range b.groups {
 			for place := range g.nodes {

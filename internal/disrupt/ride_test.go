@@ -56,7 +56,7 @@ func TestWhoRidesAlong(t *testing.T) {
 				bins = append(bins, b)
 			}
 			who := func(enough bool) string {
-				list, _ := riders(Settings{MinSaving: c.least}, nodes, bins, byNode(nodes), enough)
+				list, _ := riders(Settings{MinSaving: c.least}, nodes, bins, byNode(nodes), demand{enough: enough, choice: true})
 				return fmt.Sprint(append([]int{}, list...))
 			}
 			if who(true) != c.strict || who(false) != c.mild {

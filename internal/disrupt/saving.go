@@ -38,17 +38,18 @@ func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trim
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them gets a
 // ceiling, and keeps the types that cost no more than that at worst.
 func Appraise(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
-	return appraise(set, candidates, candidates, bins)
+	return appraise(set, candidates, candidates, bins, true)
 }
 
-// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them.
-func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
+// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them. With choice, what takes the
+// place of several nodes may be none that could be kept instead.
+func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *Stay) {
 	var a Appraisal
 	for i := range candidates {
 		a.Before += candidates[i].Price
 	}
 	a.Needed = Needed(set, candidates)
-	if why := a.trim(set, candidates, origins, bins); why != "" {
+	if why := a.trim(set, candidates, origins, bins, choice); why != "" {
 		stay := &Stay{Why: why, Saving: a.Before, Needed: a.Needed}
 		for i := range bins {
 			stay.Saving -= bins[i].Price
@@ -86,7 +87,7 @@ func Needed(set Settings, candidates []Candidate) float64 {
 
 // trim gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the bins would count for at
 // least, as far as it came to that.
-func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []schedule.Bin) Why {
+func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) Why {
 	ceiling := a.Before - a.Needed
 	if ceiling < 0 {
 		return SavesTooLittle
@@ -99,7 +100,7 @@ func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []s
 			return why
 		}
 		shelves[i] = newShelf(&bins[i], rule, set.Schedule.RelaxMinValues)
-		if len(bins) == 1 && len(candidates) > 1 {
+		if choice && outdoes(candidates, bins) {
 			shelves[i].outdo(sourcesOf(candidates, &bins[i]))
 		}
 		if len(shelves[i].wares) == 0 {
@@ -117,6 +118,11 @@ func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []s
 	}
 	a.Worst = 0
 	return a.fill(shelves, ceiling)
+}
+
+// outdoes reports whether a single new node takes the place of several: it must then be cheaper than any of these that is like it.
+func outdoes(candidates []Candidate, bins []schedule.Bin) bool {
+	return len(bins) == 1 && len(candidates) > 1
 }
 
 // fill shares the ceiling out: each shelf gets what it needs at least, and what remains is shared in proportion to that.

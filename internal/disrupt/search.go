@@ -34,8 +34,9 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 		sr.groups()
 		sr.swaps(0)
 		sr.pairs()
-		out.Moves, out.Faults = sr.moves(), sr.stage.Faults()
-		out.Stays = append(out.Stays, sr.stays()...)
+		moves, refused := sr.rehearse(sr.moves())
+		out.Moves, out.Faults = moves, sr.stage.Faults()
+		out.Stays = append(append(out.Stays, sr.stays()...), refused...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wake)
 		out.Cut = sr.spent() || slices.ContainsFunc(sr.all, func(p prospect) bool { return p.left })
 	}
@@ -61,6 +62,8 @@ type searcher struct {
 	party, crowd []int
 	homes        map[string]schedule.Assignment
 	byNode       map[string]int
+	// idle are the nodes that carry nothing and are about to go by themselves.
+	idle map[string]bool
 	// wake is when the answer may change by itself.
 	wake time.Time
 }
@@ -86,7 +89,7 @@ func (p *prospect) waste() float64 { return p.Price - p.worth }
 
 func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate) *searcher {
 	sr := &searcher{s: s, set: set, budgets: NewLedger(s), patience: NewPatience(s, set), totals: NewTotals(s),
-		homes: make(map[string]schedule.Assignment), byNode: make(map[string]int)}
+		homes: make(map[string]schedule.Assignment), byNode: make(map[string]int), idle: make(map[string]bool)}
 	sr.work = leastWork
 	for _, p := range s.Pools {
 		for i := range p.Budgets {
@@ -100,14 +103,13 @@ func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate
 		sr.party, sr.crowd, sr.byNode[c.Node.Name] = append(sr.party, i), append(sr.crowd, 1), i
 		departures[i] = schedule.Departure{Host: c.Node.Name, Pods: c.Pods}
 	}
-	idle := make(map[string]bool)
 	for i := range candidates {
 		if candidates[i].Idle { // it is about to go by itself
-			idle[candidates[i].Node.Name] = true
+			sr.idle[candidates[i].Node.Name] = true
 		}
 	}
 	sr.stage = schedule.NewStage(without(s), set.Schedule, departures, func(h *cluster.Host) bool {
-		return !idle[h.Name] && sr.receives(h)
+		return !sr.idle[h.Name] && sr.receives(h)
 	})
 	for i := range sr.all {
 		sr.all[i].own = sr.stage.Worth(i)

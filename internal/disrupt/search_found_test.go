@@ -3,6 +3,9 @@ package disrupt
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -251,13 +254,116 @@ func TestWhatASearchFindsBegins(t *testing.T) {
 		{"the new node is like one whose pod goes elsewhere", "large:3 small:1 large:2,4"},
 		{"a pool whose savings are balanced, and another", "small: large:1 large:3,2; n1 of b; n2 of b; b balanced 1"},
 		{"two pools, each with a threshold of its own", "large:1 large:1 large:3; n1 of b; b saving 0.1; all saving 0.2"},
+		{"two moves of which the first alone leaves the other its room", "small/b:1 medium/b:2 huge:1,1; pods spread"},
+		{"two moves whose pods would share dearer nodes", "medium:1 large/b:4,1 medium:3 medium/b:4 huge:4,3,1; pods spread"},
+		{"two moves, and at least two zones", "small/b:1 medium/b:2 huge:1,1; pods spread 2"},
+		{"two moves, and each revision by itself", "small/b:1 medium/b:2 huge:1,1; pods spread x; p4 spread y"},
 	} {
 		f := fleetOf(c.cluster)
 		found := Search(f.s.Seal(), f.set)
-		f.o.Found = &found
-		r, _ := Carry(f.s, f.set, f.o)
-		if told := outcome(&r); len(found.Moves) == 0 || strings.Contains(told, "pass ") || !strings.Contains(told, "begin ") {
+		if told := f.begin(&found); len(found.Moves) == 0 || strings.Contains(told, "pass ") || !strings.Contains(told, "begin ") {
 			t.Errorf("%s (%s): of %d moves becomes %q, want all of them to begin", c.name, c.cluster, len(found.Moves), told)
+		}
+	}
+}
+
+// begin says what becomes of what was found.
+func (f *fleet) begin(found *Proposal) string {
+	f.o.Found = found
+	r, _ := Carry(f.s, f.set, f.o)
+	return outcome(&r)
+}
+
+// Something of what a search finds begins in drawn clusters, too, whose pods are spread over zones in one way or another, or want to be
+// in one. What does not begin waits for that, and each node that goes in no move says why it stays.
+func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
+	for _, c := range []struct {
+		rules string
+		least int // so many moves are found, or the clusters say nothing
+	}{
+		{"pods spread", 400}, {"pods spread 2", 400}, {"pods spread 3", 20}, {"pods spread x; p1 spread y; p3 spread y", 400}, {"pods together", 400},
+	} {
+		moves, waiting := 0, 0
+		for seed := range uint64(300) {
+			cluster := drawnFleet(rand.New(rand.NewPCG(seed, 3))) + "; " + c.rules
+			f := fleetOf(cluster)
+			found := Search(f.s.Seal(), f.set)
+			if list := untold(f, &found); len(list) > 0 {
+				t.Errorf("%s: nobody knows what becomes of %v", cluster, list)
+			}
+			f.o.Found = &found
+			r, _ := Carry(f.s, f.set, f.o)
+			moves, waiting = moves+len(found.Moves), waiting+len(r.Passed)
+			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.Passed, func(g GivenUp) bool { return g.Why != OthersFirst }) {
+				t.Errorf("%s: of %d moves becomes %q", cluster, len(found.Moves), outcome(&r))
+			}
+		}
+		if moves < c.least || waiting > moves/20 {
+			t.Errorf("%s: %d moves were found, of which %d wait; want at least %d, and 5 %% at most that wait", c.rules, moves, waiting, c.least)
+		}
+	}
+}
+
+// untold are the nodes that go in no move and don't say why, or do both.
+func untold(f *fleet, p *Proposal) (out []string) {
+	told := make(map[string]int)
+	for i := range p.Moves {
+		for _, name := range p.Moves[i].Claims {
+			told[name]++
+		}
+	}
+	for i := range p.Stays {
+		if p.Stays[i].Why != "" {
+			told[p.Stays[i].Claim]++
+		}
+	}
+	for _, c := range f.s.Claims {
+		if told[c.Name] != 1 {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// drawnFleet draws three to seven nodes with pods, as fleetOf reads them.
+func drawnFleet(r *rand.Rand) string {
+	var words []string
+	for range 3 + r.IntN(5) {
+		kind, zone := r.IntN(4), []string{"", "/b"}[r.IntN(2)]
+		var load []string
+		for room := 2 << kind; room > 0 && len(load) < 1+r.IntN(4); {
+			cpu := 1 + r.IntN(min(4, room))
+			load, room = append(load, strconv.Itoa(cpu)), room-cpu
+		}
+		words = append(words, []string{"small", "medium", "large", "huge"}[kind]+zone+":"+strings.Join(load, ","))
+	}
+	return strings.Join(words, " ")
+}
+
+// What would not begin is not found: it would be found again and again. Its nodes say what keeps them, or that others come first. Here
+// an earlier try of a move has left nodes that nobody uses, for which the move would have to pay.
+func TestWhatWouldNotBeginIsNotFound(t *testing.T) {
+	const alone, two = "medium:1; pods spread", "small/b:1 medium/b:2 huge:1,1; pods spread"
+	for _, c := range []struct {
+		name, cluster string
+		move          int // that was tried
+		left, want    string
+	}{
+		{"nothing is left", alone, 0, "", "n1: $2 to $1, 1 evicted, p1 on small"},
+		{"a single move does not pay", alone, 0, "large", "n1 NothingCheaper $-3"},
+		{"pods without rules are not asked", "medium:1", 0, "large", "n1: $2 to $1, 1 evicted, p1 on small"},
+		{"two moves pay", two, 0, "", "n1: $1 to $0, 1 evicted, p1 on n2; n3: $6 to $1, 2 evicted, p3+p4 on small|medium|large; n2 NothingCheaper"},
+		{"the second pays alone", two, 0, "large large", "n3: $6 to $1, 2 evicted, p3+p4 on small|medium|large; n1 NothingCheaper $-7; n2 NothingCheaper"},
+		{"the first pays alone", two, 1, "large large", "n1: $1 to $0, 1 evicted, p1 on n2; n2 NothingCheaper; n3 OthersFirst"},
+	} {
+		f := fleetOf(c.cluster)
+		found := Search(f.s.Seal(), f.set)
+		f = fleetOf(c.cluster)
+		for i, kind := range strings.Fields(c.left) {
+			f.node("left"+strconv.Itoa(i), kind).Replaces = found.Moves[c.move].ID
+		}
+		if got := f.search(); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (g *grouping) ridersOf(places []int, chosen []Candidate, bins []schedule.Bi
 			return n
 		}
 		return own(p)
-	}, true)
+	}, demand{enough: true, choice: true})
 	for n := range list {
 		list[n] = places[list[n]]
 	}

@@ -84,7 +84,7 @@ func (sr *searcher) pair(places []int, shut map[string]bool) *pair {
 	}) {
 		return nil
 	}
-	if along, _ := riders(sr.set, chosen, bins, of, true); len(along) > 0 {
+	if along, _ := riders(sr.set, chosen, bins, of, demand{enough: true, choice: true}); len(along) > 0 {
 		return nil
 	}
 	a, ok := sr.appraise(places, chosen, bins)

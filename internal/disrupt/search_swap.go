@@ -100,23 +100,31 @@ func (sr *searcher) try(places []int, buy purchase) (a Appraisal, ok bool) {
 	return buy(places, chosen, before, needed)
 }
 
-// AppraiseClosely is Appraise for nodes that need not be free to come up in any zone: where a move pays, but might not if the
-// cloud chose another zone than the cheapest, the new nodes are kept to that.
+// AppraiseClosely is Appraise for moves that were found and for nodes that need not be free to come up in any zone: where a move
+// pays, but might not if the cloud chose another zone than the cheapest, the new nodes are kept to that.
+//
+// The pods of a move are placed once more when it begins, together with those of others, and all of them may come to share one new
+// node that is like one of those that go. A search would keep that one instead, and look for something better. Here nobody looks, so
+// that all that counts is whether it pays: what was refused would be found again and again.
 func AppraiseClosely(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
-	return appraiseClosely(set, candidates, candidates, bins)
+	a, stay := appraiseClosely(set, candidates, candidates, bins, true)
+	if stay != nil && outdoes(candidates, bins) {
+		a, stay = appraiseClosely(set, candidates, candidates, bins, false)
+	}
+	return a, stay
 }
 
-func appraiseClosely(set Settings, candidates, origins []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
-	a, stay := appraise(set, candidates, origins, bins)
+func appraiseClosely(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *Stay) {
+	a, stay := appraise(set, candidates, origins, bins, choice)
 	if stay != nil && len(bins) > 0 && stay.Saving >= stay.Needed {
-		a, stay = appraise(set, candidates, origins, inCheapestZones(bins))
+		a, stay = appraise(set, candidates, origins, inCheapestZones(bins), choice)
 	}
 	return a, stay
 }
 
 // appraise says what a move is worth.
 func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
-	a, stay := appraiseClosely(sr.set, chosen, sr.originsOf(places, chosen), bins)
+	a, stay := appraiseClosely(sr.set, chosen, sr.originsOf(places, chosen), bins, true)
 	if spare := leftOver(chosen, a.Bins); stay == nil && a.Saving() < a.Needed+spare {
 		stay = &Stay{Why: SavesTooLittle, Saving: a.Saving(), Sure: a.Saving(), Needed: a.Needed + spare}
 	}
@@ -160,7 +168,7 @@ func (sr *searcher) dragged(places []int, chosen []Candidate, bins []schedule.Bi
 			nodes, made = append(nodes, sr.chosen(d.places)...), append(made, d.Bins...)
 		}
 	}
-	_, stay := riders(sr.set, nodes, made, byNode(nodes), false)
+	_, stay := riders(sr.set, nodes, made, byNode(nodes), demand{choice: true})
 	return stay
 }
 

@@ -34,6 +34,9 @@ func (sr *search) without(s *cluster.Snapshot, list []disrupt.GivenUp) *search {
 		}
 		for _, name := range g.Claims {
 			one := stayed{Stay: disrupt.Stay{Claim: name, Why: g.Why, Saving: m.Before - m.After, Needed: m.Needed}, found: true}
+			if g.Needed > 0 { // what was found has been worked out again
+				one.Saving, one.Sure, one.Needed = g.Saving, g.Sure, g.Needed
+			}
 			if n := s.NodeOf(name); n != nil {
 				one.Node = n.Name
 			}

@@ -53,6 +53,23 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 		got.Stays[0].SavingPerMonth != 547.5 || got.Stays[0].NodePool != "default" || !strings.Contains(got.Stays[0].Message, "up to 1 (budgets[0], 10%)") {
 		t.Errorf("served %+v", got)
 	}
+	// What was worked out again is told as it was, and what comes after others says so.
+	m.Needed = 0.05
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}}, time.Second)
+	o.Planned(s, &plan.Plan{Looked: true, Passed: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason, Claims: m.Claims, Why: disrupt.SavesTooLittle,
+		Saving: 0.01, Sure: 0.01, Needed: 0.02}}}, 0)
+	want := "Unconsolidatable: A move would save $7.30 a month, less than the $14.60 a month that it has to"
+	if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.Contains(line, want) }) {
+		t.Errorf("events %q lack %q", r.lines, want)
+	}
+	r.lines = nil
+	look(disrupt.OthersFirst)
+	now = now.Add(worthTelling)
+	look(disrupt.OthersFirst)
+	want = "Unconsolidatable: There is a cheaper way to run its pods, which is looked at again once other nodes have gone"
+	if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.Contains(line, want) }) {
+		t.Errorf("events %q lack %q", r.lines, want)
+	}
 	// A dry run tells what it would do, and not beside that why it does not.
 	r.lines = nil
 	now = now.Add(worthTelling)

@@ -131,6 +131,8 @@ func keptForNow(r reasoned) string {
 		return "A disruption of the node was given up a while ago" + until("; it rests until ", r.Until)
 	case disrupt.UsesUnreadyNodes:
 		return "Its pods would go to nodes that are not ready yet"
+	case disrupt.OthersFirst:
+		return "There is a cheaper way to run its pods, which is looked at again once other nodes have gone that were found with it"
 	case disrupt.SearchCut:
 		return "The search for cheaper nodes has used up its steps on rules between pods before it came to the node; it is looked at in one of the next"
 	case disrupt.NoLongerDue:
@@ -160,7 +162,7 @@ func blocks(why disrupt.Why) bool {
 func passes(why disrupt.Why) bool {
 	switch why {
 	case disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.PodsExpected, disrupt.TooSoon, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks,
-		disrupt.SearchCut:
+		disrupt.SearchCut, disrupt.OthersFirst:
 		return true
 	}
 	return false
@@ -170,7 +172,7 @@ func passes(why disrupt.Why) bool {
 func weighed(why disrupt.Why) bool {
 	switch why {
 	case disrupt.PodsStranded, disrupt.NothingCheaper, disrupt.SavesTooLittle, disrupt.MinValuesTooDear, disrupt.NotBalanced, disrupt.SpotNeedsTypes,
-		disrupt.SpotToSpotOff, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks:
+		disrupt.SpotToSpotOff, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks, disrupt.OthersFirst:
 		return true
 	}
 	return false
