@@ -121,7 +121,7 @@ func (d *desk) place(groups, others []*group, r *room, before, memo *verified) *
 	}
 	shut, avoid := append(d.madeFor(others), d.late()...), []string(nil)
 	if saves(groups[0].reason) {
-		shut = append(shut, d.unquiet(groups)...)
+		shut = append(append(shut, d.unquiet(groups)...), d.claimless()...)
 	} else {
 		avoid = d.driftedHosts()
 	}
@@ -217,6 +217,17 @@ func (d *desk) unquiet(groups []*group) []string {
 			continue
 		}
 		if since.IsZero() || c.Condition(cluster.Initialized).Since.After(since) || c.LastPodEvent.Before(since) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// claimless are the nodes of ours that no claim has found, or that have lost theirs: most of these go.
+func (d *desk) claimless() []string {
+	var out []string
+	for _, n := range d.s.Nodes {
+		if n.Ours && d.s.ClaimOf(n.Name) == nil && d.s.Claim(n.Name) == nil {
 			out = append(out, n.Name)
 		}
 	}

@@ -126,8 +126,9 @@ func (f *fleet) makeNode(name, key, value string) {
 		c.Pool, n.Labels = p.Name, n.Labels.With(cluster.PoolLabel, p.Name)
 	case "absent":
 		f.s.Nodes = slices.DeleteFunc(f.s.Nodes, func(x *cluster.Node) bool { return x == n })
-	case "foreign":
+	case "foreign", "orphaned": // of others, or of ours without a claim
 		f.s.Claims = slices.DeleteFunc(f.s.Claims, func(x *cluster.Claim) bool { return x == c })
+		n.Ours = key == "orphaned"
 	case "unready":
 		n.Ready = false
 	case "joining":

@@ -158,7 +158,7 @@ func (sr *searcher) receives(h *cluster.Host) bool {
 	}
 	c := sr.s.ClaimOf(h.Name)
 	if c == nil {
-		return true
+		return !n.Ours // one of ours has lost its claim and goes, or is to be found by it
 	}
 	if stray(c) && idle(sr.s.PodsOn(h.Name)) { // it is kept for a move, or about to go
 		return false

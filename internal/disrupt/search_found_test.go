@@ -94,6 +94,8 @@ func TestWhatASearchFinds(t *testing.T) {
 			"n3: $2 to $0, 1 evicted, p3 on n1; n1 PodsExpected; n2 BeingDisrupted; n4 NotInitialized"},
 		{"pods go to a node that is not ours", "medium:1 huge:; n2 foreign",
 			"n1: $2 to $0, 1 evicted, p1 on n2"},
+		{"no pod goes to a node of ours that has lost its claim", "medium:1 huge:; n2 orphaned",
+			"n1: $2 to $1, 1 evicted, p1 on small"},
 		{"no pod goes to a node of others that is being deleted", "large:5 large:; n2 node-deleted; n2 foreign",
 			"n1 NothingCheaper"},
 		{"no pod goes to a node of others that is tainted", "large:1 large:; n2 tainted; n2 foreign",
