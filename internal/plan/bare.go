@@ -16,7 +16,6 @@ func Bare(s *cluster.Snapshot, policy Policy) Plan {
 		p.interrupt(s, policy, true)
 	}
 	p.hold(s)
-	p.keepLimits(s)
 	return p
 }
 
