@@ -69,6 +69,19 @@ func TestWhatBegins(t *testing.T) {
 			f.pool.NodeClass.Ready = false
 		}, "pass n1: PodsStranded"},
 		{"an earlier try has left a node that nobody uses", func(f *fleet) { f.node("left", "large").Replaces = f.o.Found.Moves[0].ID }, "pass n1: NothingCheaper"},
+		{"nobody knows what a node costs that an earlier try has left", func(f *fleet) {
+			c := f.node("left", "small")
+			c.Replaces, c.Price, c.Labels = f.o.Found.Moves[0].ID, 0, labelsFor("sold no more", "a", onDemand)
+		}, "pass n1: PriceUnknown"},
+		{"the places are taken, and a new node saves less than half of what it did", func(f *fleet) {
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+			f.pod("p1").Class.Ports = make([]cluster.Port, 1)
+			b := binOf(f.pool, []string{onDemand}, "small")
+			b.Pods = []*cluster.Pod{f.pod("p1")}
+			m := &f.o.Found.Moves[0]
+			m.Bins, m.Assigned, m.Before, m.After = []schedule.Bin{b}, nil, 9, 1
+		}, "fence/n1; begin n1 $8"},
 		{"what an earlier try has left is on its way out", func(f *fleet) {
 			c := f.node("left", "large")
 			c.Replaces, c.Deleting = f.o.Found.Moves[0].ID, f.now
@@ -147,6 +160,26 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 			f.fenced(command.Underutilized, "n4")
 			f.host("n1").Cordoned = true
 		}, "delete/n4; " + no},
+		{"the node is somebody else's", func(f *fleet) {
+			f.s.Claims, f.host("n2").Ours = append(f.s.Claims[:1], f.s.Claims[2:]...), false
+		}, begins},
+		{"the node is kept for the pods of a drifted one", func(f *fleet) {
+			f.node("n4", "large")
+			f.run("p4", "n4", 4)
+			f.drifted("n4")
+			f.replaced(f.fenced(command.Drifted, "n4"), "new", "large").Seats = []cluster.Seat{{Class: "web4", Count: 1}}
+			f.run("full2", "n2", 4)
+			f.o.Found.Moves[0].Assigned[0].Host = "new"
+		}, "delete/n4; " + no},
+		{"the node goes itself in a move that was found", func(f *fleet) {
+			for _, name := range []string{"n4", "n5"} {
+				f.node(name, "large")
+				f.run("p"+name, name, 1)
+			}
+			f.pod("pn5").Class = f.pod("p1").Class
+			f.found("n4", "n2")
+			f.found("n5", "n4").Before = 4.1
+		}, "fence/n1; fence/n4; begin n1 $4.1; begin n4 $4; pass n5: SavesTooLittle"},
 		{"another move has taken it", func(f *fleet) {
 			f.node("n4", "large")
 			f.run("p4", "n4", 2)
@@ -184,6 +217,22 @@ func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
 		{"the pool has limits", func(f *fleet, b *schedule.Bin) { f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 9} }, later},
 		{"the pod has rules", func(f *fleet, b *schedule.Bin) { b.Pods[0].Class.Ports = make([]cluster.Port, 1) }, later},
 		{"an earlier try has left a node", func(f *fleet, b *schedule.Bin) { f.node("left", "small").Replaces = f.o.Found.Moves[0].ID }, later},
+		{"an earlier try has left a node that is on its way out", func(f *fleet, b *schedule.Bin) {
+			c := f.node("left", "small")
+			c.Replaces, c.Deleting = f.o.Found.Moves[0].ID, f.now
+		}, atOnce},
+		{"it does not save enough any more", func(f *fleet, b *schedule.Bin) {
+			f.set.MinSaving = 0.9
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 4)
+		}, "pass n1: SavesTooLittle"},
+		{"another move is found whose place is taken", func(f *fleet, b *schedule.Bin) {
+			f.node("n4", "small")
+			f.run("p4", "n4", 2)
+			f.found("n4", "n2")
+			f.run("new2", "n2", 4)
+			f.run("new3", "n3", 2)
+		}, "fence/n1; fence/n4; begin n1 $3; begin n4 $1; want $1"},
 	}
 	for _, c := range cases {
 		f := newFleet()

@@ -59,9 +59,10 @@ func TestWhenAPlacementIsTakenOver(t *testing.T) {
 		}
 	}
 	for _, change := range []func(a *asked){func(a *asked) { a.demand = 0 }, func(a *asked) { a.supply = 0 }} {
-		a := first()
+		a, b := first(), first()
 		change(&a)
-		if x, y := question(a), question(a); x.same(&y) {
+		change(&b)
+		if x, y := question(a), question(b); x.same(&y) {
 			t.Error("a placement is taken over although nobody knows what has changed")
 		}
 	}

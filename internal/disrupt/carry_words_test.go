@@ -76,6 +76,8 @@ func (f *fleet) moving(who, verb, what string) bool {
 		f.guard(allowed, 1, 3)
 	case "sold":
 		f.pool.NodeClass.Ready = false
+	case "unreadable":
+		f.pool.Problems = []cluster.Problem{{Field: "spec.limits"}}
 	case "canary":
 		f.pool.Care.Canary = true
 	case "static":

@@ -200,6 +200,8 @@ func TestWhatIsDoneAboutInterruptedNodes(t *testing.T) {
 				"it has no pods that move; in 2m0s; look again in 1m15s"},
 		{"a node of a static pool", "huge:; all static 2; n1 warned 2m",
 			"fence/n1; begin n1 $6; look again in 1m15s"},
+		{"a node of a static pool that can't be read", "huge:; all static 2; all unreadable x; n1 move Interrupted; n1 warned 2m",
+			"look again in 1m15s"},
 		{"a node that is being deleted", "large:1; n1 warned 30s; n1 deleted; all placed x",
 			""},
 		{"there is hardly time", "huge: huge: medium:; n3 warned 30s",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -101,5 +102,21 @@ func TestShareOfANewNode(t *testing.T) {
 		if got := ownShare([]schedule.Bin{b, b}, mine); got != 2*c.expect {
 			t.Errorf("%s, twice: $%g, want $%g", c.name, got, 2*c.expect)
 		}
+	}
+}
+
+// Who rides along in a move is told by the places that its pods were given, not by those that the placement had for pods like them.
+func TestWhoRidesAlongInAMoveOfTwins(t *testing.T) {
+	f := fleetOf("huge:2 small:2")
+	g := &group{id: f.fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
+	bins := []schedule.Bin{binOf(f.pool, []string{onDemand}, "small"), binOf(f.pool, []string{onDemand}, "small")}
+	for i := range 2 {
+		g.nodes = append(g.nodes, Candidate{Claim: f.s.Claims[i], Node: f.s.Nodes[i], Pool: f.pool, Price: f.s.Claims[i].Price, Evicted: 1})
+		g.seats = append(g.seats, seat{pod: f.s.Pods[i], rank: wished, bin: i})
+		bins[i].Pods = []*cluster.Pod{f.s.Pods[1-i]}
+	}
+	along, why := newDesk(f.s.Seal(), f.set, f.o).riders(&bundle{groups: []*group{g}, bins: []int{0, 1}}, g.nodes, bins)
+	if len(along) != 1 || along[0].candidate().Claim.Name != "n2" || why != NothingCheaper {
+		t.Errorf("%d nodes ride along (%s), want n2, whose pod would get a node at the same price", len(along), why)
 	}
 }

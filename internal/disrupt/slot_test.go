@@ -20,6 +20,9 @@ func (f *fleet) asked() string {
 		}
 	}
 	for _, n := range r.Notes {
+		if !n.Warning {
+			out = append(out, "nobody is warned")
+		}
 		out = append(out, n.Reason+" "+n.Message)
 	}
 	if !r.WakeAt.IsZero() {
@@ -61,6 +64,17 @@ func TestSlotsThatLoseTheirNodesWait(t *testing.T) {
 			f.claim("n1").Slot, f.claim("n1").Created = cluster.Slot{Number: 0, Try: 1}, f.now
 			f.s.Busy["delete/n1"] = true
 		}}, "1=1"},
+		{"a young one stays", 4, []func(*fleet){func(f *fleet) {
+			f.claim("n1").Slot, f.claim("n1").Created = cluster.Slot{Number: 0, Try: 1}, f.now
+		}}, "1=1"},
+		{"a young one that fills no slot is just going", 4, []func(*fleet){func(f *fleet) {
+			f.claim("n1").Created = f.now
+			f.s.Busy["delete/n1"] = true
+		}}, "0=1; 1=1"},
+		{"a young one is seen to go", 4, []func(*fleet){func(f *fleet) {
+			f.claim("n1").Slot, f.claim("n1").Created, f.claim("n1").Deleting = cluster.Slot{Number: 0, Try: 1}, f.now, f.now
+			f.s.Busy["delete/n1"] = true
+		}}, "0=1; 1=1"},
 		{"an old one is just going", 4, []func(*fleet){func(f *fleet) {
 			f.claim("n1").Slot, f.claim("n1").Created = cluster.Slot{Number: 0, Try: 1}, f.now.Add(-cluster.ShortLife)
 			f.s.Busy["delete/n1"] = true

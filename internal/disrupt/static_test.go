@@ -80,6 +80,10 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		// Who goes first.
 		{"what is only asked for goes once it is there", 2, func(f *fleet) { f.claim("n3").Expected = true }, ""},
 		{"what is only asked for goes before any that runs", 1, func(f *fleet) { f.claim("n3").Expected = true }, "delete n1 on n1"},
+		{"what is only asked for is not deleted, though nothing has come of it", 1, func(f *fleet) {
+			c := f.claim("n3")
+			c.Expected, c.Conditions, f.s.Nodes = true, nil, f.s.Nodes[:2]
+		}, "delete n1 on n1"},
 		{"what is not launched before what has no node", 2, func(f *fleet) {
 			f.claim("n3").Conditions, f.s.Nodes = nil, f.s.Nodes[:1]
 		}, "delete n3 on "},
@@ -196,6 +200,15 @@ func TestHowManyDriftedStaticNodesBegin(t *testing.T) {
 			limit(5)(f)
 			f.fenced(command.Drifted, "n3")
 			f.claim("n3").DriftedFrom = ""
+		}, 2},
+		{"a move of another static pool takes none", func(f *fleet) {
+			limit(5)(f)
+			other := *f.pool
+			other.Name, other.Limits = "other", cluster.Limits{HasNodes: true, Nodes: 1}
+			f.s.Pools = append(f.s.Pools, &other)
+			f.node("n4", "large").Pool = "other"
+			f.drifted("n4")
+			f.fenced(command.Drifted, "n4")
 		}, 2},
 		{"a pool that is not static does not count", func(f *fleet) {
 			limit(5)(f)
