@@ -94,6 +94,11 @@ func TestWhoLacksRoom(t *testing.T) {
 			full(f, "n3")
 			a.commands = append(a.commands, command.DeleteClaim{Claim: "n2", Node: "n2"})
 		}, "m1"},
+		{"the room is taken, and others that go lack room, too", func(f *fleet, a *asked) {
+			full(f, "n2", "n3")
+			a.commands = append(a.commands, command.DeleteClaim{Claim: "n3", Node: "n3"})
+		}, "m1"},
+		{"there is room, and the claim has gone", func(f *fleet, a *asked) { f.s.Claims = f.s.Claims[1:] }, ""},
 		{"a claim without a node goes", func(f *fleet, a *asked) { a.commands = append(a.commands, command.DeleteClaim{Claim: "other"}) }, ""},
 		{"the room is not up", func(f *fleet, a *asked) { full(f, "n3"); notUp(f.claim("n2")) }, "m1"},
 		{"the room is not there yet", func(f *fleet, a *asked) {

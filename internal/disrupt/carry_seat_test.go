@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -29,6 +30,18 @@ func TestEachMoveGetsWhatWasMadeForIt(t *testing.T) {
 	others := allot(seats(), owner, order, map[string]*group{"for-b": b})
 	if got := places(a) + "/ " + places(b); got != "p1:there0 / p2:for-b1 p3:2 " || len(others) > 0 {
 		t.Errorf("the places are %q, and strangers go to %v", got, others)
+	}
+	// As many of its pods get it as there is room for; what is left there is for the others.
+	for uids, want := range map[string]string{"p1 p2 p3": "p1:2 / p2:for-b0 p3:for-b0 ", "p1 p2": "p1:for-b0 / p2:for-b0 ", "p1 p4 p2": "p1:for-b0 p4:2 / p2:for-b0 "} {
+		owner["p4"] = a
+		list := []seat{{rank: ready, host: "for-b"}, {rank: ready, host: "for-b"}, {rank: wished}}
+		for i, uid := range strings.Fields(uids) {
+			list[i].pod = pod(uid)
+		}
+		allot(list[:len(strings.Fields(uids))], owner, order, map[string]*group{"for-b": b})
+		if got := places(a) + "/ " + places(b); got != want {
+			t.Errorf("%s: the places are %q, want %q", uids, got, want)
+		}
 	}
 	// Whoever has no node comes first, wherever that is.
 	delete(owner, "p3")

@@ -71,6 +71,18 @@ func (f *fleet) moving(who, verb, what string) bool {
 	case "placed": // pods that wait have been given places
 		p := schedule.Place(f.s.Seal().Plain(), f.set.Schedule)
 		f.o.Placement = &p
+	case "alike": // pods that ask for the same are twins
+		classes := make(map[string]*cluster.PodClass)
+		for _, p := range f.s.Pods {
+			if classes[p.Class.Key] == nil {
+				classes[p.Class.Key] = p.Class
+			}
+			p.Class = classes[p.Class.Key]
+		}
+	case "unsold": // nobody sells what it is any more
+		f.claim(who).Price, f.claim(who).Labels = 0, f.claim(who).Labels.With(cluster.InstanceTypeLabel, "unsold")
+	case "aged":
+		f.claim(who).Created = f.now.Add(-length)
 	case "guard":
 		allowed, _ := strconv.Atoi(what)
 		f.guard(allowed, 1, 3)
