@@ -40,6 +40,18 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"a pod has been nominated there", func(f *fleet) { f.run("new", "", 1).Nominated = "n1" }, "unfence/n1: PodsExpected, rests; give up n1: PodsExpected"},
 		{"a disruption budget allows nothing now", func(f *fleet) { f.guard(0, 1, 2) }, ""},
 		{"a disruption budget never allows anything", func(f *fleet) { f.guard(0, 3, 3) }, "unfence/n1: GuardBlocks; give up n1: GuardBlocks"},
+		{"a disruption budget allows nothing now, and the pod of a daemon runs there", func(f *fleet) {
+			f.guard(0, 1, 2)
+			f.run("agent", "n1", 1).Daemon = true
+		}, ""},
+		{"a disruption budget allows nothing now, and the node has a time by which it must be gone", func(f *fleet) {
+			f.guard(0, 1, 2)
+			f.claim("n1").HasTerminationGrace, f.claim("n1").TerminationGrace = true, time.Minute
+		}, ""},
+		{"a budget does not cover it any more, and there is room in it for what has drifted", func(f *fleet) {
+			f.pool.Budgets = []cluster.Budget{{Nodes: 1, Active: true}, {Reasons: []string{string(command.Underutilized)}, Active: true}}
+			f.drifted("n2")
+		}, "fence/n2; unfence/n1: BudgetBlocks; begin n2 $4; give up n1: BudgetBlocks"},
 		{"two disruption budgets select the pod", func(f *fleet) { f.guard(1, 1, 3); f.guard(1, 1, 3) }, "unfence/n1: SeveralGuards; give up n1: SeveralGuards"},
 		{"the budget does not cover it any more", func(f *fleet) { f.pool.Budgets[0].Nodes = 0 }, "unfence/n1: BudgetBlocks; give up n1: BudgetBlocks"},
 		{"the budget is used up by a node that is not ready", func(f *fleet) { f.one(); f.host("n4").Ready = false }, ""},
@@ -170,6 +182,22 @@ func TestWhatBecomesOfADueMove(t *testing.T) {
 			f.pool.Budgets[0], f.pool.NodeClass.Ready = cluster.Budget{Nodes: 1, Active: true}, false
 			f.run("new3", "n3", 4)
 		}, "delete/n1; eager"},
+		{"what has drifted no longer is a place", func(f *fleet) {
+			f.say("n2", cluster.Drifted, "AMIDrift", f.now.Add(-time.Hour))
+			f.run("new3", "n3", 4)
+		}, goes},
+		{"what has drifted and does not say so yet is a place", func(f *fleet) {
+			f.claim("n2").DriftedFrom = "AMIDrift"
+			f.run("new3", "n3", 4)
+		}, goes},
+		{"the plan deletes it, too, and it counts once", func(f *fleet) {
+			f.pool.Budgets[0] = cluster.Budget{Nodes: 2, Active: true}
+			f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
+			f.begins(2 * time.Minute)
+			f.drifted("n2")
+			f.fenced(command.Drifted, "n2")
+			f.node("n4", "large")
+		}, "delete/n1; delete/n2"},
 		{"a node that has gone is no place", func(f *fleet) { f.claim("n2").Deleting = f.now; f.run("new3", "n3", 4) }, "want $1"},
 		{"a node that has lost its claim is no place", func(f *fleet) {
 			f.s.Claims = append(f.s.Claims[:1], f.s.Claims[2:]...)

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,5 +144,46 @@ func TestWhoLacksRoom(t *testing.T) {
 		if got := strings.Join(slices.Sorted(maps.Keys(out)), " "); got != c.want {
 			t.Errorf("%s: %q lack room, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// Where node after node lacks room because others stay, it is not asked about each of them: the later half of those that are left stays.
+func TestLongChainsAreCutShort(t *testing.T) {
+	f := shyFleet("b")
+	shy := f.pod("p1").Class
+	f.s.Claims, f.s.Nodes, f.s.Pods = nil, nil, nil
+	f.pool.NodeClass.Ready = false
+	parties, commands := make(map[string][]string), []command.Command(nil)
+	goes := func(party, rack string, class *cluster.PodClass, nodes ...string) {
+		for _, n := range nodes {
+			f.node(n, "large")
+			f.host(n).Labels = f.host(n).Labels.With("rack", rack)
+			p := f.run("p"+n, n, 1)
+			if class != nil {
+				p.Class = class
+			} else {
+				p.Labels = cluster.LabelsOf(map[string]string{"app": "db"})
+			}
+			commands = append(commands, command.DeleteClaim{Claim: n, Node: n})
+		}
+		if party != "" {
+			parties[party] = nodes
+		}
+	}
+	goes("", "", nil, "alone")
+	// There is a place for a shy pod in racks r0 to r2 each, which is free if the one stays away that is there.
+	for i, rack := range []string{"r3", "r2", "r1", "r0"} {
+		goes("chain"+strconv.Itoa(i), rack, shy, "a"+strconv.Itoa(i))
+	}
+	for _, rack := range []string{"r0", "r1", "r2"} {
+		f.node("free-"+rack, "large")
+		f.host("free-" + rack).Labels = f.host("free-"+rack).Labels.With("rack", rack)
+	}
+	goes("first", "", nil, "b1", "b2")
+	goes("second", "", nil, "c1")
+	goes("third", "", nil, "d1")
+	out := Cramped(f.s.Seal(), f.set, nil, commands, parties)
+	if got, want := strings.Join(slices.Sorted(maps.Keys(out)), " "), "chain0 chain1 chain2 chain3 third"; got != want {
+		t.Errorf("%q stay, want %q", got, want)
 	}
 }

@@ -43,6 +43,16 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 		t.Errorf("%d nodes stay for three pods, want the two that have them", len(got))
 	}
 
+	g.seats[2].rank = ready
+	if got = d.holdouts(b, wished); len(got) != 2 || got[0].candidate().Claim.Name != "n2" || got[1].candidate().Claim.Name != "n1" {
+		t.Errorf("%d nodes stay for two pods, want the cheaper and, for the other pod, the dearer", len(got))
+	}
+	s.Pods[2].Deleting = s.Now
+	if got = d.holdouts(b, wished); len(got) != 1 || got[0].candidate().Claim.Name != "n1" {
+		t.Errorf("%v stay, want the node whose pods are not on their way out", got)
+	}
+	s.Pods[2].Deleting = time.Time{}
+
 	d.shrink(b, []holdout{{g, 1}}, NothingCheaper)
 	if len(g.nodes) != 2 || g.over != "" || len(d.dropped) != 1 || d.dropped[0].node.Claim.Name != "n2" || !d.dropped[0].rest {
 		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(g.nodes), g.over, d.dropped)
@@ -115,5 +125,22 @@ func TestWhatARestIsFrom(t *testing.T) {
 		if len(d.Commands) != 1 || d.Commands[0] != command.Command(want) {
 			t.Errorf("%s was given up: %+v, want %+v", reason, d.Commands, want)
 		}
+	}
+}
+
+// A node that helps all is better than a cheaper one that helps fewer and another, if it helps more for its price.
+func TestTheNodeThatHelpsMostForItsPriceStays(t *testing.T) {
+	f := fleetOf("medium:1,1,1 small:1 small:1")
+	f.moving("all", "alike", "")
+	g := &group{id: f.fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
+	for i, price := range []float64{2, 0.8} {
+		g.nodes = append(g.nodes, Candidate{Claim: f.s.Claims[i], Node: f.s.Nodes[i], Pool: f.pool, Price: price})
+	}
+	for _, p := range f.s.Pods[:3] {
+		g.seats = append(g.seats, seat{pod: p, rank: none})
+	}
+	d := &desk{s: f.s.Seal()}
+	if got := d.holdouts(&bundle{groups: []*group{g}}, none); len(got) != 1 || got[0].candidate().Claim.Name != "n1" {
+		t.Errorf("%v stay, want n1", got)
 	}
 }

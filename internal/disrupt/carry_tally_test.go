@@ -114,6 +114,11 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	if price, known := d.priceOf(made); !known || price != 0.3 {
 		t.Errorf("a small spot node costs %v (known: %v), want 0.3", price, known)
 	}
+	made.Labels = cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: onDemand})
+	if price, known := d.priceOf(made); !known || price != 0.3 {
+		t.Errorf("nobody knows of which type it is: it costs %v (known: %v), want the least that is sold, 0.3", price, known)
+	}
+	made.Labels = labelsFor("small", "a", spot)
 	if d.commit(b); b.groups[0].over != "" {
 		t.Errorf("the catalog knows its price: over is %q", b.groups[0].over)
 	}

@@ -49,6 +49,19 @@ func TestWhoGetsTheRoom(t *testing.T) {
 			c.Conditions[2].Since = f.now.Add(-50 * time.Second)
 			other(f)
 		}, "delete/n1; want $2"},
+		{"a node that is not up yet may be a place, whoever has come there", func(f *fleet) {
+			f.pool.ConsolidateAfter.For = 5 * time.Minute
+			c := f.node("n4", "large")
+			notUp(c)
+			c.LastPodEvent = f.now.Add(-2 * time.Minute)
+			other(f)
+		}, ""},
+		{"a claim whose node has vanished", func(f *fleet) {
+			f.pool.ConsolidateAfter.For = 5 * time.Minute
+			f.node("n4", "large").LastPodEvent = f.now.Add(-2 * time.Minute)
+			f.s.Nodes = f.s.Nodes[:3]
+			other(f)
+		}, "want $2; want $2"},
 		{"a pod that waits comes before both", func(f *fleet) {
 			f.o.Placement = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 4), Host: "n3"}}}
 		}, "want $2; want $2"},
@@ -74,6 +87,31 @@ func TestWhoGetsTheRoom(t *testing.T) {
 	}
 }
 
+// Where nothing has changed the answer of the last plan is taken over.
+func TestAnswersAreTakenOver(t *testing.T) {
+	f := newFleet()
+	f.node("n4", "large")
+	f.drifted("n1")
+	f.fenced(command.Drifted, "n1")
+	f.fenced(command.Underutilized, "n2")
+	f.s.Demand, f.s.Supply = 7, 7
+	_, first := Carry(f.s.Seal(), f.set, f.o)
+	f.o.Before = first
+	for _, c := range []struct {
+		name   string
+		change func()
+		want   bool
+	}{{"nothing", func() {}, true}, {"the pods", func() { f.s.Demand++ }, false}} {
+		c.change()
+		_, again := Carry(f.s, f.set, f.o)
+		for i, answers := range [][2]*schedule.Placement{{&first.due.answer, &again.due.answer}, {&first.saving.answer, &again.saving.answer}} {
+			if got := &answers[0].Assigned[0] == &answers[1].Assigned[0]; got != c.want {
+				t.Errorf("%s has changed: placement %d is taken over: %t, want %t", c.name, i, got, c.want)
+			}
+		}
+	}
+}
+
 // How far hosts are.
 func TestHowFarAPlaceIs(t *testing.T) {
 	cases := []struct {
@@ -87,6 +125,10 @@ func TestHowFarAPlaceIs(t *testing.T) {
 		{"a fenced node", func(f *fleet, d *desk) { taint(f.s, 0) }, coming},
 		{"a node that is not up", func(f *fleet, d *desk) { notUp(f.claim("n1")) }, coming},
 		{"a node that has joined before its claim knows", func(f *fleet, d *desk) { f.host("n1").ProviderID = ""; notUp(f.claim("n1")) }, coming},
+		{"a node of others that has joined under the name of a claim", func(f *fleet, d *desk) {
+			f.host("n1").ProviderID, f.host("n1").Ours = "", false
+			notUp(f.claim("n1"))
+		}, coming},
 		{"a node of ours without a claim", func(f *fleet, d *desk) { f.s.Claims = f.s.Claims[1:] }, coming},
 		{"a node of others", func(f *fleet, d *desk) { f.s.Claims, f.host("n1").Ours = f.s.Claims[1:], false }, ready},
 		{"a node that is kept for a move", func(f *fleet, d *desk) { f.host("n1").KeptFor = "m" }, ready},

@@ -40,6 +40,37 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 			"large:4 large:4 medium:; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n2; n3 aged 1h; all alike x",
 			"delete/n1; want $2; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
 				"its pods go to n3; new medium|large|huge for p2; kept for web4: 1; look again in 9m0s"},
+		{"one node of a move stays, and the fence of the other did not go up",
+			"huge: huge:; n1+n2 move Underutilized; n1 protected; n2 open x; n2 failed fence",
+			"unfence/n1: NodeDoNotDisrupt; fence/n2; give up n1: NodeDoNotDisrupt; look again in 9m0s"},
+		{"nothing can be bought, and nobody knows what was paid for one of two nodes",
+			"huge:2 medium:2 small:; n1+n2 move Underutilized; n3 replaces n1; n3 unsold x; all sold out",
+			"unfence/n1: PodsStranded, rests; unfence/n2: PodsStranded, rests; give up n1+n2: PodsStranded; " +
+				"n1 may still go because it has to; n2 may still go because it has to; look again in 9m0s"},
+		{"the node of a static pool waits for another, and has not taken the room yet that there is",
+			"large:4 large:4 medium:; n2 of b; n3 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; all alike x",
+			"delete/n2; want $1; n2 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
+				"its pods fit on nodes that are there; new small|medium|large|huge for ; kept for web4: 1; look again in 8m0s"},
+		{"the node that takes the place of one of a static pool is for its pods",
+			"large:4 large:4 medium:; n2 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n1; all alike x",
+			"delete/n1; want $2; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
+				"its pods go to n3; new medium|large|huge for p2; kept for web4: 1; look again in 9m0s"},
+		{"a move of nodes that are to live on", "medium:; n1 old 3h; n1 move Expired",
+			"unfence/n1: NoLongerDue; give up n1: NoLongerDue; look again in 2h15m18s"},
+		{"pods of a daemon, and those that stay to the end, are not said to move",
+			"large:1,1,1; p1 daemon; p2 tolerates; n1 sick 30m; all dry",
+			"would n1; tell Node n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move; " +
+				"tell NodeClaim n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move"},
+		{"a node that another reason takes the budget of",
+			"large:1 large:1 large: large:; n1 drifted; n1 move Drifted; n2 move Underutilized; n4 unready; all budget 2",
+			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
+				"its pods fit on nodes that are there; look again in 9m0s"},
+		{"a node that is kept while its fence goes up is out",
+			"huge: huge:; n1 move Underutilized; n1 open x; n1 fences x; n1 protected; n2 drifted; all budget 1",
+			"give up n1: NodeDoNotDisrupt; eager"},
+		{"a node that was never up is not in again",
+			"huge: huge: huge:; n1 joining; n1 move Unhealthy; n2 drifted; n3 unready; all budget 1",
+			"unfence/n1: NoLongerDue; give up n1: NoLongerDue; eager"},
 		{"a drifted node has fallen sick, too", "huge:; n1 drifted; n1 move Drifted; n1 sick 30m",
 			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); it has no pods that move"},
 	})
