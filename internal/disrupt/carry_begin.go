@@ -272,7 +272,7 @@ func (d *desk) enter(c Candidate, reason command.Reason) bool {
 		return false
 	}
 	if c.Pool.Care.DryRun {
-		d.would(g.move(nil), g.nodes)
+		d.would(g.move(), g.nodes)
 		return true
 	}
 	g.taken, d.gone[c.Node.Name] = true, true

@@ -246,3 +246,13 @@ func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a move that begins because it has to: what its node costs, how many pods move, and how much that disturbs.
+func TestWhatIsSaidOfAMoveThatBegins(t *testing.T) {
+	f := fleetOf("medium: large:1,2,1; p1 cost 5; p3 daemon")
+	f.drifted("n2")
+	r, _ := Carry(f.s.Seal(), f.set, f.o)
+	if len(r.Begun) != 1 || r.Begun[0].Before != 4 || r.Begun[0].Evicted != 2 || r.Begun[0].Cost != 1+5+1 {
+		t.Errorf("%+v, want one move of a node for $4 with two pods that costs 7", r.Begun)
+	}
+}

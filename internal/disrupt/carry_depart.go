@@ -50,7 +50,7 @@ func (d *desk) mayDepart() map[string]bool {
 			may[g.id] = true
 		}
 	}
-	stay := len(d.dropped) > 0 || slices.ContainsFunc(d.groups, func(g *group) bool { return !may[g.id] })
+	stay := slices.ContainsFunc(d.groups, func(g *group) bool { return !may[g.id] })
 	if len(may) == 0 || !stay || !d.tied() {
 		return may
 	}

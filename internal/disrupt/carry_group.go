@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // group is a move that is under way or about to begin, as the snapshot shows it.
@@ -57,15 +56,12 @@ func (g *group) giveUp(why Why, rest bool) {
 }
 
 // move describes the group for people.
-func (g *group) move(bins []schedule.Bin) Move {
-	m := Move{ID: g.id, Reason: g.reason, Claims: g.claims(), Bins: bins}
+func (g *group) move() Move {
+	m := Move{ID: g.id, Reason: g.reason, Claims: g.claims()}
 	for i := range g.nodes {
 		m.Before += g.nodes[i].Price
 		m.Evicted += g.nodes[i].Evicted
 		m.Cost += g.nodes[i].Cost
-	}
-	for i := range bins {
-		m.After += bins[i].Price
 	}
 	return m
 }
@@ -150,8 +146,11 @@ func (d *desk) enrol(g *group, c *cluster.Claim) {
 		since = s.Now
 	}
 	g.since = cluster.Earlier(g.since, since)
-	g.static = g.static || s.Pool(c.Pool) != nil && s.Pool(c.Pool).Static
-	g.nodes = append(g.nodes, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)})
+	p := s.Pool(c.Pool)
+	if p != nil && p.Static {
+		g.static = true
+	}
+	g.nodes = append(g.nodes, Candidate{Claim: c, Node: n, Pool: p})
 }
 
 // note remembers a node of the move that is on its way out: what it cost belongs to what the move saves.

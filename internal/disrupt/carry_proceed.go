@@ -137,7 +137,7 @@ func (d *desk) fence(g *group) {
 		c := &g.nodes[i]
 		d.do(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Move: g.id})
 	}
-	d.Begun = append(d.Begun, g.move(nil))
+	d.Begun = append(d.Begun, g.move())
 }
 
 // hindered reports whether a move can't go on at this moment.
@@ -153,7 +153,8 @@ func (d *desk) delete(g *group, party, message string) {
 	for i := range g.nodes {
 		c := &g.nodes[i]
 		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: g.reason, Message: message, Party: party}
-		if ill, sick := d.sick[c.Claim.Name]; g.reason == command.Unhealthy && sick {
+		if g.reason == command.Unhealthy {
+			ill := d.sick[c.Claim.Name]
 			cmd.Condition, cmd.Message = ill.policy.Type, ill.message(c.Node)
 			if grace, has := d.clinic.Grace(c.Claim); has {
 				cmd.Deadline = d.s.Now.Add(grace)
@@ -181,7 +182,7 @@ func (d *desk) destiny(g *group) string {
 	var names []string
 	for i := range g.seats {
 		c := d.s.ClaimOf(g.seats[i].host)
-		if c != nil && c.Replaces != "" && !slices.Contains(names, c.Name) && len(d.s.Members(c.Replaces)) > 0 {
+		if c != nil && !slices.Contains(names, c.Name) && len(d.s.Members(c.Replaces)) > 0 {
 			names = append(names, c.Name)
 		}
 	}

@@ -113,7 +113,7 @@ func (p *proof) host(name string) *cluster.Host {
 		list := d.overlay(gone, p.room.on, p.room.cared).Hosts()
 		for i := range list {
 			h := &list[i]
-			if h.Closed || h.Reserved || h.Fenced || h.Undecided || d.rankOf(h.Name) != ready {
+			if h.Closed || h.Reserved || d.rankOf(h.Name) != ready {
 				continue
 			}
 			if c := d.s.Claim(h.Claim); c == nil || Settled(d.s, d.set, c) {
@@ -121,10 +121,10 @@ func (p *proof) host(name string) *cluster.Host {
 			}
 		}
 	}
-	if h := p.hosts[name]; h != nil && !p.d.gone[name] {
-		return h
+	if p.d.gone[name] {
+		return nil
 	}
-	return nil
+	return p.hosts[name]
 }
 
 // take notes what a move has taken.

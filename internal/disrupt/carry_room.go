@@ -34,7 +34,6 @@ func Cramped(s *cluster.Snapshot, set Settings, placed *schedule.Placement, comm
 			}
 		}
 	}
-	delete(c.gone, "")
 	c.muster()
 	for round := 1; ; round++ {
 		lacking := c.lacking()
@@ -60,11 +59,10 @@ type crush struct {
 	fenced, out map[string]bool
 }
 
-// muster finds the pods that are between two nodes, and those that will be made to leave.
+// muster finds the pods that will be made to leave.
 func (c *crush) muster() {
-	c.homeless, c.counted = c.s.Homeless(), true
 	for _, n := range slices.Sorted(maps.Keys(c.party)) {
-		if claim := c.s.ClaimOf(n); claim != nil && claim.Interrupted() && claim.Interruption.Urgent() {
+		if claim := c.s.ClaimOf(n); claim != nil && claim.Interruption.Urgent() {
 			c.force(claim, c.s.Node(n))
 		}
 	}
@@ -87,9 +85,9 @@ func (c *crush) lacking() map[string]bool {
 			gone = append(gone, c.parties[name]...)
 		}
 	}
-	goes, shut := setOf(gone), make(map[string]bool)
+	shut := make(map[string]bool)
 	for _, n := range c.s.Nodes {
-		shut[n.Name] = !goes[n.Name] && (c.fenced[n.Name] || c.rankOf(n.Name) != ready)
+		shut[n.Name] = c.fenced[n.Name] || c.rankOf(n.Name) != ready
 	}
 	for _, claim := range c.s.Claims {
 		if c.s.NodeOf(claim.Name) == nil {

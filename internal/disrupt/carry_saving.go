@@ -179,7 +179,7 @@ func (d *desk) bundlesOf(list []*group) []*bundle {
 		a, b := find(i), find(j)
 		root[max(a, b)] = min(a, b)
 	}
-	first, uses := make(map[int]int), make([][]*cluster.Claim, len(list))
+	first, made := make(map[int]int), make([][]*cluster.Claim, len(list))
 	for i, g := range list {
 		for _, st := range g.seats {
 			if st.rank == wished {
@@ -192,22 +192,19 @@ func (d *desk) bundlesOf(list []*group) []*bundle {
 			if c := d.claimOf(st); c != nil && d.owed(c) {
 				if j, known := byID[c.Replaces]; known {
 					link(i, j)
-					if !slices.Contains(uses[i], c) {
-						uses[i] = append(uses[i], c)
-					}
 				}
 			}
 		}
 	}
 	for _, c := range d.s.Claims { // what was made and is not used is paid for all the same
-		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && !slices.Contains(uses[i], c) && d.owed(c) {
-			uses[i] = append(uses[i], c)
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && d.owed(c) {
+			made[i] = append(made[i], c)
 		}
 	}
-	return bundled(list, uses, find)
+	return bundled(list, made, find)
 }
 
-func bundled(list []*group, uses [][]*cluster.Claim, find func(int) int) []*bundle {
+func bundled(list []*group, made [][]*cluster.Claim, find func(int) int) []*bundle {
 	var out []*bundle
 	at := make(map[int]*bundle)
 	for i, g := range list {
@@ -218,11 +215,7 @@ func bundled(list []*group, uses [][]*cluster.Claim, find func(int) int) []*bund
 			out = append(out, b)
 		}
 		b.groups = append(b.groups, g)
-		for _, c := range uses[i] {
-			if !slices.Contains(b.made, c) {
-				b.made = append(b.made, c)
-			}
-		}
+		b.made = append(b.made, made[i]...)
 		for _, st := range g.seats {
 			if st.rank == wished && !slices.Contains(b.bins, st.bin) {
 				b.bins = append(b.bins, st.bin)

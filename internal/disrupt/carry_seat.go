@@ -66,7 +66,7 @@ func (d *desk) ownPlaces(groups []*group, p *schedule.Placement) map[string]*gro
 	}
 	out := make(map[string]*group)
 	for _, a := range p.Assigned {
-		if c := d.claimOf(seat{host: a.Host}); c != nil && byID[c.Replaces] != nil && d.s.Replacing(c) {
+		if c := d.claimOf(seat{host: a.Host}); c != nil && d.s.Replacing(c) {
 			out[a.Host] = byID[c.Replaces]
 		}
 	}
@@ -114,7 +114,7 @@ func atHome(pods []*cluster.Pod, seats []seat, owner, own map[string]*group) ([]
 	seated := make(map[string]bool)
 	seats = slices.DeleteFunc(seats, func(st seat) bool {
 		g := own[st.host]
-		if g == nil || len(wait[g]) == 0 {
+		if len(wait[g]) == 0 {
 			return false
 		}
 		st.pod, wait[g] = wait[g][0], wait[g][1:]

@@ -175,7 +175,7 @@ func (d *desk) shrink(b *bundle, stay []holdout, why Why) {
 		}
 	}
 	t, known := d.whole(b, left)
-	enough := len(left) > 0 && known && t.short(d.set, 0) == ""
+	enough := known && t.short(d.set, 0) == ""
 	for _, g := range b.groups {
 		if enough {
 			d.drop(g, outs[g], true)

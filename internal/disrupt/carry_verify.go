@@ -192,7 +192,7 @@ func setOf(lists ...[]string) map[string]bool {
 func (d *desk) late() []string {
 	var out []string
 	for _, c := range d.s.Claims {
-		if c.Replaces == "" || c.Is(cluster.Initialized) || c.Expected {
+		if c.Replaces == "" || c.Is(cluster.Initialized) {
 			continue
 		}
 		if at := c.Created.Add(d.mostFor(c)); !d.s.Now.Before(at) {

@@ -49,7 +49,9 @@ func (d *desk) ask(g *group, c *Candidate) Why {
 		}
 	case PodsExpected:
 		if !saves(g.reason) { // they come and then are moved like the others
-			g.blocked = g.blocked || g.reason != command.Unhealthy
+			if g.reason != command.Unhealthy {
+				g.blocked = true
+			}
 			return ""
 		}
 	}
@@ -94,13 +96,10 @@ func (d *desk) changed(g *group, c *Candidate) Why {
 
 // estimate fills in what is known of a node that may not go now, or is forced to.
 func estimate(s *cluster.Snapshot, c *Candidate) {
-	c.Price, c.Pods, c.Evicted = c.Claim.Price, nil, 0
+	c.Price, c.Evicted = c.Claim.Price, 0
 	for _, p := range s.PodsOn(c.Node.Name) {
 		if p.Workload() && !p.StaysThroughDrain {
 			c.Evicted++
-		}
-		if s.Moves(p) {
-			c.Pods = append(c.Pods, p)
 		}
 	}
 }
@@ -154,11 +153,7 @@ type purse struct {
 
 // allowed is how many of the pool's nodes may be out at the same time for the reason.
 func (d *desk) allowed(p *cluster.Pool, reason command.Reason) int {
-	a := d.ledger.accounts[p.Name]
-	if a == nil {
-		return 0
-	}
-	return a.share(reason).allowed
+	return d.ledger.accounts[p.Name].share(reason).allowed
 }
 
 // free returns the nodes of a move that was given up to their budgets.

@@ -40,7 +40,7 @@ func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 	end := func(c *cluster.Claim, n *cluster.Node, ill illness) bool {
 		if p := s.Pool(c.Pool); p != nil && p.Care.DryRun {
 			g := ailing(s, c, n, p)
-			out.would(g.move(nil), g.nodes)
+			out.would(g.move(), g.nodes)
 			return true
 		}
 		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
@@ -128,7 +128,7 @@ func (d *desk) forceSick(g *group) {
 func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
 	g := ailing(d.s, c, n, p)
 	if p.Care.DryRun {
-		d.would(g.move(nil), g.nodes)
+		d.would(g.move(), g.nodes)
 		return true
 	}
 	if n.Ready { // one that is not counts as out already

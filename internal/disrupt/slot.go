@@ -105,7 +105,7 @@ func leaving(s *cluster.Snapshot, p *cluster.Pool) int {
 
 // tellResting says that nodes are missing because the last ones ended too soon.
 func (r *Result) tellResting(p *cluster.Pool, missing int, resting []cluster.LostSlot) {
-	if len(resting) == 0 || missing <= 0 {
+	if len(resting) == 0 {
 		return
 	}
 	var next time.Time

@@ -12,7 +12,7 @@ import (
 // replacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by one.
 func (d *desk) replacement(g *group) *cluster.Claim {
 	for _, c := range d.s.ClaimsOf(g.nodes[0].Claim.Pool) {
-		if g.id != "" && c.Replaces == g.id && c.Deleting.IsZero() && d.s.Replacing(c) {
+		if c.Replaces == g.id && c.Deleting.IsZero() && d.s.Replacing(c) {
 			return c
 		}
 	}
@@ -21,12 +21,12 @@ func (d *desk) replacement(g *group) *cluster.Claim {
 
 // spareSlots is how many nodes a static pool could make beyond those that it has, within its limits.
 func (d *desk) spareSlots(p *cluster.Pool) int {
-	if len(p.Problems) > 0 || !p.NodeClass.Ready || p.Catalog == nil || p.Held || p.OnTrial {
+	if !p.NodeClass.Ready || p.Catalog == nil || p.Held || p.OnTrial {
 		return 0
 	}
 	waiting := 0
 	for _, g := range d.groups {
-		if g.static && g.over == "" && g.nodes[0].Pool == p && d.replacement(g) == nil {
+		if g.over == "" && g.nodes[0].Pool == p && d.replacement(g) == nil {
 			waiting++
 		}
 	}
@@ -35,8 +35,7 @@ func (d *desk) spareSlots(p *cluster.Pool) int {
 			waiting++
 		}
 	}
-	most := max(0, d.ledger.Left(p.Name, command.Drifted))
-	bins, _ := schedule.Blank(d.s, p, d.set.Schedule, most+waiting)
+	bins, _ := schedule.Blank(d.s, p, d.set.Schedule, d.ledger.Left(p.Name, command.Drifted)+waiting)
 	return max(0, len(bins)-waiting)
 }
 
