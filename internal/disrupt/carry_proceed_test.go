@@ -32,6 +32,10 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"another node is just being fenced, and the move is old", func(f *fleet) { f.begins(30 * time.Second); f.s.Busy["fence/n3"] = true }, goes},
 		{"the pool is gone", func(f *fleet) { f.s.Pools = nil }, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
 		{"the pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
+		{"the pool is being deleted, and the plan sends a pod there", func(f *fleet) {
+			f.pool.Deleting = true
+			f.o.Placement = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 1), Host: "n1"}}}
+		}, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
 		{"the pool only wants to be told", func(f *fleet) { f.pool.Care.DryRun = true }, "unfence/n1: DryRun; give up n1: DryRun"},
 		{"people keep the node", func(f *fleet) { f.claim("n1").DoNotDisrupt = true }, "unfence/n1: NodeDoNotDisrupt; give up n1: NodeDoNotDisrupt"},
 		{"the plan sends a pod there", func(f *fleet) {
