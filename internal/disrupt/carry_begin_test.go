@@ -179,7 +179,7 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 			f.pod("pn5").Class = f.pod("p1").Class
 			f.found("n4", "n2")
 			f.found("n5", "n4").Before = 4.1
-		}, "fence/n1; fence/n4; begin n1 $4.1; begin n4 $4; pass n5: SavesTooLittle"},
+		}, "fence/n1; fence/n4; begin n1 $4.1; begin n4 $4; pass n5: OthersFirst"},
 		{"another move has taken it", func(f *fleet) {
 			f.node("n4", "large")
 			f.run("p4", "n4", 2)
