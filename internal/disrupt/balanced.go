@@ -73,11 +73,8 @@ func (t Totals) Approves(set Settings, candidates []Candidate, saving float64) (
 			continue
 		}
 		i := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Pool.Name == name })
-		stay = &Stay{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Why: NotBalanced, Saving: own}
-		if whole.Cost > 0 {
-			stay.Needed = set.leastScore() * part.Cost / whole.Cost * whole.Price
-		}
-		return stay
+		return &Stay{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Why: NotBalanced, Saving: own,
+			Needed: set.leastScore() * part.Cost / whole.Cost * whole.Price} // no node is free to disturb
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type fleet struct {
 	now  time.Time
 	// labels are those of all pods.
 	labels cluster.Labels
+	// steps is how many a search may take; 0 for as many as usual.
+	steps int
 }
 
 // newFleet has three large nodes: n1 carries a pod of 2 CPUs, n2 and n3 one of 4 CPUs each.

@@ -140,6 +140,9 @@ func (f *fleet) makeNode(name, key, value string) {
 		c.Deleting = f.now
 	case "node-deleted":
 		n.Deleting = f.now
+	case "namesake": // a claim that is being deleted and has no node is called like the node of this one
+		c.Name = "of-" + name
+		f.s.Claims = append(f.s.Claims, &cluster.Claim{Name: name, UID: "uid-other", Pool: c.Pool, Created: c.Created, Deleting: f.now})
 	case "fenced":
 		f.fenced(command.Reason(value), name)
 	case "tainted":
@@ -182,6 +185,14 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 	case "together":
 		rule.Kind = cluster.Affinity
 		class.Rules = []*cluster.Rule{rule}
+	case "asks": // so many things of pods of any label
+		n, _ := strconv.Atoi(value)
+		for i := range n {
+			r := *rule
+			r.Key, r.Topology, r.Kind = fmt.Sprint("wide", i), cluster.HostnameLabel, cluster.AntiAffinity
+			r.Selectors = []cluster.Selector{{Namespaces: []string{"nowhere"}}}
+			class.Rules = append(class.Rules, &r)
+		}
 	case "cost":
 		p.EvictionCost, _ = strconv.ParseFloat(value, 64)
 	case "owner":
@@ -230,6 +241,8 @@ func (f *fleet) makePool(p *cluster.Pool, key, value string, number float64) {
 		p.Template.Requirements = require.Set{}
 	case "min":
 		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, n)
+	case "steps": // a search may take
+		f.steps = n
 	case "spot-to-spot":
 		f.set.SpotToSpot, f.set.SpotTypes = true, n
 	}

@@ -26,9 +26,13 @@ func TestSizesOfWorkloads(t *testing.T) {
 	add("daemon", func(p *cluster.Pod) { p.Daemon = true })
 	add("mirror", func(p *cluster.Pod) { p.Mirror = true })
 	add("leaving", func(p *cluster.Pod) { p.Deleting = h.s.Now })
+	for _, name := range []string{"d", "e"} { // one of them is about to go
+		add(name, func(p *cluster.Pod) { p.Owner = "single" })
+	}
 	h.s.Owners["unknown"], h.s.Owners["none"] = cluster.Owner{UID: "unknown", Desired: 9}, cluster.Owner{UID: "none", Known: true}
+	h.s.Owners["single"] = cluster.Owner{UID: "single", Known: true, Desired: 1}
 	p := NewPatience(h.s.Seal(), h.set)
-	for owner, want := range map[string]int{"deploy": 2, "loose": 3, "stateful": 1, "unknown": 1, "none": 1, "stranger": 1} {
+	for owner, want := range map[string]int{"deploy": 2, "loose": 3, "stateful": 1, "single": 1, "unknown": 1, "none": 1, "stranger": 1} {
 		if got := p.size(owner); got != want {
 			t.Errorf("%s has %d pods, want %d", owner, got, want)
 		}

@@ -141,6 +141,10 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{binOf(p, od, "small"), binOf(p, both, all...)}
 			}, "small@on-demand $1.00 + small|medium@spot $0.30"},
+		{"two for one spot node: too few types for the one that may be spot", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 1.6, 3),
+			func(p *cluster.Pool) []schedule.Bin {
+				return []schedule.Bin{binOf(p, od, "small"), binOf(p, both, all...)}
+			}, "SpotNeedsTypes saves 0.30 of 0.00"},
 		{"nothing is for sale", Settings{}, func(p *cluster.Pool) { p.Catalog = p.Catalog.Without(func(*cluster.Offering) bool { return true }) },
 			leaves("large", onDemand, 4, 3), comes(od, all...), "NothingCheaper saves 3.00 of 0.00"},
 		{"a zone is sold out", Settings{}, func(p *cluster.Pool) {

@@ -17,7 +17,10 @@ import (
 // which nodes are wasteful. First nodes go whose pods have room elsewhere, the most wasteful for the disturbance first; then
 // nodes whose pods can be had for less on new ones, in groups. Whatever is found builds on what was found before, so that all
 // moves can be made at the same time.
-func Search(s *cluster.Snapshot, set Settings) Proposal {
+func Search(s *cluster.Snapshot, set Settings) Proposal { return search(s, set, mostSteps) }
+
+// search is Search with another bound of steps.
+func search(s *cluster.Snapshot, set Settings, steps int) Proposal {
 	out := Proposal{Rev: s.Rev, Now: s.Now}
 	candidates, stays, wake := Candidates(s, set, command.Underutilized)
 	out.Stays, out.WakeAt = stays, wake
@@ -27,7 +30,7 @@ func Search(s *cluster.Snapshot, set Settings) Proposal {
 		out.Stays = append(out.Stays, Stay{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name, Why: SearchCut})
 	}
 	if len(busy) > 0 {
-		sr := newSearcher(s, set, candidates, busy)
+		sr := newSearcher(s, set, candidates, busy, steps)
 		sr.deletions()
 		sr.reappraise()
 		sr.swaps(good)
@@ -54,8 +57,8 @@ type searcher struct {
 	patience *Patience
 	totals   Totals
 	all      []prospect
-	// work is how many pods may still be packed anew to find out whether it pays.
-	work int
+	// work is how many pods may still be packed anew to find out whether it pays, steps how often it may look at rules between pods.
+	work, steps int
 	// deals are what has been found, in that order. party joins candidates whose deals hang together, crowd is how many they
 	// are. homes are where pods go that need no new node.
 	deals        []deal
@@ -87,10 +90,10 @@ const leastWork = 6_000
 // waste is what the node costs beyond what its pods are worth.
 func (p *prospect) waste() float64 { return p.Price - p.worth }
 
-func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate) *searcher {
+func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate, steps int) *searcher {
 	sr := &searcher{s: s, set: set, budgets: NewLedger(s), patience: NewPatience(s, set), totals: NewTotals(s),
 		homes: make(map[string]schedule.Assignment), byNode: make(map[string]int), idle: make(map[string]bool)}
-	sr.work = leastWork
+	sr.work, sr.steps = leastWork, steps
 	for _, p := range s.Pools {
 		for i := range p.Budgets {
 			sr.wake = cluster.Earlier(sr.wake, p.Budgets[i].Changes)

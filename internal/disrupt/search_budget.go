@@ -19,7 +19,7 @@ const (
 )
 
 // spent reports whether the search has used up its steps.
-func (sr *searcher) spent() bool { return sr.stage.Steps() >= mostSteps }
+func (sr *searcher) spent() bool { return sr.stage.Steps() >= sr.steps }
 
 // firstOf is with which of n nodes a search begins that can't come to all: another one each minute, so that all come in turn. It is
 // the snapshot's time that says so, and the same snapshot gives the same answer.
@@ -49,7 +49,7 @@ func takeOn(s *cluster.Snapshot, set Settings, busy []Candidate) (taken, cut []C
 // ration leaves those out that there will be no steps for, if pods have so many rules that it is certain that they won't do. The
 // steps would else go to the most wasteful nodes again and again.
 func (sr *searcher) ration() {
-	left, first := mostSteps, firstOf(sr.s, len(sr.all))
+	left, first := sr.steps, firstOf(sr.s, len(sr.all))
 	for n := range sr.all {
 		i := (first + n) % len(sr.all)
 		looks := sr.stage.Looks(i) * stepsPerLook

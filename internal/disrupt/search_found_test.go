@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,7 +13,7 @@ import (
 
 // search tells in short what a search finds: moves, and why the other nodes stay.
 func (f *fleet) search() string {
-	p := Search(f.s.Seal(), f.set)
+	p := search(f.s.Seal(), f.set, cmp.Or(f.steps, mostSteps))
 	var out []string
 	for i := range p.Moves {
 		m := &p.Moves[i]

@@ -17,7 +17,7 @@ func searcherOf(line string) *searcher {
 	f := fleetOf(line)
 	s := f.s.Seal()
 	candidates, _, _ := Candidates(s, f.set, command.Underutilized)
-	return newSearcher(s, f.set, candidates, candidates)
+	return newSearcher(s, f.set, candidates, candidates, mostSteps)
 }
 
 // At most 64 nodes are in a move, each counted once, however they came together.
