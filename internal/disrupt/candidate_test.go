@@ -423,6 +423,9 @@ func TestPatienceIsShared(t *testing.T) {
 	if _, _, ok := NewPatience(s, h.set).Bears(one, one); !ok {
 		t.Errorf("two at once are as many as it has")
 	}
+	if _, _, ok := NewPatience(s, h.set).Bears(one, one, one); !ok {
+		t.Errorf("nor do they have to wait for each other where there is one more than are wanted")
+	}
 	if pod, _, ok := NewPatience(s, Settings{}).Bears(one, one, one); !ok {
 		t.Errorf("without a bound %s rests", pod.Name)
 	}

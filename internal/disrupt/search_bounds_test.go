@@ -24,6 +24,8 @@ func TestWhatASearchIsCutAt(t *testing.T) {
 			"n1 NothingCheaper; n2 SearchCut; cut"},
 		{"the steps run out once all have been looked at", "medium/b:4 huge:5,6,3; all steps 1",
 			"n1 NothingCheaper; n2 NothingCheaper; cut"},
+		{"the steps run out once it is known what would be saved", "large/b:1,1,4 medium/b:3; all steps 1; all saving 0.05",
+			"n1 NothingCheaper of $0.375; n2 NothingCheaper of $0.188; cut"},
 	} {
 		if got := fleetOf(c.cluster).search(); got != c.want {
 			t.Errorf("%s (%s):\n%s, want\n%s", c.name, c.cluster, got, c.want)
@@ -45,5 +47,24 @@ func TestStepsAreSpent(t *testing.T) {
 func TestWorkGrowsWithTheCluster(t *testing.T) {
 	if sr := searcherOf("huge:1,1,1,1,1,1,1,1 huge:1,1,1,1,1,1,1 small:1"); sr.work != leastWork+2+1 {
 		t.Errorf("%d pods are packed anew, want 3 more than %d", sr.work, leastWork)
+	}
+}
+
+// Pairs are looked at among sixteen nodes at most, 36 of them; each counts as work, and none is looked at once no work is left.
+func TestPairsAreBounded(t *testing.T) {
+	const each = 16/glance + 1 + 1 // of many's pods
+	for _, c := range []struct{ nodes, work, want int }{
+		{fewNodes, leastWork, mostPairs * each}, {fewNodes + 1, leastWork, 0}, {fewNodes, 0, 0}, {fewNodes, 1, each}, {fewNodes, 2 * each, 2 * each},
+	} {
+		g := groupingOf(many(c.nodes))
+		g.work = c.work
+		if g.pairs(); c.work-g.work != c.want {
+			t.Errorf("%d nodes and work for %d pods: %d are placed anew, want %d", c.nodes, c.work, c.work-g.work, c.want)
+		}
+	}
+	few := groupingOf(many(4))
+	before := few.work
+	if few.pairs(); before-few.work != 6*2 {
+		t.Errorf("of four nodes %d pods are placed anew, want those of the six pairs", before-few.work)
 	}
 }

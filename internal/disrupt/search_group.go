@@ -61,7 +61,7 @@ func (sr *searcher) group(lists map[string][]int) {
 			}
 		}
 		g := all[worst]
-		if g.list = g.list[g.next(g.list):]; len(g.list) == 0 || sr.work <= 0 || sr.spent() {
+		if g.list = g.list[g.next(g.list):]; len(g.list) == 0 || sr.work <= 0 {
 			all = slices.Delete(all, worst, worst+1)
 		}
 	}

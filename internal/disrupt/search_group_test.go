@@ -85,6 +85,22 @@ func TestWhatIsHopelessIsNotTried(t *testing.T) {
 	}
 }
 
+// What can't pay by what is known of how well new nodes are filled is not packed, and nothing is once no work is left.
+func TestGroupsThatCanNotPayAreNotPacked(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		loss   float64
+		work   int
+		packed bool
+	}{{"it could pay", 1.02, leastWork, true}, {"it can't", 2.1, leastWork, false}, {"no work is left", 1.02, 0, false}, {"a little is", 1.02, 1, true}} {
+		g := groupingOf(many(3))
+		g.loss, g.work = c.loss, c.work
+		if g.try(g.list, g.together); g.work < c.work != c.packed {
+			t.Errorf("%s: it is packed: %t", c.name, !c.packed)
+		}
+	}
+}
+
 // A search remembers which part of the pods has found room lately, and how much more than they are worth the new nodes cost for the others.
 func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 	for _, c := range []struct {
@@ -107,7 +123,7 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 			g.try(places, g.together)
 			g.stage.Undo()
 		}
-		if math.Abs(g.housed-c.housed) > 1e-6 || math.Abs(g.loss-c.loss) > 1e-6 {
+		if !(math.Abs(g.housed-c.housed) < 1e-6 && math.Abs(g.loss-c.loss) < 1e-6) {
 			t.Errorf("%s: housed %g and loss %g, want %g and %g", c.name, g.housed, g.loss, c.housed, c.loss)
 		}
 	}

@@ -117,7 +117,6 @@ func (sr *searcher) mayGoTogether(chosen []Candidate) bool {
 func (sr *searcher) acceptPair(p *pair) {
 	for _, i := range p.places {
 		sr.all[i].taken = true
-		sr.join(p.places[0], i)
 	}
 	for _, at := range p.assigned {
 		sr.homes[at.Pod.UID] = at

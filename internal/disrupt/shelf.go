@@ -199,15 +199,12 @@ func (sh *shelf) upTo(ceiling float64) int {
 	return best
 }
 
-// short says what it is that there are too few types for.
+// short says what it is that there are too few types for: where nothing asks for several, the cheapest is enough.
 func (sh *shelf) short() Why {
 	if sh.rule.applies {
 		return SpotNeedsTypes
 	}
-	if sh.fewest > 1 {
-		return MinValuesTooDear
-	}
-	return NothingCheaper
+	return MinValuesTooDear
 }
 
 // bin is the new node with the k cheapest types left, and the most that it may cost.

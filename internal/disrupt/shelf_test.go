@@ -42,6 +42,13 @@ func TestWhichTypesAreLeft(t *testing.T) {
 		without("small", "b", onDemand)(p)
 		p.Template.Requirements = require.Set{}.WithMin(cluster.ZoneLabel, 2)
 	}
+	asks := func(key string, values int) func(p *cluster.Pool) {
+		return func(p *cluster.Pool) { p.Template.Requirements = require.Set{}.WithMin(key, values) }
+	}
+	uneven := func(p *cluster.Pool) { // y is the cheapest in one zone, and the dearest in the other
+		p.Catalog = cluster.NewCatalog([]cluster.Type{{Name: "x"}, {Name: "y"}}, []cluster.Offering{
+			offering(0, "x", "a", spot, 0.4), offering(0, "x", "b", spot, 0.4), offering(1, "y", "a", spot, 0.2), offering(1, "y", "b", spot, 0.5)})
+	}
 	twice := func(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
 		return func(p *cluster.Pool) []schedule.Bin {
 			return []schedule.Bin{binOf(p, terms, types...), binOf(p, terms, types...)}
@@ -78,6 +85,14 @@ func TestWhichTypesAreLeft(t *testing.T) {
 			"small|medium@on-demand $1.00"},
 		{"spot for several spot nodes, of any number of types", Settings{SpotToSpot: true, SpotTypes: 5}, nil,
 			spotNodes, comes(both, "small", "medium", "large"), "small|medium|large@spot $0.30"},
+		{"spot for a spot node is not what is reserved", Settings{SpotToSpot: true, SpotTypes: 1}, reserve("medium", 0.1), leaves("large", spot, 1.2, 1),
+			comes([]string{reserved, spot}, "medium"), "medium@spot $0.60"},
+		{"a type that is cheap where another would cost more", Settings{}, uneven, leaves("large", onDemand, 4, 1),
+			comes([]string{spot}, "x", "y"), "x|y@spot $0.20"},
+		{"more types than there are", Settings{}, asks(cluster.InstanceTypeLabel, 4), leaves("large", onDemand, 100, 1),
+			comes(od, "small", "medium", "large"), "MinValuesTooDear"},
+		{"values of a label that is not about what is sold", Settings{}, asks("team", 2), leaves("large", onDemand, 4, 1),
+			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
 		{"two zones, which the cheapest type does not have", Settings{}, minZones, leaves("large", onDemand, 4, 1),
 			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
 		{"two zones, which would be too dear", Settings{}, minZones, leaves("medium", onDemand, 1.5, 1),
@@ -160,16 +175,20 @@ func TestMinValuesGiveWay(t *testing.T) {
 		relaxed    bool
 	}{{3, 2, true}, {2, 2, false}, {1, 1, false}} {
 		p := &cluster.Pool{Name: "default", Catalog: shop()}
-		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team", require.Only("red"))
+		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team", require.Only("red")).WithMin("rack", 2)
 		bins := []schedule.Bin{binOf(p, []string{onDemand}, "small", "medium", "large")}
 		set := Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
 		trimmed, stay := Worthwhile(set, []Candidate{goer(p, "large", onDemand, 4, 1)}, bins)
 		if stay != nil {
 			t.Fatalf("%d types asked for: %+v", c.asks, *stay)
 		}
-		asks := func(b *schedule.Bin) int {
-			i := slices.IndexFunc(b.Requirements, func(e require.Entry) bool { return e.Key == cluster.InstanceTypeLabel })
+		asksOf := func(b *schedule.Bin, key string) int {
+			i := slices.IndexFunc(b.Requirements, func(e require.Entry) bool { return e.Key == key })
 			return b.Requirements[i].MinValues
+		}
+		asks := func(b *schedule.Bin) int { return asksOf(b, cluster.InstanceTypeLabel) }
+		if got := asksOf(&trimmed[0], "rack"); got != 2 {
+			t.Errorf("of a label that is not about what is sold %d values are asked for, want 2", got)
 		}
 		if b := &trimmed[0]; asks(b) != c.want || b.Relaxed != c.relaxed || b.Price != 1 {
 			t.Errorf("of %d types asked for %d are left, relaxed %t, at $%g", c.asks, asks(b), b.Relaxed, b.Price)
@@ -195,5 +214,53 @@ func TestRiskOfFewTypes(t *testing.T) {
 		if got := c.terms.factor(c.types); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v as %d types counts %g times, want %g", c.terms, c.types, got, c.want)
 		}
+	}
+}
+
+// With a risk, a node that may be launched as more types may count for less than one that must be the cheapest.
+func TestMoreTypesMayCountForLess(t *testing.T) {
+	priced := func(worst ...float64) (list []ware) {
+		for _, x := range worst {
+			list = append(list, ware{best: x, worst: x})
+		}
+		return list
+	}
+	risky := spotTerms{applies: true, risk: 0.25, norm: 4}
+	for _, c := range []struct {
+		name    string
+		shelf   shelf
+		least   float64
+		ceiling float64
+		want    int // types are kept
+	}{
+		{"two of the same price", shelf{rule: risky, wares: priced(0.4, 0.4, 0.9), fewest: 1, most: 3}, 0.5, 0.55, 2},
+		{"all fit", shelf{rule: risky, wares: priced(0.4, 0.4, 0.9), fewest: 1, most: 3}, 0.5, 1, 3},
+		{"rounding has taken a little from two", shelf{rule: risky, wares: priced(0.4, 0.4, 0.9), fewest: 1, most: 3}, 0.5, 0.5 - 1e-12, 2},
+		{"rounding has taken a little from one", shelf{wares: priced(0.4, 0.6), fewest: 1, most: 2}, 0.4, 0.4 - 1e-12, 1},
+		{"the cheapest is free", shelf{wares: priced(0, 0.5), fewest: 1, most: 2}, 0, 0.1, 1},
+	} {
+		if got := c.shelf.least(); math.Abs(got-c.least) > 1e-9 {
+			t.Errorf("%s: it counts for %g at least, want %g", c.name, got, c.least)
+		}
+		if got := c.shelf.upTo(c.ceiling); got != c.want {
+			t.Errorf("%s: %d types are kept, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// What would not save enough in any zone is told as it is if the cloud may choose the zone.
+func TestZonesAreKeptOnlyWhereThatIsEnough(t *testing.T) {
+	p := &cluster.Pool{Name: "default", Catalog: shop()}
+	come := func() []schedule.Bin { return []schedule.Bin{binOf(p, []string{spot}, "small")} } // $0.30 in a, $0.40 in b
+	goes := []Candidate{goer(p, "a", onDemand, 0.35, 1)}
+	if _, stay := AppraiseClosely(Settings{MinSaving: 0.5}, goes, come()); stay == nil || stay.Why != NothingCheaper || stay.Sure > 0 {
+		t.Errorf("half the price must be saved: %+v, want that nothing is sure to be saved", stay)
+	}
+	a, stay := AppraiseClosely(Settings{MinSaving: 0.1}, goes, come())
+	if stay != nil {
+		t.Fatalf("a tenth must be saved: %+v", *stay)
+	}
+	if zones, _ := a.Bins[0].Requirements.Get(cluster.ZoneLabel); zones.Matches("b", true) || !zones.Matches("a", true) {
+		t.Errorf("a tenth must be saved: the new node may come up in %v", zones)
 	}
 }
