@@ -87,7 +87,7 @@ func (f *fleet) make(words []string) {
 	switch who[0] {
 	case 'n':
 		f.makeNode(who, key, value)
-	case 'p':
+	case 'p', 'w': // a pod that runs or waits
 		if who == "pods" {
 			for _, p := range f.s.Pods {
 				f.makePod(p, key, value)
@@ -170,6 +170,8 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only(value))}
 	case "need":
 		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
+	case "reserved":
+		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel, require.Only(reserved))}
 	case "spread": // over the zones; with a number over at least so many, with a letter among the pods of that revision only
 		if n, err := strconv.Atoi(value); err == nil {
 			rule.MinDomains = n
@@ -241,6 +243,10 @@ func (f *fleet) makePool(p *cluster.Pool, key, value string, number float64) {
 		p.Template.Requirements = require.Set{}
 	case "min":
 		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, n)
+	case "reserves": // so many large nodes in zone a
+		o := offering(slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool { return t.Name == "large" }), "large", "a", reserved, 0)
+		o.Reservation, o.Left = "cr", n
+		p.Catalog = cluster.NewCatalog(p.Catalog.Types, append(slices.Clone(p.Catalog.Offerings), o))
 	case "steps": // a search may take
 		f.steps = n
 	case "spot-to-spot":

@@ -112,6 +112,7 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 		{"half of it finds room", "medium:3 medium:3 huge:12,1", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"cheap nodes", "small:1 small:1 huge:8,7", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"new nodes are full", "large:8 large:8", []string{"n1", "n2"}, 0, 1},
+		{"what they need is reserved, and costs nothing", "medium:1 medium:1; all any; all reserves 2; pods reserved", []string{"n1", "n2"}, usually, usualLoss},
 		{"nobody sells what they need", "medium:1 medium:1; pods need x", []string{"n1", "n2"}, usually, usualLoss},
 	} {
 		g := groupingOf(c.cluster)
