@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
@@ -293,6 +295,27 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 				t.Errorf("addresses were taken %d times", n)
 			}
 		})
+	}
+}
+
+// A launch that EC2 refuses as a whole is counted, for each zone that it asked for.
+func TestRefusedLaunchesAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	stats, err := NewStats(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launching(&launcher{replies: []reply{refuses("UnauthorizedOperation", "no")}})
+	p.stats = stats
+	b := wisher(uidA, "m", "n")
+	b.order.class, b.order.Tags, b.order.CapacityType = &awsv1.EC2NodeClass{}, map[string]string{}, "spot"
+	b.order.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}
+	p.sellTogether(t.Context(), "key", []*buyer{b})
+	const name = "karpenter_cloudprovider_instance_launch_failures_total"
+	want := strings.NewReader("# HELP " + name + " Offerings that EC2 refused to launch, by the reason.\n# TYPE " + name + " counter\n" +
+		name + `{capacity_type="spot",reason="Unauthorized",zone="a",zone_id="az1"} 1` + "\n")
+	if err := testutil.GatherAndCompare(registry, want, name); err != nil {
+		t.Error(err)
 	}
 }
 
