@@ -76,17 +76,24 @@ func TestALaunchNamesFiftyTemplatesAtMost(t *testing.T) {
 	}
 }
 
-// groupless can't be asked for placement groups.
-type groupless struct{ aws.Network }
+// groupless answers so many questions about placement groups, and no more.
+type groupless struct {
+	aws.Network
+	left int
+}
 
-func (groupless) PlacementGroup(context.Context, *awsv1.EC2NodeClass) (*network.PlacementGroup, error) {
-	return nil, errors.New("no answer about placement groups")
+func (g *groupless) PlacementGroup(context.Context, *awsv1.EC2NodeClass) (*network.PlacementGroup, error) {
+	if g.left--; g.left < 0 {
+		return nil, errors.New("no answer about placement groups")
+	}
+	return nil, nil
 }
 
 // What a claim needs to know for its launch and can't find out is told, and nothing is launched without it.
 func TestWhatCannotBeWorkedOutIsTold(t *testing.T) {
 	for want, change := range map[string]func(*aws.Options){
-		"no answer about placement groups": func(o *aws.Options) { o.Network = groupless{o.Network} },
+		"no answer about placement groups": func(o *aws.Options) { o.Network = &groupless{o.Network, 0} },
+		"answer about placement groups":    func(o *aws.Options) { o.Network = &groupless{o.Network, 1} }, // the first is for the list of types
 		"types are not understood": func(o *aws.Options) {
 			o.Shapes = fitted{Shapes: o.Shapes, shape: errors.New("types are not understood")}
 		},
