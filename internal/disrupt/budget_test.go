@@ -223,6 +223,16 @@ func TestBudgetsAreTold(t *testing.T) {
 	}
 }
 
+// A line says what the budgets allow at this moment and how many nodes are out.
+func TestBudgetsInALine(t *testing.T) {
+	f := newFleet()
+	f.pool.Budgets[0].Nodes = 50
+	f.host("n3").Ready = false
+	if got, want := BudgetLine(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and 1 are out"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // What is told of the budget for repairs is what repairs go by: a node that is not ready does not use it up.
 func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -51,6 +51,14 @@ func (f *fleet) rolls(who, verb, what string) {
 		f.claim(who).Drift.Again, _ = strconv.Atoi(what)
 	case "serves": // since so long, in place of the one before
 		f.say(who, cluster.TookOver, "TookOver", since)
+	case "rests": // for so long, because its move has failed
+		f.claim(who).RestUntil = f.now.Add(ago)
+	case "expected": // and not shown by the API server yet
+		f.claim(who).Expected = true
+	case "recovered": // so long ago from a drift
+		f.say(who, cluster.Drifted, "AMIDrift", since)
+		c := f.claim(who)
+		c.Conditions[len(c.Conditions)-1].Status = cluster.False
 	case "canary":
 		f.pool.Care.Canary = true
 	case "changed":
@@ -175,6 +183,24 @@ func TestHowFarAReplacementHasCome(t *testing.T) {
 		{"an old replacement is not up, and a younger one is",
 			"small: small: small: medium: small:; n5 joining|n3 made 12m; n4 made 40m; n5 made 20m",
 			"5 may begin; DriftProceeds True"},
+		{"the machine of the node that was replaced is gone",
+			"medium: small:; n1 move Drifted; n1 deleted; n1 absent|n2 replaces n1; all canary x",
+			"0 may begin; DriftProceeds True; have taken over: n2"},
+		{"what the pool says is just being written", "small:; n1 drifted|all canary x; all saying x",
+			"0 may begin; DriftProceeds True"},
+		{"what was made to save money proves nothing",
+			"medium: small: medium:; n1 move Underutilized; n3 drifted|n2 replaces n1; all canary x",
+			"1 may begin; DriftProceeds True"},
+		{"a node that has not drifted rests while replacements fail", "small: small:; n1 drifted|n2 rests 5m; all fails x",
+			"1 may begin; ReplacementsFail False (at least half of the pool's latest launches did not become nodes; " +
+				"no more drifted nodes are replaced until that is mended)"},
+		{"a drifted node rests that is being deleted", "small: small:; n1 drifted; n2 drifted; n2 deleted|n2 rests 5m; all fails x",
+			"1 may begin; ReplacementsFail False (at least half of the pool's latest launches did not become nodes; " +
+				"no more drifted nodes are replaced until that is mended)"},
+		{"a replacement has not been seen yet", "medium: small:; n1 drifted; n2 joining|n2 made 20m; n2 expected x",
+			"2 may begin; DriftProceeds True"},
+		{"a replacement is older than the drift that goes on", "medium: small: medium:; n1 drifted|n2 made 2h; n2 serves 90m; n3 recovered 3h; all canary x",
+			"1 may begin; DriftProceeds True"},
 	} {
 		if got := rollingFleet(c.cluster).rollout(); got != c.want {
 			t.Errorf("%s (%s):\n%s, want\n%s", c.name, c.cluster, got, c.want)
