@@ -7,6 +7,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
+// Where nodes are not to be repaired none is to be replaced for its health.
+func TestNobodyIsSickWithoutTheGate(t *testing.T) {
+	f := newFleet()
+	f.sicken(time.Hour, "n1")
+	for _, enabled := range []bool{true, false} {
+		f.o.Repair.Enabled = enabled
+		if got := NewClinic(f.s.Seal(), f.o.Repair).StillSick(f.claim("n1")); got != enabled {
+			t.Errorf("the gate is on %t, and n1 is to be replaced %t", enabled, got)
+		}
+	}
+}
+
 // How long the pods of a sick node have to leave: n1 has not been ready and has had no disk for ten minutes, which is
 // as long as either is tolerated.
 func TestGraceOfSickNodes(t *testing.T) {

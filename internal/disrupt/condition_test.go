@@ -44,6 +44,11 @@ func TestDrift(t *testing.T) {
 		{"hashes that can't be compared", func(h *house) {
 			h.claim.Hash, h.pool.Hash, h.claim.HashVersion, h.pool.HashVersion = "1", "2", "v2", "v3"
 		}, ""},
+		{"no hash of the pool", func(h *house) { h.claim.Hash, h.claim.HashVersion, h.pool.HashVersion = "1", "v3", "v3" }, ""},
+		{"a label is asked for, and there is no node", func(h *house) {
+			h.pool.Template.Requirements = require.Set{}.With("team", require.Only("red"))
+			h.s.Nodes = nil
+		}, RequirementsDrifted},
 		{"no hash", func(h *house) { h.pool.Hash, h.claim.HashVersion, h.pool.HashVersion = "2", "v3", "v3" }, ""},
 		{"other types are asked for", func(h *house) {
 			h.pool.Template.Requirements = require.Set{}.With(cluster.InstanceTypeLabel, require.Only("small"))
@@ -71,6 +76,9 @@ func TestDrift(t *testing.T) {
 		{"its type is not sold, but it is new", func(h *house) {
 			h.claim.Labels, h.claim.Created = labelsFor("tiny", "a", onDemand), h.s.Now.Add(-59*time.Minute)
 		}, ""},
+		{"its type is not sold, and it is an hour old", func(h *house) {
+			h.claim.Labels, h.claim.Created = labelsFor("tiny", "a", onDemand), h.s.Now.Add(-time.Hour)
+		}, TypeNotFound},
 		{"what is sold is not known", func(h *house) { h.claim.Labels, h.pool.Catalog = labelsFor("tiny", "a", onDemand), nil }, ""},
 		{"the cloud says so", func(h *house) { h.claim.DriftedFrom = "AMIDrift" }, "AMIDrift"},
 		{"the template comes first", func(h *house) {
@@ -134,6 +142,19 @@ func TestWhatClaimsAreTold(t *testing.T) {
 		}, "", 0},
 		{"no longer drifted", func(h *house) {
 			h.say(cluster.Consolidatable, cluster.Consolidatable)
+			h.say(cluster.Drifted, "AMIDrift")
+		}, "c Drifted= ", 0},
+		{"drifted again in the same way", func(h *house) {
+			h.say(cluster.Consolidatable, cluster.Consolidatable)
+			h.claim.DriftedFrom = "AMIDrift"
+			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.False, Reason: "AMIDrift"})
+		}, "c Drifted=True AMIDrift", 0},
+		{"drifted as the cloud says, and what it sells is not known", func(h *house) {
+			h.say(cluster.Consolidatable, cluster.Consolidatable)
+			h.claim.DriftedFrom, h.pool.Catalog = "AMIDrift", nil
+		}, "c Drifted=True AMIDrift", 0},
+		{"drifted, and not launched", func(h *house) {
+			h.claim.Conditions = nil
 			h.say(cluster.Drifted, "AMIDrift")
 		}, "c Drifted= ", 0},
 		{"drifted for all that is known", func(h *house) {

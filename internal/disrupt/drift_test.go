@@ -24,6 +24,18 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 		counts string // the same while pods are being counted; as above if it is empty
 	}{
 		{"both", func(f *fleet) {}, both, ""},
+		{"a static pool, and there is no room for pods", func(f *fleet) {
+			f.static1()
+			f.run("x", "n2", 4)
+			f.run("y", "n3", 4)
+		}, "fence/n1; fence/n2; begin n1 $4; begin n2 $4", ""},
+		{"another pool waits for a budget that allows none", func(f *fleet) {
+			f.single()
+			f.host("n3").Ready = false
+			b := f.poolOf("b")
+			b.Budgets = []cluster.Budget{{Active: true}}
+			f.claim("n2").Pool = "b"
+		}, "eager", ""},
 		{"one at a time, the first that drifted", func(f *fleet) { f.single(); since(f, "n2", 2*time.Hour) }, "fence/n2; begin n2 $4; eager", ""},
 		{"one at a time, by name", func(f *fleet) { f.single() }, "fence/n1; begin n1 $4; eager", ""},
 		{"one at a time, one that carries nothing first", func(f *fleet) { f.single(); f.s.Pods = append(f.s.Pods[:1], f.s.Pods[2]) }, "fence/n2; begin n2 $4; eager", ""},

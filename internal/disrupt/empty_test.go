@@ -105,6 +105,7 @@ func TestAFenceOfNoMoveInAStaticPoolIsTakenDown(t *testing.T) {
 		"a fence that is not ours":     {func(s *cluster.Snapshot) { taint(s, 0) }, ""},
 		"a fence that is being put up": {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted); s.Busy["fence/n0"] = true }, ""},
 		"in a move":                    {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Move = "drifted-x" }, ""},
+		"its node is on its way out":   {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Nodes[0].Deleting = s.Now }, ""},
 		"on its way out":               {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Deleting = s.Now }, ""},
 	} {
 		s := quiet(1)
@@ -134,6 +135,15 @@ func TestFencesBeyondTheBudgetAreTakenDown(t *testing.T) {
 	}
 	if got := keys(Empty(s.Seal(), nil, 0)); got != "unfence/n0 delete/n1 " {
 		t.Errorf("two fences under a budget of one: %s, want one taken down and one followed", got)
+	}
+}
+
+// An empty node that waits for a budget is looked at again when that changes.
+func TestEmptyNodesWakeWhenABudgetChanges(t *testing.T) {
+	s := quiet(1)
+	s.Pools[0].Budgets[0] = cluster.Budget{Active: true, Changes: s.Now.Add(time.Hour)}
+	if r := Empty(s.Seal(), nil, 0); len(r.Commands) > 0 || !r.WakeAt.Equal(s.Now.Add(time.Hour)) {
+		t.Errorf("%v, and it looks again at %s", r.Commands, r.WakeAt)
 	}
 }
 

@@ -62,6 +62,10 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 		{"a new replacement that was to save money", func(f *fleet) {
 			f.stray("underutilized-x", f.now)
 		}, "fence/n1"},
+		{"a new replacement that was to save money, and a pod has been there just now", func(f *fleet) {
+			f.stray("underutilized-x", f.now)
+			f.claim("n1").LastPodEvent = f.now.Add(-time.Second)
+		}, ""},
 		{"a new replacement of a node that has to go", func(f *fleet) { f.stray("drifted-x", f.now) }, ""},
 		{"a new node that is no replacement", func(f *fleet) { f.stray("", f.now) }, ""},
 		{"a new replacement, and a pod looks for a place", func(f *fleet) { f.stray("underutilized-x", f.now); f.run("p", "", 1) }, ""},
@@ -103,6 +107,14 @@ func (f *fleet) stray(move string, up time.Time) {
 // Which replacements go before they are up, because the move is given up that they were made for.
 func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 	late := 10 * time.Minute
+	joined := func(change func(f *fleet, n *cluster.Node)) func(f *fleet, c *cluster.Claim) {
+		return func(f *fleet, c *cluster.Claim) {
+			c.Created, c.ProviderID, c.NodeName = f.now.Add(-late), "cloud://new", "new"
+			n := &cluster.Node{Name: "new", UID: "node-new", ProviderID: c.ProviderID, Ours: true}
+			f.s.Nodes = append(f.s.Nodes, n)
+			change(f, n)
+		}
+	}
 	cases := []struct {
 		name   string
 		move   string
@@ -140,6 +152,30 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 			f.drifted("n2")
 			f.claim("n2").Deleting = f.now
 		}, "delete/new"},
+		{"in place of a drifted node, too late, and another has been on its way for a while", "drifted-x", func(f *fleet, c *cluster.Claim) {
+			c.Created = f.now.Add(-late)
+			f.drifted("n2")
+			other := *c
+			other.Name, other.Created = "other", f.now.Add(-4*time.Minute)
+			f.s.Claims = append(f.s.Claims, &other)
+		}, ""},
+		{"in place of drifted nodes, two too late, of which the younger shows that others would be, too", "drifted-x", func(f *fleet, c *cluster.Claim) {
+			c.Created = f.now.Add(-late - time.Minute)
+			f.drifted("n2")
+			other := *c
+			other.Name, other.Created = "other", f.now.Add(-late)
+			f.s.Claims = append(f.s.Claims, &other)
+		}, "delete/new"},
+		{"in place of a drifted node, too late, and one of another pool is on its way", "drifted-x", func(f *fleet, c *cluster.Claim) {
+			c.Created = f.now.Add(-late)
+			other := *c
+			other.Name, other.Pool, other.Created = "other", f.poolOf("b").Name, f.now
+			f.s.Claims = append(f.s.Claims, &other)
+		}, "delete/new"},
+		{"too late, and its node has joined", "drifted-x", joined(func(f *fleet, n *cluster.Node) {}), "delete/new"},
+		{"too late, and its node is on its way out", "drifted-x", joined(func(f *fleet, n *cluster.Node) { n.Deleting = f.now }), ""},
+		{"too late, and its node is being fenced", "drifted-x", joined(func(f *fleet, n *cluster.Node) { f.s.Busy["fence/new"] = true }), ""},
+		{"too late, and a pod is on its node", "drifted-x", joined(func(f *fleet, n *cluster.Node) { f.run("p", "new", 1) }), ""},
 		{"its move goes on", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.claim("n2").Move = c.Replaces }, ""},
 		{"it is only expected", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Expected = true }, ""},
 		{"it is on its way out", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Deleting = f.now }, ""},
@@ -154,8 +190,14 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}
 		f.s.Claims = append(f.s.Claims, claim)
 		c.change(f, claim)
-		if got := f.empty(); got != c.want {
+		r := Empty(f.s.Seal(), nil, time.Minute)
+		if got := outcome(&r); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		for _, cmd := range r.Commands {
+			if d, ok := cmd.(command.DeleteClaim); ok && d.Node != claim.NodeName {
+				t.Errorf("%s: the node is %q, want %q", c.name, d.Node, claim.NodeName)
+			}
 		}
 		if got := f.empty("new"); got != "" {
 			t.Errorf("%s, and a pod is to go there: %q", c.name, got)

@@ -177,6 +177,8 @@ func TestWhatBecomesOfARepair(t *testing.T) {
 		{"people keep the claim", func(f *fleet) { f.claim("n1").DoNotRepair = true }, "unfence/n1: NoLongerDue; give up n1: NoLongerDue"},
 		{"the gate is off", func(f *fleet) { f.o.Repair.Enabled = false }, "unfence/n1: NoLongerDue; give up n1: NoLongerDue"},
 		{"many are sick", func(f *fleet) { f.sicken(time.Minute, "n2", "n3"); f.o.Repair.MaxUnhealthy = 30 }, "unfence/n1: ManyUnhealthy; give up n1: ManyUnhealthy"},
+		{"two of three are sick where one may be", func(f *fleet) { f.sicken(time.Minute, "n2"); f.o.Repair.MaxUnhealthy = 33 }, "unfence/n1: ManyUnhealthy; give up n1: ManyUnhealthy"},
+		{"two of three are sick where a little more than one may be", func(f *fleet) { f.sicken(time.Minute, "n2"); f.o.Repair.MaxUnhealthy = 34 }, goes},
 		{"a pod is expected", func(f *fleet) { f.run("new", "", 1).Nominated = "n1" }, goes},
 		{"a pod objects", func(f *fleet) { f.pod("p1").DoNotDisrupt = true }, "unfence/n1: PodDoNotDisrupt; give up n1: PodDoNotDisrupt"},
 		{"a disruption budget allows nothing now", func(f *fleet) { f.guard(0, 1, 2) }, ""},
