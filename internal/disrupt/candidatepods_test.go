@@ -105,6 +105,7 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 			h.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 1}
 		}, Stay{Why: ShowsCause}},
 		{"the limits can't be read", u, func(h *house, b *cluster.Setback) { b.Next, h.pool.Limits = h.s.Now, cluster.Limits{Broken: "cpu"} }, Stay{Why: ShowsCause}},
+		{"its pool is gone", u, func(h *house, b *cluster.Setback) { b.Next, h.claim.Pool = h.s.Now, "gone" }, Stay{Why: PoolUnknown}},
 		{"it has come up just now and is closed", u, func(h *house, b *cluster.Setback) { b.Witness = ""; up(h, 10*time.Second) }, Stay{Why: TooSoon, Until: at(20 * time.Second)}},
 		{"it has come up just now and is closed, and has drifted", d, func(h *house, b *cluster.Setback) { b.Witness = ""; up(h, 10*time.Second) }, Stay{}},
 		{"it has come up half a minute ago and is closed", u, func(h *house, b *cluster.Setback) { b.Witness = ""; up(h, 30*time.Second) }, Stay{}},

@@ -139,6 +139,13 @@ func TestWhatIsWithdrawn(t *testing.T) {
 			f.claim("n1").Conditions = f.claim("n1").Conditions[:4]
 		}, "unfence/n1: PlannerFails, rests; unfence/n2: PlannerFails, rests; give up n1+n2: PlannerFails",
 			"unfence/n1: PlannerFails, rests; unfence/n2: PlannerFails, rests; give up n1+n2: PlannerFails"},
+		{"nothing is left of the fence of its move", func(f *fleet) {
+			f.host("n1").Taints = nil
+			c := f.claim("n1")
+			c.Conditions = c.Conditions[:3]
+		}, opens, opens},
+		{"two moves", func(f *fleet) { f.fenced(command.Expired, "n2") }, opens,
+			"unfence/n1: PlannerFails, rests; unfence/n2: PlannerFails, rests; give up n1: PlannerFails; give up n2: PlannerFails"},
 		{"a fence of no move", func(f *fleet) { f.claim("n1").Move = "" }, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
 		{"only the reason is written", func(f *fleet) { f.claim("n1").Move, f.host("n1").Taints = "", nil }, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
 		{"a node that is not fenced", func(f *fleet) {

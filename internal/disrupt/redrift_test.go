@@ -38,6 +38,11 @@ func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
 		{"the third drifts", 2, time.Second, true, nil, true, 0, 10*time.Minute - time.Minute - time.Second},
 		{"the tenth drifts", 9, time.Second, true, nil, true, 0, time.Hour - time.Minute - time.Second},
 		{"the third drifts after a while", 2, 9 * time.Minute, true, nil, true, 1, 0},
+		{"the second drifts, and has been up for a while", 1, 4*time.Minute + time.Second, true, nil, true, 1, 0},
+		{"the first drifts a minute after it is up", 0, time.Minute, true, nil, true, 1, 0},
+		{"a second one of another pool", 1, time.Second, false, func(p *cluster.Pool, c *cluster.Claim) {
+			c.Pool, c.Replaces = "other", driftID(&cluster.Claim{Name: "gone", Pool: p.Name})
+		}, false, 6, 0},
 		{"the pool has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.Generation++ }, false, 6, 0},
 		{"the class has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.NodeClass.Generation++ }, false, 6, 0},
 		{"it drifts after hours", 2, 3 * time.Hour, true, nil, false, 6, 0},

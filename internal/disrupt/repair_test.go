@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,28 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"the budget is used up", func(f *fleet) { f.single(); f.claim("n3").Deleting = f.now }, "eager",
 			"n1: the disruption budgets of NodePool default allow no more nodes to be replaced now"},
 		{"one of two may go", func(f *fleet) { f.single(); f.sicken(time.Hour, "n2") }, begins, "n2: the disruption budgets of NodePool default allow no more nodes to be replaced now"},
+		{"one of two goes otherwise, so that the other may go", func(f *fleet) {
+			f.pool.Budgets[0] = cluster.Budget{Nodes: 2, Active: true}
+			f.sicken(time.Hour, "n2", "n3")
+			f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
+		}, "fence/n2; fence/n3; begin n2 $4; begin n3 $4", ""},
+		{"one of two rests, so that the other may go", func(f *fleet) {
+			f.single()
+			f.sicken(time.Hour, "n2")
+			f.claim("n1").RestUntil = f.now.Add(time.Minute)
+		}, "fence/n2; begin n2 $4", ""},
+		{"two of a static pool without the gate", func(f *fleet) { f.single(); f.sicken(time.Hour, "n2"); f.pool.Static = true }, "",
+			"n1: NodePool default is static and the feature gate StaticCapacity is off: nothing would take the node's place; " +
+				"n2: NodePool default is static and the feature gate StaticCapacity is off: nothing would take the node's place"},
+		{"another pool waits for a budget that allows none", func(f *fleet) {
+			f.single()
+			f.sicken(time.Hour, "n2")
+			f.claim("n3").Deleting = f.now
+			b := f.poolOf("b")
+			b.Budgets = []cluster.Budget{{Active: true}}
+			f.claim("n2").Pool = "b"
+		}, "eager", "n1: the disruption budgets of NodePool default allow no more nodes to be replaced now; " +
+			"n2: the disruption budgets of NodePool b allow no more nodes to be replaced now"},
 		{"one of two is kept, so that the other may go", func(f *fleet) { f.single(); f.sicken(time.Hour, "n2"); no(f) }, "fence/n2; begin n2 $4",
 			"n1: pod shop/p1 may not be evicted now (PodDoNotDisrupt), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
 		{"a disruption budget keeps it", func(f *fleet) { f.guard(0, 1, 2) }, "",
@@ -186,6 +209,33 @@ func TestWhatBecomesOfARepair(t *testing.T) {
 		{"a pod objects in vain", func(f *fleet) { f.pod("p1").DoNotDisrupt, f.o.Repair.Policies[0].HasGrace = true, true }, goes},
 		{"two disruption budgets object in vain", func(f *fleet) { f.guard(1, 1, 3); f.guard(1, 1, 3); f.o.Repair.Policies[0].HasGrace = true }, goes},
 		{"a disruption budget objects in vain", func(f *fleet) { f.guard(0, 1, 2); f.o.Repair.Policies[0].HasGrace = true }, goes},
+		{"the planner fails on a pod of it that has no room", func(f *fleet) {
+			f.s.Quarantine.Classes = map[string]cluster.Failure{f.pod("p1").Class.Key: {}}
+			f.run("x", "n2", 4)
+			f.run("y", "n3", 4)
+		}, ""},
+		{"a pod of a daemon has no room elsewhere", func(f *fleet) {
+			f.o.Repair.Policies[0].HasGrace = true
+			f.run("d", "n1", 6).Daemon = true
+		}, goes},
+		{"it has drifted instead, and a pod objects in vain", func(f *fleet) {
+			f.drifted("n1")
+			f.claim("n1").Conditions = slices.DeleteFunc(f.claim("n1").Conditions, func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
+			f.fenced(command.Drifted, "n1")
+			f.host("n1").Ready, f.host("n1").Conditions = true, nil
+			f.claim("n1").HasTerminationGrace, f.pod("p1").DoNotDisrupt = true, true
+			f.run("x", "n2", 4)
+			f.run("y", "n3", 4)
+		}, goes},
+		{"a static pool has made another, and a pod objects in vain that has no room", func(f *fleet) {
+			f.static1()
+			f.o.Repair.Policies[0].HasGrace = true
+			f.pod("p1").DoNotDisrupt = true
+			f.replaced(f.claim("n1").Move, "new", "small")
+			f.run("x", "n2", 4)
+			f.run("y", "n3", 4)
+			f.run("z", "new", 2)
+		}, goes},
 		{"a pod objects in vain, and there is no room for it", func(f *fleet) {
 			f.pod("p1").DoNotDisrupt, f.o.Repair.Policies[0].HasGrace = true, true
 			f.run("x", "n2", 4)

@@ -58,6 +58,10 @@ func TestWhichNodesComeToTheirEnd(t *testing.T) {
 		{"its pool is static", func(f *fleet) { f.pool.Static, f.pool.Replicas, f.o.Static = true, 2, true }, ""},
 		{"it never ends", func(f *fleet) { f.claim("n1").Expire.Never = true }, ""},
 		{"it is being deleted", func(f *fleet) { f.claim("n1").Deleting = f.now }, ""},
+		{"it has two hours more, and is being deleted", func(f *fleet) {
+			f.claim("n1").Expire.For += 2 * time.Hour
+			f.claim("n1").Deleting = f.now
+		}, ""},
 		{"it has two hours more", func(f *fleet) { f.claim("n1").Expire.For += 2 * time.Hour },
 			"look again in 1h45m18s"},
 		{"people keep it", func(f *fleet) { f.host("n1").DoNotDisrupt = true }, ""},
