@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // warned says that the cloud takes a node away in so long; 0 for advice without a deadline.
@@ -41,6 +42,12 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 			full(f)
 			f.pool.NodeClass.Ready, f.s.Busy["unfence/n1"] = false, true
 		}, "", "", ""},
+		{"one pod has nowhere to go any more, and another needs a new node", func(f *fleet) {
+			fenced(f)
+			full(f)
+			f.run("far", "n1", 1).Class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only("elsewhere"))}
+		}, "want $1", "unfence/n1: PodsStranded, rests; give up n1: PodsStranded", "want $1"},
+		{"its pool is gone", func(f *fleet) { f.claim("n1").Pool = "gone" }, begins, "", begins},
 		{"a pod says no", func(f *fleet) { f.pod("p1").DoNotDisrupt = true }, begins, "", begins},
 		{"a pod says no after all", func(f *fleet) { fenced(f); f.pod("p1").DoNotDisrupt = true }, "delete/n1", "", ""},
 		{"it goes in another move", func(f *fleet) { f.fenced(command.Drifted, "n1") }, begins, "", begins},
@@ -115,6 +122,11 @@ func TestWhenAnInterruptedNodeHasToGo(t *testing.T) {
 			f.warned("n1", 45*time.Second)
 			c.HasTerminationGrace, c.TerminationGrace = true, 30*time.Second
 		}, true, 30 * time.Second},
+		{"it was to be gone before, and was not deleted", func(f *fleet, c *cluster.Claim) {
+			f.warned("n1", 45*time.Second)
+			c.Deadline = f.now.Add(time.Second)
+		}, true, 45 * time.Second},
+		{"the cloud only advises it", func(f *fleet, c *cluster.Claim) { f.warned("n1", 0) }, false, 0},
 		{"its own grace is longer", func(f *fleet, c *cluster.Claim) {
 			f.warned("n1", 45*time.Second)
 			c.HasTerminationGrace, c.TerminationGrace = true, time.Hour
@@ -165,6 +177,25 @@ func TestTheMostUrgentGetsTheRoom(t *testing.T) {
 	r, _, _ := Interrupt(f.s.Seal(), f.set, f.o, false)
 	if got, want := outcome(&r), "delete/n3; want $4"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A node of a static pool that is advised to go takes no pods of others: only n1 has room for those of n2.
+func TestAdvisedNodesOfStaticPoolsTakeNoPods(t *testing.T) {
+	for advised, want := range map[bool]string{false: "fence/n2; begin n2 $4", true: "fence/n1; fence/n2; begin n1 $4; begin n2 $4; want $2"} {
+		f := newFleet()
+		b := f.poolOf("b")
+		b.Static, b.Replicas, f.o.Static = true, 1, true
+		f.claim("n1").Pool = "b"
+		f.warned("n2", 10*time.Minute)
+		f.run("x", "n3", 4)
+		if advised {
+			f.warned("n1", 0)
+		}
+		r, _, _ := Interrupt(f.s.Seal(), f.set, f.o, false)
+		if got := sorted(outcome(&r)); got != sorted(want) {
+			t.Errorf("advised %t: %q, want %q", advised, got, want)
+		}
 	}
 }
 

@@ -40,9 +40,9 @@ func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
 		{"the third drifts after a while", 2, 9 * time.Minute, true, nil, true, 1, 0},
 		{"the second drifts, and has been up for a while", 1, 4*time.Minute + time.Second, true, nil, true, 1, 0},
 		{"the first drifts a minute after it is up", 0, time.Minute, true, nil, true, 1, 0},
-		{"a second one of another pool", 1, time.Second, false, func(p *cluster.Pool, c *cluster.Claim) {
-			c.Pool, c.Replaces = "other", driftID(&cluster.Claim{Name: "gone", Pool: p.Name})
-		}, false, 6, 0},
+		{"the second drifts, which has taken long to come up", 1, time.Minute, true, func(_ *cluster.Pool, c *cluster.Claim) {
+			c.Created = c.Created.Add(-3 * time.Minute)
+		}, true, 1, 0},
 		{"the pool has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.Generation++ }, false, 6, 0},
 		{"the class has changed", 2, time.Second, true, func(p *cluster.Pool, _ *cluster.Claim) { p.NodeClass.Generation++ }, false, 6, 0},
 		{"it drifts after hours", 2, 3 * time.Hour, true, nil, false, 6, 0},
@@ -65,6 +65,21 @@ func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
 		told := NewRolls(s, Settings{}).Proceeds(s.Pools[0])
 		if x.again && (told.Status != cluster.False || told.Reason != "ReplacementsDrift" || !strings.Contains(told.Message, "drifted itself")) {
 			t.Errorf("%s: the pool says %+v", x.name, told)
+		}
+	}
+}
+
+// What is made in another pool in place of a drifted node is watched there: it says nothing about this pool's template.
+func TestReplacementsOfOtherPoolsAreWatchedThere(t *testing.T) {
+	s, c := again(1, time.Second, false)
+	other := *s.Pools[0]
+	other.Name = "other"
+	s.Pools = append(s.Pools, &other)
+	c.Replaces = driftID(&cluster.Claim{Name: "gone", Pool: "default"})
+	for pool, want := range map[string]bool{"default": true, "other": false} {
+		c.Pool = pool
+		if r := NewRolls(s.Seal(), Settings{}).of(s.Pools[0]); r.again != want {
+			t.Errorf("one of pool %s: it is watched %t, want %t", pool, r.again, want)
 		}
 	}
 }
