@@ -180,15 +180,16 @@ func TestTheMostUrgentGetsTheRoom(t *testing.T) {
 	}
 }
 
-// A node of a static pool that is advised to go takes no pods of others: only n1 has room for those of n2.
-func TestAdvisedNodesOfStaticPoolsTakeNoPods(t *testing.T) {
+// The pods of a static pool's node that is advised to go will need places, too, until another node is there for them: n3 has room for one
+// pod, which is not promised to that of n2.
+func TestPodsOfAdvisedStaticNodesCount(t *testing.T) {
 	for advised, want := range map[bool]string{false: "fence/n2; begin n2 $4", true: "fence/n1; fence/n2; begin n1 $4; begin n2 $4; want $2"} {
 		f := newFleet()
 		b := f.poolOf("b")
 		b.Static, b.Replicas, f.o.Static = true, 1, true
 		f.claim("n1").Pool = "b"
+		f.pod("p1").Class = f.pod("p2").Class
 		f.warned("n2", 10*time.Minute)
-		f.run("x", "n3", 4)
 		if advised {
 			f.warned("n1", 0)
 		}
