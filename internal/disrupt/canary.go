@@ -185,10 +185,7 @@ func (rs *Rolls) stuck(p *cluster.Pool) string {
 	if !waits {
 		return ""
 	}
-	bins, why := schedule.Blank(rs.s, p, rs.set.Schedule, 1)
-	if len(bins) > 0 {
-		return ""
-	}
+	_, why := schedule.Blank(rs.s, p, rs.set.Schedule, 1)
 	return why
 }
 

@@ -29,6 +29,13 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 			f.run("x", "n2", 4)
 			f.run("y", "n3", 4)
 		}, "fence/n1; fence/n2; begin n1 $4; begin n2 $4", ""},
+		{"a static pool that has made another before, on which pods have no room", func(f *fleet) {
+			f.static1()
+			f.replaced(driftID(f.claim("n1")), "new", "small")
+			for i, node := range []string{"n1", "n2", "n3", "new"} {
+				f.run(fmt.Sprint("q", i), node, []int{5, 4, 4, 2}[i])
+			}
+		}, "fence/n1; fence/n2; begin n1 $4; begin n2 $4", ""},
 		{"another pool waits for a budget that allows none", func(f *fleet) {
 			f.single()
 			f.host("n3").Ready = false

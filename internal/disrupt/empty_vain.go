@@ -59,7 +59,7 @@ func inVain(s *cluster.Snapshot) vainNodes {
 	headroom := make(map[*cluster.Pool]*schedule.Headroom)
 	for _, b := range s.Setbacks {
 		c := s.Claim(b.Witness)
-		if c == nil || !b.MayTry(s.Now) || s.Now.Before(v.fresh[b.Witness]) {
+		if c == nil || !b.MayTry(s.Now) {
 			continue
 		}
 		pool := s.Pool(c.Pool)

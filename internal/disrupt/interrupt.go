@@ -106,7 +106,6 @@ func (d *desk) drain() time.Duration {
 // and those that have not joined yet, go at once.
 func (d *desk) interrupted() []*group {
 	var out []*group
-	d.homeless, d.counted = d.s.Homeless(), true
 	for _, c := range d.s.Claims {
 		if !c.Interrupted() || c.Expected {
 			continue
@@ -334,6 +333,5 @@ func (d *desk) endInterrupted(c *cluster.Claim, n *cluster.Node, party, destiny 
 		what += ", gone by " + i.Deadline.UTC().Format(time.RFC3339)
 	}
 	cmd.Message = fmt.Sprintf("its instance is interrupted (%s); %s", what, destiny)
-	d.going[c.Name] = true
 	d.do(cmd)
 }

@@ -109,7 +109,7 @@ func (d *desk) keptByPods(c *cluster.Claim) string {
 // forceSick counts the pods of a sick node that will be made to leave although they, or a disruption budget, object: they need
 // other places, too.
 func (d *desk) forceSick(g *group) {
-	if g.reason != command.Unhealthy || g.static || g.over != "" {
+	if g.reason != command.Unhealthy || g.static {
 		return
 	}
 	for i := range g.nodes {

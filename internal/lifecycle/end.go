@@ -71,7 +71,7 @@ func (t *turn) endSecond() bool {
 	there := false
 	for i := range s.Census.Instances {
 		x := &s.Census.Instances[i]
-		if x.ClaimUID != c.UID || x.ProviderID == c.ProviderID || s.Gone[x.ProviderID] ||
+		if x.ClaimUID != c.UID || s.Gone[x.ProviderID] ||
 			slices.ContainsFunc(s.Claims, func(o *cluster.Claim) bool { return o.ProviderID == x.ProviderID }) {
 			continue
 		}

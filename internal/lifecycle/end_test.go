@@ -339,6 +339,8 @@ func TestEndIsLookedAtOnceMore(t *testing.T) {
 	}{
 		{"an empty node", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "on a: true [p], missing: "},
 		{"time is up", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.Deadline = noon }, "on a: false [], missing: "},
+		{"time is up in a minute", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.Deadline = noon.Add(time.Minute) }, "on a: true [p], missing: "},
+		{"another machine has a node of that name", func(_ *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) { n.ProviderID = "cloud://b" }, "on : false [], missing: a"},
 		{"the end has begun", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
 		}, "on a: false [], missing: "},

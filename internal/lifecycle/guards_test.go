@@ -175,6 +175,11 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 		want string
 	}{
 		{"it is ended", func(*cluster.Snapshot, *cluster.Instance) {}, "terminate/a/cloud://b/"},
+		{"the claim tells no UID, like it", func(s *cluster.Snapshot, i *cluster.Instance) { s.Claims[0].UID, i.ClaimUID = "", "" }, "release/a"},
+		{"the claim never had one: it goes as an orphan", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Claims[0].ProviderID = "" }, "release/a"},
+		{"a node that is not ours is no reason to wait", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Finalized: true, Ready: true})
+		}, "terminate/a/cloud://b/"},
 		{"it is ending, and waited for", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, "terminate/a/cloud://b/"},
 		{"it is gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://b"] = true }, "release/a"},
 		{"it is another's", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "v" }, "release/a"},
@@ -203,8 +208,8 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 		if keys(step) != x.want {
 			t.Errorf("%s: %q, want %q", x.name, keys(step), x.want)
 		}
-		if x.want == "" && step.WakeAt.IsZero() {
-			t.Errorf("%s: nobody looks again", x.name)
+		if x.want == "" && !step.WakeAt.Equal(noon.Add(10*time.Second)) {
+			t.Errorf("%s: it is looked at again at %s", x.name, step.WakeAt)
 		}
 	}
 }

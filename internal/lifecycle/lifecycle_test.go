@@ -52,7 +52,7 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 	if len(step.Commands) != 1 {
 		t.Fatalf("%+v, want the claim deleted", step)
 	}
-	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" {
+	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" || d.Missing != "a" || d.ProviderID != "cloud://a" {
 		t.Errorf("%+v, want the claim deleted because its node is missing", step.Commands[0])
 	}
 	if hosts := s.Plain().Hosts(); len(hosts) != 0 {

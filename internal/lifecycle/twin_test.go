@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,57 @@ func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 	n.Taints = nil
 	if got := keys(Next(s.Seal(), Settings{})); got != "fence/a fence/twin" {
 		t.Errorf("%q, want both fenced", got)
+	}
+	s.Claims, n.Deleting = nil, noon
+	if got := keys(EndNode(s.Seal(), n, false)); got != "fence/a fence/twin" {
+		t.Errorf("without a claim: %q, want both fenced", got)
+	}
+}
+
+// When the machine's time is up nobody on the twin is waited for either.
+func TestATwinHasNoMoreTimeThanTheClaim(t *testing.T) {
+	for _, x := range []struct {
+		left time.Duration
+		want string
+	}{{0, "delete-pod/p terminate/a/cloud://a/a"}, {time.Hour, "evict/p"}} {
+		s, c, _ := leaving()
+		c.Deadline = noon.Add(x.left)
+		twin := readyTwin()
+		twin.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+		s.Nodes = append(s.Nodes, twin)
+		s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running"}}
+		if got := keys(Next(s.Seal(), Settings{})); got != x.want {
+			t.Errorf("%s before the deadline: %q, want %q", x.left, got, x.want)
+		}
+	}
+}
+
+// Pods that stay on the twin are named when the machine is ended, so that whoever came since is noticed.
+func TestWhoStaysOnATwinIsNamed(t *testing.T) {
+	s, _, _ := leaving()
+	twin := readyTwin()
+	twin.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
+	s.Nodes = append(s.Nodes, twin)
+	for _, node := range []string{"a", "twin"} {
+		s.Pods = append(s.Pods, &cluster.Pod{UID: "on-" + node, Namespace: "ns", Name: node, Node: node, StaysThroughDrain: true})
+	}
+	step := Next(s.Seal(), Settings{})
+	end, ok := step.Commands[len(step.Commands)-1].(command.Terminate)
+	if got := fmt.Sprint(end.Stays, end.Twins); !ok || got != "[on-a on-twin] [twin]" {
+		t.Errorf("%s: %s stay", keys(step), got)
+	}
+}
+
+// Whoever is about to end an instance asks whether that is still to be done.
+func TestWhichInstanceIsToBeEnded(t *testing.T) {
+	s, c, _ := leaving()
+	s.Seal()
+	if !Ends(s, c, "cloud://a") || Ends(s, c, "cloud://b") || Ends(s, c, "") {
+		t.Errorf("of cloud://a, another and none: %t, %t, %t", Ends(s, c, "cloud://a"), Ends(s, c, "cloud://b"), Ends(s, c, ""))
+	}
+	c.InstanceGone, s.Gone["cloud://a"] = true, true
+	if Ends(s, c, "cloud://a") || Ends(s, c, "") {
+		t.Error("it is gone, and is to be ended")
 	}
 }
 
@@ -60,6 +112,12 @@ func TestTwinsAreDrainedToo(t *testing.T) {
 		{"it is fenced and being deleted, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Taints, n.Deleting, n.Finalized, s.Pods = fenced, noon, true, []*cluster.Pod{pod}
 		}, ""},
+		{"it is fenced and waits for us, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Taints, n.Finalized, s.Pods = fenced, true, []*cluster.Pod{pod}
+		}, "evict/p"},
+		{"it is fenced and being deleted, does not wait for us, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
+			n.Taints, n.Deleting, s.Pods = fenced, noon, []*cluster.Pod{pod}
+		}, "evict/p"},
 		{"it is not ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, "terminate"},
 	} {
 		for _, claimed := range []bool{true, false} {
