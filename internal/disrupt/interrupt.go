@@ -59,7 +59,6 @@ func (d *desk) expect(groups []*group, r *room) {
 			continue
 		}
 		g.guests = r.on[c.Node.Name]
-		delete(r.on, c.Node.Name)
 		for _, p := range g.guests {
 			delete(r.cared, p.UID)
 		}
