@@ -2,10 +2,8 @@ package aws_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -76,40 +74,17 @@ func TestALaunchNamesFiftyTemplatesAtMost(t *testing.T) {
 	}
 }
 
-// groupless answers so many questions about placement groups, and no more.
+// groupless answers one question about placement groups, which is for the list of types, and no more.
 type groupless struct {
 	aws.Network
-	left int
+	asked bool
+	then  error
 }
 
 func (g *groupless) PlacementGroup(context.Context, *awsv1.EC2NodeClass) (*network.PlacementGroup, error) {
-	if g.left--; g.left < 0 {
-		return nil, errors.New("no answer about placement groups")
+	if g.asked {
+		return nil, g.then
 	}
+	g.asked = true
 	return nil, nil
-}
-
-// What a claim needs to know for its launch and can't find out is told, and nothing is launched without it.
-func TestWhatCannotBeWorkedOutIsTold(t *testing.T) {
-	for want, change := range map[string]func(*aws.Options){
-		"no answer about placement groups": func(o *aws.Options) { o.Network = &groupless{o.Network, 0} },
-		"answer about placement groups":    func(o *aws.Options) { o.Network = &groupless{o.Network, 1} }, // the first is for the list of types
-		"types are not understood": func(o *aws.Options) {
-			o.Shapes = fitted{Shapes: o.Shapes, shape: errors.New("types are not understood")}
-		},
-		"nobody knows what is kept": func(o *aws.Options) {
-			o.Shapes = fitted{Shapes: o.Shapes, kept: errors.New("nobody knows what is kept")}
-		},
-		"no cluster far and wide": func(o *aws.Options) {
-			o.Cluster = func(context.Context) (aws.Cluster, error) {
-				return aws.Cluster{}, errors.New("no cluster far and wide")
-			}
-		},
-	} {
-		w, p := start(t, setup{families: []string{"m5"}}, change)
-		got, err := p.Create(t.Context(), claim())
-		if err == nil || !strings.Contains(err.Error(), want) || got != nil || len(w.alive()) > 0 {
-			t.Errorf("%s: %v, and %d instances run", want, err, len(w.alive()))
-		}
-	}
 }

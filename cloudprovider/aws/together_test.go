@@ -109,6 +109,15 @@ func TestLaunchThatCannotBePrepared(t *testing.T) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("near")}
 		}, "ec2:DescribePlacementGroups", cloudprovider.IsUnauthorized, ""},
 		{"no launch template can be made", nil, nil, "ec2:CreateLaunchTemplate", cloudprovider.IsUnauthorized, ""},
+		{"the placement group can't be asked for again", func(o *aws.Options) { o.Network = &groupless{Network: o.Network, then: away} }, nil, "",
+			func(err error) bool { return errors.Is(err, away) }, ""},
+		{"the types are not understood", func(o *aws.Options) { o.Shapes = fitted{Shapes: o.Shapes, shape: away} }, nil, "",
+			func(err error) bool { return errors.Is(err, away) }, ""},
+		{"what is kept for the kubelet can't be computed", func(o *aws.Options) { o.Shapes = fitted{Shapes: o.Shapes, kept: away} }, nil, "",
+			func(err error) bool { return errors.Is(err, away) }, ""},
+		{"its user data can't be read", nil, func(c *awsv1.EC2NodeClass) {
+			c.Spec.AMIFamily, c.Spec.UserData = new(awsv1.AMIFamilyBottlerocket), new("no TOML")
+		}, "", cloudprovider.IsNotReady, `NodeClass "default" is not ready: `},
 	} {
 		change := x.change
 		if change == nil {
