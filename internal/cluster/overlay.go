@@ -105,7 +105,8 @@ func HostName(c *Claim, n *Node) string {
 	return c.Name
 }
 
-// Hosts lists where pods can go: initialized ones first, fenced ones last, each kind by name.
+// Hosts lists where pods can go: initialized ones first, fenced ones last, each kind by name. Pods that wait find those last, too, that are
+// kept for a move: a seat says of which class a pod is, and that may be theirs.
 func (o *Overlay) Hosts() []Host {
 	var hosts []Host
 	for _, n := range o.Base.Nodes {
@@ -124,6 +125,12 @@ func (o *Overlay) Hosts() []Host {
 	slices.SortFunc(hosts, func(a, b Host) int {
 		if a.Fenced != b.Fenced {
 			if b.Fenced {
+				return -1
+			}
+			return 1
+		}
+		if a.Reserved != b.Reserved && o.plain {
+			if b.Reserved {
 				return -1
 			}
 			return 1

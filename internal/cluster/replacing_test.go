@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,5 +35,31 @@ func TestReplacingTellsTriesApart(t *testing.T) {
 	made.Created, old.Move = began, ""
 	if s := (&Snapshot{Claims: []*Claim{made, old}, Nodes: nodes}).Seal(); s.Replacing(made) {
 		t.Error("nobody goes in the move any more")
+	}
+}
+
+// A seat says of which class a pod is, not which pod. Pods that wait find the nodes last that are kept for a move, even if these are up first:
+// what was made for pods that wait may be of no use to the move, as a node is that has drifted, and the move would get another replacement.
+func TestPodsThatWaitFindKeptNodesLast(t *testing.T) {
+	began := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	seat := []Seat{{Class: "web", Count: 1}}
+	old := &Claim{Name: "old", ProviderID: "old", NodeName: "old", Move: "m", Conditions: []Condition{
+		{Type: Initialized, Status: True}, {Type: DisruptionReason, Status: True, Reason: "Drifted", Since: began}}}
+	kept := &Claim{Name: "kept", ProviderID: "kept", NodeName: "kept", Replaces: "m", Created: began, Seats: seat, Conditions: []Condition{{Type: Initialized, Status: True}}}
+	theirs := &Claim{Name: "theirs", ProviderID: "theirs", NodeName: "theirs", Created: began, Seats: seat}
+	s := (&Snapshot{Claims: []*Claim{kept, old, theirs}, Nodes: []*Node{{Name: "kept", ProviderID: "kept"},
+		{Name: "old", ProviderID: "old", Taints: []Taint{{Key: DisruptedTaint, Effect: NoSchedule}}}, {Name: "theirs", ProviderID: "theirs"}}}).Seal()
+	for _, c := range []struct {
+		who     string
+		overlay *Overlay
+		want    string
+	}{{"pods that wait", s.Plain(), "theirs kept old"}, {"pods of the move", s.Without("old"), "kept theirs"}} {
+		var names []string
+		for _, h := range c.overlay.Hosts() {
+			names = append(names, h.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s find %q, want %q", c.who, got, c.want)
+		}
 	}
 }
