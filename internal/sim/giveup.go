@@ -259,6 +259,7 @@ func (j *judge) leftover(move string, begun time.Time) {
 			is("the pool is no more", !ok),
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
 			{"the planner has failed on the claim, or on whom it was made for", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
+			{"it is being replaced, and the planner has failed on what comes", func() bool { return j.stuck(c, func() { j.leftover(move, begun) }) }},
 			{"a pod of a node that is being deleted is to go there", func() bool { return s.awaited(c.Status.NodeName) }},
 		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
@@ -277,6 +278,12 @@ func (s *Sim) awaited(node string) bool {
 		deleted := n.DeletionTimestamp != nil || claim != nil && claim.DeletionTimestamp != nil
 		return deleted && slices.ContainsFunc(s.tenantsOn(n.Name), isAlive)
 	})
+}
+
+// stuck reports whether the claim goes in another move by now, which waits for a claim that the leader leaves alone.
+func (j *judge) stuck(c *v1.NodeClaim, again func()) bool {
+	move := c.Annotations[cluster.MoveAnnotation]
+	return move != "" && slices.ContainsFunc(j.replacing(move), func(coming *v1.NodeClaim) bool { return j.untouchable(coming, again) })
 }
 
 // untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that it was made for. It is

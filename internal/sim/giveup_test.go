@@ -119,3 +119,31 @@ func TestLeftoversOfAFailedPlanner(t *testing.T) {
 		t.Error("nobody looks at the leftover again")
 	}
 }
+
+// TestLeftoversThatAreReplaced: what was made for a move that was given up may have drifted since. It stays as long as the planner fails on what is
+// to replace it, and not for what replaces another.
+func TestLeftoversThatAreReplaced(t *testing.T) {
+	const move = "underutilized-aaaaaaaaaa"
+	for name, c := range map[string]struct {
+		goes, comes, failed string
+		want                bool // the judge has nothing to say
+	}{
+		"the planner fails on what comes":                     {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa", "comes", true},
+		"it fails on nothing":                                 {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa", "", false},
+		"it fails on what comes in another move":              {"drifted-aaaaaaaaaa", "drifted-bbbbbbbbbb", "comes", false},
+		"it goes in no move, and the planner fails on others": {"", "", "comes", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, _ := givenUp(t)
+			made, _ := find[*v1.NodeClaim](s.store, claims, "made")
+			edit(s.store, claims, "made", made.UID, func(c2 *v1.NodeClaim) { c2.Annotations[cluster.MoveAnnotation] = c.goes })
+			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "comes", Annotations: map[string]string{cluster.ReplacesAnnotation: c.comes}}})
+			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(10 * time.Minute)}}}
+			r.seen = (&cluster.Snapshot{Claims: []*cluster.Claim{{Name: "comes"}, {Name: "made"}}, Quarantine: failed}).Seal()
+			s.judge.leftover(move, s.judge.begun[move])
+			if (s.failure == nil) != c.want {
+				t.Errorf("the judge says %v", s.failure)
+			}
+		})
+	}
+}
