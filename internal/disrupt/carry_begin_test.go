@@ -160,6 +160,7 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 			f.fenced(command.Underutilized, "n4")
 			f.host("n1").Cordoned = true
 		}, "delete/n4; " + no},
+		{"the node has lost its claim", func(f *fleet) { f.s.Claims = append(f.s.Claims[:1], f.s.Claims[2:]...) }, no},
 		{"the node is somebody else's", func(f *fleet) {
 			f.s.Claims, f.host("n2").Ours = append(f.s.Claims[:1], f.s.Claims[2:]...), false
 		}, begins},
@@ -196,6 +197,19 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 		if got := f.carry(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// A move that is passed because of its price says what it would save, and what it would have to.
+func TestPassedMovesSayWhatTheyWouldSave(t *testing.T) {
+	f := newFleet()
+	f.found("n1", "n2").Before = 4.1
+	f.run("new2", "n2", 4)
+	f.run("new3", "n3", 4)
+	f.run("more", "n1", 1)
+	r, _ := Carry(f.s.Seal(), f.set, f.o)
+	if len(r.Passed) != 1 || r.Passed[0].Saving != 2 || r.Passed[0].Sure > 2 || r.Passed[0].Sure <= 0 || r.Passed[0].Needed != 2.05 {
+		t.Errorf("%+v, want that a node for $2 in place of one for $4 saves $2 where $2.05 are needed", r.Passed)
 	}
 }
 
