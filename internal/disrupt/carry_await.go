@@ -69,7 +69,7 @@ func (d *desk) bought(g *group) bool {
 		if st.rank > coming && !g.static {
 			return false
 		}
-		if c := d.claimOf(*st); c != nil && c.Replaces != "" && d.s.Replacing(c) {
+		if c := d.claimOf(*st); c != nil && d.s.Replacing(c) {
 			made = append(made, c)
 		}
 	}

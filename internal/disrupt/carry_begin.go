@@ -125,9 +125,8 @@ func (d *desk) pass(m *Move, why Why) {
 // refused is pass with what a placement has come to.
 func (d *desk) refused(m *Move, stay *Stay) {
 	d.pass(m, stay.Why)
-	if last := &d.Passed[len(d.Passed)-1]; stay.Why != OthersFirst {
-		last.Saving, last.Sure, last.Needed = stay.Saving, stay.Sure, stay.Needed
-	}
+	last := &d.Passed[len(d.Passed)-1]
+	last.Saving, last.Sure, last.Needed = stay.Saving, stay.Sure, stay.Needed
 }
 
 // alive are the moves that go on.
