@@ -71,6 +71,10 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 		{"a node that was never up is not in again",
 			"huge: huge: huge:; n1 joining; n1 move Unhealthy; n2 drifted; n3 unready; all budget 1",
 			"unfence/n1: NoLongerDue; give up n1: NoLongerDue; eager"},
+		{"pods of one move go to what an earlier try of another has left, which is a node like any other",
+			"small:1 large:8 medium:2; n1 move Underutilized; n2 move Underutilized; n3 replaces n2; n3 aged 1h",
+			"delete/n1; unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; " +
+				"n1 goes: its pods go to n3, which saves $1.000 an hour; n2 may still go because it has to; look again in 9m0s"},
 		{"a drifted node has fallen sick, too", "huge:; n1 drifted; n1 move Drifted; n1 sick 30m",
 			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); it has no pods that move"},
 	})
