@@ -44,6 +44,13 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"a pod has been nominated there", func(f *fleet) { f.run("new", "", 1).Nominated = "n1" }, "unfence/n1: PodsExpected, rests; give up n1: PodsExpected"},
 		{"a disruption budget allows nothing now", func(f *fleet) { f.guard(0, 1, 2) }, ""},
 		{"a disruption budget never allows anything", func(f *fleet) { f.guard(0, 3, 3) }, "unfence/n1: GuardBlocks; give up n1: GuardBlocks"},
+		{"a disruption budget allows nothing now, and another never would, of a pod that stays to the end", func(f *fleet) {
+			f.guard(0, 1, 2)
+			f.guard(0, 3, 3)
+			f.s.Guards[1].Namespace, f.s.Guards[1].Selector.Namespaces = "mail", []string{"mail"}
+			p := f.run("stays", "n1", 1)
+			p.Namespace, p.StaysThroughDrain = "mail", true
+		}, ""},
 		{"a disruption budget allows nothing now, and the pod of a daemon runs there", func(f *fleet) {
 			f.guard(0, 1, 2)
 			f.run("agent", "n1", 1).Daemon = true

@@ -56,6 +56,12 @@ func TestWhoGetsTheRoom(t *testing.T) {
 			c.LastPodEvent = f.now.Add(-2 * time.Minute)
 			other(f)
 		}, ""},
+		{"a node that its claim does not know of yet may be a place", func(f *fleet) {
+			notUp(f.node("n4", "large"))
+			f.host("n4").ProviderID = ""
+			other(f)
+		}, ""},
+		{"a node that has another name than its claim is a place", func(f *fleet) { f.node("n4", "medium").Name = "claim-4" }, "delete/n1; delete/n2"},
 		{"a claim whose node has vanished", func(f *fleet) {
 			f.pool.ConsolidateAfter.For = 5 * time.Minute
 			f.node("n4", "large").LastPodEvent = f.now.Add(-2 * time.Minute)

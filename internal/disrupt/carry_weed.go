@@ -107,7 +107,7 @@ func estimate(s *cluster.Snapshot, c *Candidate) {
 // neverAllows reports whether a disruption budget of some pod of the node wants all its pods.
 func (d *desk) neverAllows(n *cluster.Node) bool {
 	return slices.ContainsFunc(d.s.PodsOn(n.Name), func(p *cluster.Pod) bool {
-		return p.Moves() && (!d.s.Moves(p) || !p.StaysThroughDrain && slices.ContainsFunc(d.s.GuardsOf(p), (*cluster.Guard).Never))
+		return p.Moves() && !p.StaysThroughDrain && slices.ContainsFunc(d.s.GuardsOf(p), (*cluster.Guard).Never)
 	})
 }
 
