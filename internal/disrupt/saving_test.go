@@ -116,6 +116,14 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}
 			}, comes(od, all...), "small@on-demand $1.00"},
+		{"no cheaper than one of the same type whose pods go elsewhere", Settings{}, nil,
+			func(p *cluster.Pool) []Candidate {
+				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}
+			}, withPods(comes(od, "medium", "large"), "n-large"), "medium@on-demand $2.00"},
+		{"no cheaper than the one of the same type that its pods come from", Settings{}, nil,
+			func(p *cluster.Pool) []Candidate {
+				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}
+			}, withPods(comes(od, "medium", "large"), "n-medium"), "NothingCheaper saves 4.00 of 0.00"},
 		{"a share must be saved", Settings{MinSaving: 0.6}, nil, leaves("large", onDemand, 4, 3), comes(od, all...), "small@on-demand $1.00"},
 		{"a share is not saved", Settings{MinSaving: 0.8}, nil, leaves("large", onDemand, 4, 3), comes(od, all...), "SavesTooLittle saves 3.00 of 3.20"},
 		{"each pod must be worth it", Settings{MinSavingPerPod: 0.7}, nil, leaves("large", onDemand, 4, 4), comes(od, all...), "small@on-demand $1.00"},

@@ -237,6 +237,8 @@ func TestWhatASearchFinds(t *testing.T) {
 		{"spot nodes and others are packed together where that is allowed",
 			"large:2,2,2 large:4,2 large/spot:1,4; all any; all spot-to-spot 2",
 			"n1+n2+n3: $9.2 to $2.4, 7 evicted, p4 on medium|large|huge, p7+p5+p1+p2+p3+p6 on huge"},
+		{"a pod with rules, in a pool that only wants to be told", "huge:6; pods spread; all dry",
+			"n1: $6 to $4, 1 evicted, p1 on large"},
 		{"a pod that can't be moved", "large:1 large:5; p1 unsupported volume",
 			"n2: $4 to $0, 1 evicted, p2 on n1; n1 PodsStranded shop/p1"},
 		{"two pools that only want to be told are looked at together, where others go",

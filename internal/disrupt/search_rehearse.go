@@ -28,7 +28,7 @@ func (sr *searcher) rehearse(moves []Move) (left []Move, stays []Stay) {
 		d.gone[name] = true
 	}
 	t := d.sift(moves)
-	if len(d.Begun) > 0 || len(t.fresh) == 0 {
+	if len(t.fresh) == 0 {
 		return moves, nil
 	}
 	no := d.refusals(t)
