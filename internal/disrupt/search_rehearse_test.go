@@ -41,3 +41,25 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 		}
 	}
 }
+
+// Whoever tries one move alone has the nodes of the others stay, and forgets what was found out when all of them went.
+func TestMovesAreTriedAlone(t *testing.T) {
+	f := fleetOf("large:1 large:2 large:3")
+	d := newDesk(f.s.Seal(), f.set, f.o)
+	trial := &trial{}
+	for _, name := range []string{"n1", "n2", "n3"} {
+		trial.fresh = append(trial.fresh, &group{nodes: []Candidate{{Node: f.host(name)}}})
+	}
+	d.sought["n9"] = true
+	for only, g := range trial.fresh {
+		d.letGo(trial, g)
+		for i, name := range []string{"n1", "n2", "n3"} {
+			if d.gone[name] != (i == only) {
+				t.Errorf("move %d alone: %s goes: %t", only+1, name, d.gone[name])
+			}
+		}
+		if len(d.sought) > 0 {
+			t.Errorf("move %d alone: %v are still sought", only+1, d.sought)
+		}
+	}
+}
