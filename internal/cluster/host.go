@@ -15,6 +15,8 @@ type Host struct {
 	Taints            []Taint
 	Free              resource.Vector
 	Seats             []Seat
+	// MadeFor are the workloads that it was made for; empty if that is not known for sure.
+	MadeFor []MadeFor
 	// Initialized hosts are preferred: they run pods now.
 	Initialized bool
 	// Fenced hosts are about to go but can still be kept: they are opened again if pods need them.

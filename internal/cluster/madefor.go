@@ -95,3 +95,11 @@ func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
 	slices.SortFunc(out, byOwner)
 	return slices.Clone(out)
 }
+
+// madeForAll are all workloads that the claim was made for; none if not all of them can be read.
+func (c *Claim) madeForAll() []MadeFor {
+	if c.MadeForUnread {
+		return nil
+	}
+	return c.MadeFor
+}

@@ -178,7 +178,7 @@ func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
 		}
 		h.Reserved = o.kept(c)
 		h.Closed = h.Closed || c.Interrupted() && !(o.plain && c.Advised())
-		h.Claim, h.Pool, h.Seats = c.Name, c.Pool, c.Seats
+		h.Claim, h.Pool, h.Seats, h.MadeFor = c.Name, c.Pool, c.Seats, c.madeForAll()
 		h.Initialized = c.Is(Initialized)
 		if !h.Initialized {
 			h.Labels = Lasting(n.Labels.Merge(c.Labels))
@@ -256,7 +256,7 @@ func Lands(c *PodClass, labels Labels, taints []Taint) bool {
 }
 
 func (o *Overlay) hostOfClaim(c *Claim) Host {
-	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: Lasting(c.Labels), Taints: c.Taints, Seats: c.Seats,
+	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: Lasting(c.Labels), Taints: c.Taints, Seats: c.Seats, MadeFor: c.madeForAll(),
 		Reserved: o.kept(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
 	if c.Labelled() {
 		h.Free = c.Allocatable

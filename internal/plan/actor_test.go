@@ -128,7 +128,7 @@ func (w *world) create(c command.CreateClaim) {
 	w.claims[c.Name] = &cluster.Claim{
 		Name: c.Name, UID: uid, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, Replaces: c.Replaces, Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Replaces: c.Replaces, Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
 		Expire: w.expire[c.Pool],
 	}

@@ -145,7 +145,7 @@ func seated(h *house, class string) int {
 func (s *settler) seat(r *reservedSeat, force bool) (progress bool) {
 	h := r.house
 	for _, k := range r.kinds {
-		for r.count > 0 && len(k.pods) > 0 {
+		for may := k.maySit(h); r.count > 0 && may > 0; {
 			if !h.Undecided && !(h.holds(k) && s.suits(h, k)) {
 				break
 			}
@@ -159,14 +159,13 @@ func (s *settler) seat(r *reservedSeat, force bool) (progress bool) {
 			}
 			n := 1
 			if k.bulk() {
-				n = min(r.count, len(k.pods))
+				n = min(r.count, may)
 				if !h.Undecided {
 					n = k.class.Requests.Count(h.Free, n)
 				}
 			}
 			s.put(k, h, n)
-			r.count -= n
-			progress = true
+			r.count, may, progress = r.count-n, may-n, true
 		}
 	}
 	return progress

@@ -32,8 +32,8 @@ type kind struct {
 	doomed bool
 	// lone says that the company that the kind's pods want could not be had.
 	lone bool
-	// held is how many of its pods are held; they are the last.
-	held int
+	// held are the workloads of those of its pods that are held: the last of them, in the same order.
+	held []string
 	// why is the last rule that kept the kind's pods from a domain, for the explanation.
 	why *hurdle
 }
@@ -46,15 +46,18 @@ func holdBack(kinds []*kind, held map[string]Hold) {
 	for _, k := range kinds {
 		first, last := []*cluster.Pod(nil), []*cluster.Pod(nil)
 		for _, p := range k.pods {
-			if _, is := held[p.UID]; is {
-				last = append(last, p)
+			if why, is := held[p.UID]; is {
+				last, k.held = append(last, p), append(k.held, why.Setback.Owner)
 			} else {
 				first = append(first, p)
 			}
 		}
-		k.pods, k.held = append(first, last...), len(last)
+		k.pods = append(first, last...)
 	}
 }
+
+// notHeld is how many of the kind's pods are not held.
+func (k *kind) notHeld() int { return len(k.pods) - len(k.held) }
 
 // mayUse is how many of the kind's pods may take room on the host. Those that are held take none of a node that is on its way,
 // but for their seats: it is for others, and what they take of it would be bought again for these.
@@ -62,11 +65,35 @@ func (k *kind) mayUse(h *house) int {
 	if h.Initialized {
 		return len(k.pods)
 	}
-	return max(len(k.pods)-k.held, 0)
+	return k.notHeld()
+}
+
+// maySit is how many of the kind's pods may take seats on the host; they come first then. While a node is on its way, or what it is to
+// replace waits for it, those that are held take no seats of another workload, be its pods like them in everything: these would be given
+// another node, and the held ones would take that, too.
+func (k *kind) maySit(h *house) int {
+	if h.Initialized && !h.Reserved || len(h.MadeFor) == 0 {
+		return len(k.pods)
+	}
+	may := k.notHeld()
+	for i := may; i < len(k.pods); i++ {
+		at := i - k.notHeld()
+		if !slices.ContainsFunc(h.MadeFor, func(m cluster.MadeFor) bool { return m.Owner == k.held[at] }) {
+			continue
+		}
+		to := may - k.notHeld()
+		k.pods[may], k.pods[i] = k.pods[i], k.pods[may]
+		k.held[to], k.held[at] = k.held[at], k.held[to]
+		may++
+	}
+	return may
 }
 
 // take removes the first n pods.
 func (k *kind) take(n int) []*cluster.Pod {
+	if free := k.notHeld(); n > free {
+		k.held = k.held[n-free:]
+	}
 	taken := k.pods[:n:n]
 	k.pods = k.pods[n:]
 	return taken

@@ -222,6 +222,7 @@ func (p *Placement) hold(kinds []*kind, held map[string]Hold) {
 			}
 			return is
 		})
+		k.held = nil
 	}
 }
 
