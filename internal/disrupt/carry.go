@@ -70,6 +70,8 @@ type desk struct {
 	// needed are the hosts to which the plan sends pods; gone are nodes that other parts of it take away; going are the claims
 	// that it deletes.
 	needed, gone, going map[string]bool
+	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them there.
+	chosen map[string]bool
 	// wanting are the moves for which something was made that is not up yet, once somebody has asked.
 	wanting map[string]bool
 	// outs are how many nodes of a pool are out, as far as somebody has asked.
@@ -113,6 +115,7 @@ func newDesk(s *cluster.Snapshot, set Settings, o Orders) *desk {
 		for i := range o.Placement.Assigned {
 			d.needed[o.Placement.Assigned[i].Host] = true
 		}
+		d.chosen = chosenHosts(o.Placement)
 	}
 	opened := make(map[string]bool)
 	for _, c := range o.Commands {

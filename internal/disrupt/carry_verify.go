@@ -276,10 +276,33 @@ func (d *desk) rankOf(host string) rank {
 	if c == nil && n.Ours {
 		return coming // either its claim will find it, or its machine has lost its claim and goes
 	}
-	if c != nil && !c.Is(cluster.Initialized) || d.interrupting && d.keptForOthers(n) {
+	if c != nil && !c.Is(cluster.Initialized) || d.interrupting && d.keptForOthers(n) || d.chosen[host] {
 		return coming
 	}
 	return ready
+}
+
+// chosenHosts are the nodes to which pods without a place are nominated that the placement sends elsewhere. kube-scheduler keeps room there for
+// them, or binds them there, until it has seen that the nomination is taken back.
+func chosenHosts(p *schedule.Placement) map[string]bool {
+	out := make(map[string]bool)
+	note := func(pod *cluster.Pod, host string) {
+		if pod.Nominated != "" && pod.Nominated != host {
+			out[pod.Nominated] = true
+		}
+	}
+	for _, a := range p.Assigned {
+		note(a.Pod, a.Host)
+	}
+	for i := range p.Bins {
+		for _, pod := range p.Bins[i].Pods {
+			note(pod, "")
+		}
+	}
+	for i := range p.Unplaced {
+		note(p.Unplaced[i].Pod, "")
+	}
+	return out
 }
 
 // keptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move lets

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // warned says that the cloud takes a node away in so long; 0 for advice without a deadline.
@@ -92,6 +93,48 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 			if got := outcome(&r); got != how.want {
 				t.Errorf("%s, %s: %q, want %q", c.name, how.name, got, how.want)
 			}
+		}
+	}
+}
+
+// n1 is interrupted, and its pod has room on n2. A pod that waits was nominated to n2: as long as kube-scheduler keeps the room for it, or binds it
+// there, n1 stays, wherever the plan sends the pod.
+func TestAnInterruptedNodeWaitsForNominationsToBeTakenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		nominated string
+		place     func(p *schedule.Placement, pod *cluster.Pod)
+		want      string
+	}{
+		"it goes to a node that is on its way": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Assigned = []schedule.Assignment{{Pod: pod, Host: "coming"}}
+		}, ""},
+		"it goes to a new node": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Bins = []schedule.Bin{{Pods: []*cluster.Pod{pod}}}
+		}, ""},
+		"it has no place": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Unplaced = []schedule.Unplaced{{Pod: pod}}
+		}, ""},
+		"it goes there, and both have room": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Assigned = []schedule.Assignment{{Pod: pod, Host: "n2"}}
+		}, "delete/n1"},
+		"it was nominated to another node": {"n3", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Unplaced = []schedule.Unplaced{{Pod: pod}}
+		}, "delete/n1"},
+		"it was not nominated": {"", func(p *schedule.Placement, pod *cluster.Pod) {
+			p.Unplaced = []schedule.Unplaced{{Pod: pod}}
+		}, "delete/n1"},
+	} {
+		f := newFleet()
+		f.warned("n1", 10*time.Minute)
+		f.fenced(command.Interrupted, "n1")
+		f.run("x", "n3", 4)
+		pod := f.run("waits", "", 1)
+		pod.Nominated = c.nominated
+		f.o.Placement = &schedule.Placement{}
+		c.place(f.o.Placement, pod)
+		r, _, _ := Interrupt(f.s.Seal(), f.set, f.o, false)
+		if got := outcome(&r); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
