@@ -260,6 +260,9 @@ func (j *judge) leftover(move string, begun time.Time) {
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
 			{"the planner has failed on the claim, or on whom it was made for", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
 			{"it is being replaced, and the planner has failed on what comes", func() bool { return j.stuck(c, func() { j.leftover(move, begun) }) }},
+			{"it shows what keeps pods away, and the planner has failed on the next node for them", func() bool {
+				return j.showsCause(c, func() { j.leftover(move, begun) })
+			}},
 			{"a pod of a node that is being deleted is to go there", func() bool { return s.awaited(c.Status.NodeName) }},
 		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
@@ -286,6 +289,30 @@ func (j *judge) stuck(c *v1.NodeClaim, again func()) bool {
 	return move != "" && slices.ContainsFunc(j.replacing(move), func(coming *v1.NodeClaim) bool { return j.untouchable(coming, again) })
 }
 
+// showsCause reports whether the claim is kept for pods that wait, because it shows what keeps them away, and the leader leaves alone
+// all that is on its way for them: such a claim counts as before, so that no other is made for them that could show it.
+func (j *judge) showsCause(c *v1.NodeClaim, again func()) bool {
+	r := j.sim.leader()
+	if r == nil || r.seen == nil {
+		return false
+	}
+	for _, owner := range slices.Sorted(maps.Keys(r.seen.Setbacks)) {
+		b := r.seen.Setbacks[owner]
+		if b.Witness != c.Name {
+			continue
+		}
+		coming := slices.DeleteFunc(slices.Clone(r.seen.Claims), func(next *cluster.Claim) bool {
+			forThem := slices.ContainsFunc(next.MadeFor, func(m cluster.MadeFor) bool { return m.Owner == owner })
+			return !forThem || next.Is(cluster.Initialized) || !next.Deleting.IsZero() || !r.seen.LeftAlone(next)
+		})
+		if len(coming) > 0 && len(coming) == b.Coming {
+			j.onceFree(r, again)
+			return true
+		}
+	}
+	return false
+}
+
 // untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that it was made for. It is
 // looked at again when that is over.
 func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
@@ -297,6 +324,11 @@ func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
 	if known == nil || !r.seen.LeftAlone(known) {
 		return false
 	}
-	j.sim.clock.after(r.seen.Quarantine.Until().Sub(r.clock.Now())+leftFor, again)
+	j.onceFree(r, again)
 	return true
+}
+
+// onceFree looks again some time after the replica tries again what its planner has failed on.
+func (j *judge) onceFree(r *replica, again func()) {
+	j.sim.clock.after(r.seen.Quarantine.Until().Sub(r.clock.Now())+leftFor, again)
 }

@@ -147,3 +147,51 @@ func TestLeftoversThatAreReplaced(t *testing.T) {
 		})
 	}
 }
+
+// TestLeftoversThatShowTheCause: what was made for a move that was given up may be the node that shows pods what keeps them away. It stays
+// as long as the planner fails on the only nodes that are on their way for them, and no longer.
+func TestLeftoversThatShowTheCause(t *testing.T) {
+	const move, owner = theMove, "default/app"
+	next := func(name, owner string) *cluster.Claim {
+		return &cluster.Claim{Name: name, MadeFor: []cluster.MadeFor{{Owner: owner, Try: 2}}}
+	}
+	up, goes := next("next", owner), next("next", owner)
+	up.Conditions = []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True}}
+	goes.Deleting = time.Unix(1, 0)
+	for name, c := range map[string]struct {
+		shows  string
+		coming int
+		failed string
+		claims []*cluster.Claim
+		want   bool // the judge has nothing to say
+	}{
+		"the planner fails on the next":                 {"made", 1, "next", []*cluster.Claim{next("next", owner)}, true},
+		"it fails on nothing":                           {"made", 1, "", []*cluster.Claim{next("next", owner)}, false},
+		"it fails on another":                           {"made", 1, "other", []*cluster.Claim{next("next", owner), next("other", "default/b")}, false},
+		"one that it does not fail on is coming, too":   {"made", 2, "next", []*cluster.Claim{next("next", owner), next("more", owner)}, false},
+		"another node shows it":                         {"next", 1, "next", []*cluster.Claim{next("next", owner)}, false},
+		"nothing is coming, since the next is up":       {"made", 0, "next", []*cluster.Claim{up}, false},
+		"it fails on what is up, and another is coming": {"made", 1, "next", []*cluster.Claim{up, next("more", owner)}, false},
+		"it fails on what goes, and another is coming":  {"made", 1, "next", []*cluster.Claim{goes, next("more", owner)}, false},
+		"nothing is coming":                             {"made", 0, "next", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, _ := givenUp(t)
+			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(10 * time.Minute)}}}
+			setbacks := map[string]*cluster.Setback{owner: {Owner: owner, Witness: c.shows, Coming: c.coming}}
+			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed, Setbacks: setbacks}).Seal()
+			s.judge.leftover(move, s.judge.begun[move])
+			if (s.failure == nil) != c.want {
+				t.Errorf("the judge says %v", s.failure)
+			}
+			if !c.want {
+				return
+			}
+			r.kill()
+			s.clock.runUntil(s.clock.now.Add(20*time.Minute), s.over)
+			if s.failure == nil {
+				t.Error("nobody looks at the leftover again")
+			}
+		})
+	}
+}
