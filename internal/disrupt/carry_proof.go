@@ -12,9 +12,11 @@ import (
 // proof checks whether the places that a search has found for the pods of its moves are still free.
 type proof struct {
 	d *desk
-	// room is what others have taken. hosts are those that take pods now, by name; nil until somebody asks.
-	room  *room
-	hosts map[string]*cluster.Host
+	// room is what others have taken. hosts are those that take pods now, by name; nil until somebody asks. coming are those with room
+	// that are on their way.
+	room   *room
+	hosts  map[string]*cluster.Host
+	coming []*cluster.Host
 	// left are the moves of which an earlier try has left replacements that nobody uses: what these cost is to be counted first.
 	left map[string]bool
 	// promised are the hosts to which pods go in moves that are under way, or in those that begin.
@@ -51,7 +53,9 @@ func (p *proof) holds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok 
 			return nil, false
 		}
 		for _, pod := range bins[i].Pods {
-			inBin[pod.UID] = true
+			if inBin[pod.UID] = true; p.spare(pod) {
+				return nil, false
+			}
 		}
 	}
 	taken := make(map[string]resource.Vector)
@@ -106,25 +110,42 @@ func plain(p *cluster.Pod) bool {
 // host finds a node that is up and takes pods, with the room that it has left. To save money pods only go to nodes that have been
 // quiet for long enough.
 func (p *proof) host(name string) *cluster.Host {
-	if p.hosts == nil {
-		p.hosts = make(map[string]*cluster.Host)
-		d := p.d
-		gone := append(d.leaving(), d.hostsOf(d.alive())...)
-		list := d.overlay(gone, p.room.on, p.room.cared).Hosts()
-		for i := range list {
-			h := &list[i]
-			if h.Closed || h.Reserved || d.rankOf(h.Name) != ready {
-				continue
-			}
-			if c := d.s.Claim(h.Claim); c == nil || Settled(d.s, d.set, c) {
-				p.hosts[h.Name] = h
-			}
-		}
-	}
+	p.look()
 	if p.d.gone[name] {
 		return nil
 	}
 	return p.hosts[name]
+}
+
+// look finds the hosts that take pods, now or when they have come.
+func (p *proof) look() {
+	if p.hosts != nil {
+		return
+	}
+	p.hosts = make(map[string]*cluster.Host)
+	d := p.d
+	gone := append(d.leaving(), d.hostsOf(d.alive())...)
+	list := d.overlay(gone, p.room.on, p.room.cared).Hosts()
+	for i := range list {
+		h := &list[i]
+		c := d.s.Claim(h.Claim)
+		switch {
+		case h.Closed || h.Reserved:
+		case c != nil && !h.Initialized:
+			p.coming = append(p.coming, h)
+		case d.rankOf(h.Name) == ready && (c == nil || Settled(d.s, d.set, c)):
+			p.hosts[h.Name] = h
+		}
+	}
+}
+
+// spare reports whether a node is on its way that nobody else needs, and that the pod could have instead of a new one. A search puts nobody
+// there; a placement does.
+func (p *proof) spare(pod *cluster.Pod) bool {
+	p.look()
+	return slices.ContainsFunc(p.coming, func(h *cluster.Host) bool {
+		return !p.d.gone[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Takes(pod.Class)
+	})
 }
 
 // take notes what a move has taken.
