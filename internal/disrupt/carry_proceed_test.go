@@ -46,14 +46,11 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"a disruption budget never allows anything", func(f *fleet) { f.guard(0, 3, 3) }, "unfence/n1: GuardBlocks; give up n1: GuardBlocks"},
 		{"a disruption budget allows nothing now, and another never would, of a pod that stays to the end", func(f *fleet) {
 			f.guard(0, 1, 2)
-			f.guard(0, 3, 3)
-			f.s.Guards[1].Namespace, f.s.Guards[1].Selector.Namespaces = "mail", []string{"mail"}
-			p := f.run("stays", "n1", 1)
-			p.Namespace, p.StaysThroughDrain = "mail", true
+			f.held("n1").StaysThroughDrain = true
 		}, ""},
-		{"a disruption budget allows nothing now, and the pod of a daemon runs there", func(f *fleet) {
+		{"a disruption budget allows nothing now, and another never would, of the pod of a daemon", func(f *fleet) {
 			f.guard(0, 1, 2)
-			f.run("agent", "n1", 1).Daemon = true
+			f.held("n1").Daemon = true
 		}, ""},
 		{"a disruption budget allows nothing now, and the node has a time by which it must be gone", func(f *fleet) {
 			f.guard(0, 1, 2)
@@ -142,6 +139,14 @@ func (f *fleet) one() {
 func (f *fleet) guard(allowed, wanted, expected int) {
 	f.s.Guards = append(f.s.Guards, &cluster.Guard{Namespace: "shop", Name: "g", Allowed: allowed, Healthy: wanted + allowed, Wanted: wanted, Expected: expected,
 		Selector: cluster.Selector{Namespaces: []string{"shop"}}})
+}
+
+// held is a pod of another namespace on a node, with a disruption budget that never allows anything.
+func (f *fleet) held(node string) *cluster.Pod {
+	f.guard(0, 3, 3)
+	g, p := f.s.Guards[len(f.s.Guards)-1], f.run("held", node, 1)
+	g.Namespace, g.Selector.Namespaces, p.Namespace = "mail", []string{"mail"}, "mail"
+	return p
 }
 
 // What becomes of a move that has to be: n1 has drifted and is fenced, and its pod has room on n2 and n3.
