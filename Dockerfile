@@ -11,8 +11,9 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=unknown COMMIT=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -tags nolab \
-    -ldflags "-s -w -X main.linkedVersion=$VERSION -X main.linkedCommit=$COMMIT" -o /tenon ./cmd/tenon
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
+    -ldflags "-s -w -X github.com/tenon-sh/tenon/internal/version.linkedVersion=$VERSION -X github.com/tenon-sh/tenon/internal/version.linkedCommit=$COMMIT" \
+    -o /tenon ./cmd/controller
 
 # Certificates, the user nonroot (65532) and /tmp; no shell.
 FROM gcr.io/distroless/static-debian12:nonroot

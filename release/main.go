@@ -79,7 +79,7 @@ func (r release) image(ctx context.Context) error {
 	for _, p := range compile.Nodes() {
 		file := filepath.Join(r.work, "controller-"+p.OS+"-"+p.Arch)
 		r.say("building the controller for %s", p)
-		if err := compile.Build(ctx, r.source, p, file, compile.NoLab); err != nil {
+		if err := compile.Build(ctx, r.source, compile.Controller, p, file); err != nil {
 			return err
 		}
 		executables = append(executables, image.Executable{Platform: p, File: file})
@@ -137,7 +137,7 @@ func (r release) download(ctx context.Context, p compile.Platform) error {
 		name, suffix, write = "tenon.exe", ".zip", archive.Zip
 	}
 	file := filepath.Join(r.work, name)
-	if err := compile.Build(ctx, r.source, p, file); err != nil {
+	if err := compile.Build(ctx, r.source, compile.Tenon, p, file); err != nil {
 		return err
 	}
 	err := write(filepath.Join(r.out, r.name("tenon", p, suffix)), r.source.Time, []archive.Entry{

@@ -1,4 +1,4 @@
-//go:build !windows && !nolab
+//go:build !windows
 
 package main
 
@@ -9,13 +9,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/awscloud"
+	"github.com/tenon-sh/tenon/cloudprovider/kwok/kwokcloud"
 	"github.com/tenon-sh/tenon/internal/demo"
 )
 
 func newDemoCommand() *cobra.Command {
 	o := demo.Options{}
 	var down bool
-	cloud := cloudKwok
+	cloud := kwokcloud.Name
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the main job on a lab of its own: pods come, nodes come; pods go, nodes go",
@@ -31,10 +33,10 @@ takes one of them back in between.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 			defer stop()
 			o.Out = cmd.OutOrStdout()
-			if cloud != cloudKwok && cloud != cloudAWS {
-				return fmt.Errorf("--cloud: %q is not one of %s, %s", cloud, cloudKwok, cloudAWS)
+			if cloud != kwokcloud.Name && cloud != awscloud.Name {
+				return fmt.Errorf("--cloud: %q is not one of %s, %s", cloud, kwokcloud.Name, awscloud.Name)
 			}
-			o.AWS = cloud == cloudAWS
+			o.AWS = cloud == awscloud.Name
 			if down {
 				return demo.Down(ctx, o.Dir, o.Out)
 			}
@@ -46,7 +48,7 @@ takes one of them back in between.`,
 			return demo.Run(ctx, o)
 		},
 	}
-	cmd.Flags().StringVar(&cloud, "cloud", cloudKwok, "kwok: the controller's own simulated cloud; aws: a simulated AWS account")
+	cmd.Flags().StringVar(&cloud, "cloud", kwokcloud.Name, "kwok: the controller's own simulated cloud; aws: a simulated AWS account")
 	cmd.Flags().StringVar(&o.Dir, "dir", ".demo", "directory of the demo: its lab and the controller's log")
 	cmd.Flags().IntVar(&o.Pods, "pods", 50, fmt.Sprintf("how many pods of 1 CPU, 1 to %d", demo.MaxPods))
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running and say how to use it")

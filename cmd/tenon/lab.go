@@ -1,4 +1,4 @@
-//go:build !windows && !nolab
+//go:build !windows
 
 package main
 
@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/awscloud"
 	"github.com/tenon-sh/tenon/internal/lab"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 	"github.com/tenon-sh/tenon/internal/lab/labpods"
@@ -61,7 +62,7 @@ tenon ec2sim.`,
 			if err := sky.validate(cmd.Flags()); err != nil {
 				return err
 			}
-			if sky.name == cloudAWS {
+			if sky.name == awscloud.Name {
 				return labUpAWS(cmd, sky, detach)
 			}
 			if detach {

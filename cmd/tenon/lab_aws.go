@@ -1,4 +1,4 @@
-//go:build !windows && !nolab
+//go:build !windows
 
 package main
 
@@ -18,7 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/awscloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/catalog"
+	"github.com/tenon-sh/tenon/cloudprovider/kwok/kwokcloud"
 	"github.com/tenon-sh/tenon/internal/lab"
 	"github.com/tenon-sh/tenon/internal/lab/labaws"
 )
@@ -30,7 +32,7 @@ type labCloud struct {
 }
 
 func (c *labCloud) register(f *pflag.FlagSet) {
-	f.StringVar(&c.name, "cloud", cloudKwok, "kwok: nodes are made by the controller's simulated cloud; aws: a simulated AWS account runs beside the lab")
+	f.StringVar(&c.name, "cloud", kwokcloud.Name, "kwok: nodes are made by the controller's simulated cloud; aws: a simulated AWS account runs beside the lab")
 	c.registerAccount(f)
 }
 
@@ -46,18 +48,18 @@ func (c *labCloud) registerAccount(f *pflag.FlagSet) {
 
 // validate refuses settings of the account where there is none.
 func (c *labCloud) validate(f *pflag.FlagSet) error {
-	if c.name != cloudKwok && c.name != cloudAWS {
-		return fmt.Errorf("--cloud: %q is not one of %s, %s", c.name, cloudKwok, cloudAWS)
+	if c.name != kwokcloud.Name && c.name != awscloud.Name {
+		return fmt.Errorf("--cloud: %q is not one of %s, %s", c.name, kwokcloud.Name, awscloud.Name)
 	}
 	mine := pflag.NewFlagSet("account", pflag.ContinueOnError)
 	(&labCloud{}).registerAccount(mine)
 	var problem error
 	mine.VisitAll(func(flag *pflag.Flag) {
-		if c.name != cloudAWS && f.Changed(flag.Name) {
-			problem = fmt.Errorf("--%s is for --cloud %s", flag.Name, cloudAWS)
+		if c.name != awscloud.Name && f.Changed(flag.Name) {
+			problem = fmt.Errorf("--%s is for --cloud %s", flag.Name, awscloud.Name)
 		}
 	})
-	if problem != nil || c.name != cloudAWS {
+	if problem != nil || c.name != awscloud.Name {
 		return problem
 	}
 	return c.validateAccount()
@@ -65,7 +67,7 @@ func (c *labCloud) validate(f *pflag.FlagSet) error {
 
 // validateAccount refuses settings with which no account, or no controller, would work: before anything is started.
 func (c *labCloud) validateAccount() error {
-	if err := checkClusterName(c.Cluster); err != nil {
+	if err := awscloud.CheckClusterName(c.Cluster); err != nil {
 		return err
 	}
 	if regions := catalog.Regions(); !slices.Contains(regions, c.Region) {

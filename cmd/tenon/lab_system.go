@@ -1,4 +1,4 @@
-//go:build !windows && !nolab
+//go:build !windows
 
 package main
 

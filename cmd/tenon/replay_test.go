@@ -26,7 +26,7 @@ func replayed(t *testing.T, c *replay.Case) (string, error) {
 
 func runReplayed(path string) (string, error) {
 	var out bytes.Buffer
-	cmd := newRootCommand()
+	cmd, _ := newRootCommand()
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"replay", path})
 	err := cmd.Execute()

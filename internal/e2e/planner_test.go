@@ -19,13 +19,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// runPlanted starts a controller whose planner fails on pods with the label app=poison: the tests of cmd/tenon, which
+// runPlanted starts a controller whose planner fails on pods with the label app=poison: the tests of operator, which
 // have such a planner, and not the program that people run.
 func (w *world) runPlanted(flags ...string) *controller {
 	w.Helper()
 	path := filepath.Join(w.TempDir(), "planted")
-	if out, err := exec.Command("go", "test", "-c", "-o", path, "../../cmd/tenon").CombinedOutput(); err != nil {
-		w.Fatalf("building the tests of cmd/tenon: %v: %s", err, out)
+	if out, err := exec.Command("go", "test", "-c", "-o", path, "../../operator").CombinedOutput(); err != nil {
+		w.Fatalf("building the tests of operator: %v: %s", err, out)
 	}
 	args := append([]string{"--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1", "--metrics-port", "0", "--health-probe-port", "0",
 		"--disable-leader-election"}, flags...)

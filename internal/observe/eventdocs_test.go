@@ -36,7 +36,7 @@ func readSource(t *testing.T) source {
 	s := source{constants: map[string]string{}, told: map[string]string{}, literals: map[string]bool{}}
 	var files []*ast.File
 	fset := token.NewFileSet()
-	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1", "internal/actuate", "cloudprovider/aws", "cloudprovider/aws/fault", "cmd/tenon") {
+	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1", "internal/actuate", "cloudprovider/aws", "cloudprovider/aws/fault", "operator") {
 		names, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s has no files: %v", dir, err)
@@ -223,7 +223,7 @@ func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
 	}
 	for _, line := range []string{
 		"this setting has no effect", "planned new nodes",
-		"WARNING: the cluster has EC2NodeClasses, but nodes come from another cloud",
+		"WARNING: the cluster has %ses, but nodes come from another cloud",
 		"the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url",
 		"requests for v1beta1 may fail; trying again", "objects of older versions could not all be stored anew; trying again",
 		"an object could not be converted", "the API server refuses what an older object means; trying again",

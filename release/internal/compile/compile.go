@@ -17,8 +17,14 @@ import (
 // other bytes.
 const Toolchain = "go1.26.8"
 
-// NoLab leaves out what has no use in an image: the lab, the demo and the simulated account.
-const NoLab = "nolab"
+// The programs: what people use on their machines, and what runs in a cluster, without the lab, the demo and the simulated account.
+const (
+	Tenon      = "./cmd/tenon"
+	Controller = "./cmd/controller"
+)
+
+// linked is the package whose variables the linker writes.
+const linked = "github.com/tenon-sh/tenon/internal/version"
 
 // Platform is an operating system and a processor, in Go's words.
 type Platform struct{ OS, Arch string }
@@ -39,18 +45,18 @@ func Downloads() []Platform {
 // Nodes are the platforms that the controller's pod runs on.
 func Nodes() []Platform { return []Platform{{"linux", "amd64"}, {"linux", "arm64"}} }
 
-// Build writes the executable of a platform to a file. Tags are Go's build tags.
-func Build(ctx context.Context, s source.Source, p Platform, file string, tags ...string) error {
+// Build writes the executable of a program for a platform to a file.
+func Build(ctx context.Context, s source.Source, program string, p Platform, file string) error {
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return fmt.Errorf("finding the place of the executable: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", Args(s, file, tags...)...)
+	cmd := exec.CommandContext(ctx, "go", Args(s, program, file)...)
 	cmd.Dir = s.Root
 	cmd.Env = Environment(os.Environ(), p)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building tenon for %s: %w", p, err)
+		return fmt.Errorf("building %s for %s: %w", program, p, err)
 	}
 	return nil
 }
@@ -58,19 +64,15 @@ func Build(ctx context.Context, s source.Source, p Platform, file string, tags .
 // Args are those of the go command. Paths of the machine, symbols that only a debugger needs and the build's own id are
 // left out; the state of the repository is told to the linker and not read by the go command, so that an archive without
 // history gives the same.
-func Args(s source.Source, file string, tags ...string) []string {
+func Args(s source.Source, program, file string) []string {
 	flags := []string{"-s", "-w", "-buildid="}
 	for _, field := range [][2]string{
 		{"linkedVersion", s.Version}, {"linkedCommit", s.Commit}, {"linkedTreeState", s.TreeState()},
 		{"linkedDate", s.Time.Format(time.RFC3339)},
 	} {
-		flags = append(flags, "-X", "main."+field[0]+"="+field[1])
+		flags = append(flags, "-X", linked+"."+field[0]+"="+field[1])
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", strings.Join(flags, " ")}
-	if len(tags) > 0 {
-		args = append(args, "-tags", strings.Join(tags, ","))
-	}
-	return append(args, "-o", file, "./cmd/tenon")
+	return []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", strings.Join(flags, " "), "-o", file, program}
 }
 
 // Environment takes from the machine's what does not change the bytes.

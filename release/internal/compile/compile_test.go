@@ -28,33 +28,41 @@ func TestTheMachineDoesNotChangeTheBytes(t *testing.T) {
 
 func TestArgs(t *testing.T) {
 	s := source.Source{Version: "v1.2.3", Commit: "abc", Time: time.Unix(0, 0).UTC()}
-	got := Args(s, "/out/tenon", NoLab)
-	for _, want := range []string{"-trimpath", "-buildvcs=false", "nolab", "/out/tenon"} {
+	got := Args(s, Controller, "/out/tenon")
+	for _, want := range []string{"-trimpath", "-buildvcs=false", "/out/tenon", "./cmd/controller"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%v lacks %s", got, want)
 		}
 	}
-	linked := got[slices.Index(got, "-ldflags")+1]
-	for _, want := range []string{"main.linkedVersion=v1.2.3", "main.linkedCommit=abc", "main.linkedTreeState=clean", "main.linkedDate=1970-01-01T00:00:00Z"} {
-		if !strings.Contains(linked, want) {
-			t.Errorf("%s lacks %s", linked, want)
+	flags := got[slices.Index(got, "-ldflags")+1]
+	for _, want := range []string{"linkedVersion=v1.2.3", "linkedCommit=abc", "linkedTreeState=clean", "linkedDate=1970-01-01T00:00:00Z"} {
+		if want = linked + "." + want; !strings.Contains(flags, want) {
+			t.Errorf("%s lacks %s", flags, want)
 		}
 	}
 }
 
 // What the linker writes to has to be there: the linker says nothing about a variable that is not.
 func TestTheLinkersVariablesExist(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "cmd", "tenon", "version.go"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "internal", "version", "version.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, arg := range Args(source.Source{}, "x") {
+	found := 0
+	for _, arg := range Args(source.Source{}, Tenon, "x") {
 		for field := range strings.FieldsSeq(arg) {
-			if name, _, ok := strings.Cut(field, "="); ok && strings.HasPrefix(name, "main.") {
-				if name = strings.TrimPrefix(name, "main."); !strings.Contains(string(text), name+",") && !strings.Contains(string(text), name+" string") {
-					t.Errorf("cmd/tenon/version.go has no variable %s", name)
-				}
+			name, _, _ := strings.Cut(field, "=")
+			name, ours := strings.CutPrefix(name, linked+".")
+			if !ours {
+				continue
+			}
+			found++
+			if !strings.Contains(string(text), name+",") && !strings.Contains(string(text), name+" string") {
+				t.Errorf("internal/version/version.go has no variable %s", name)
 			}
 		}
+	}
+	if found != 4 {
+		t.Errorf("the linker is told %d variables, want 4", found)
 	}
 }
