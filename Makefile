@@ -7,7 +7,7 @@ GOVULNCHECK_VERSION := v1.8.0
 # The other modules of the repository, and what is linted and tested in each. Of the lab only its own code is: its command
 # links the whole of Kubernetes, which vet and staticcheck would read from end to end.
 MODULES := lab:./internal/... lab:./oracle bench:./... cloudprovider/kwok/catalog/gen:./... cloudprovider/aws/price/gen:./... \
-  deploy/aws/check:./... release:./...
+  deploy/aws/check:./... release:./... examples/provider:./...
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 each_module = @for m in $(MODULES); do echo "$(1) $$m"; (cd $${m%%:*} && pkgs=$${m\#\#*:} && $(2)) || exit 1; done
 
@@ -147,6 +147,10 @@ verify: generate ## fail if a generated file differs from what its source gives
 .PHONY: build
 build: ## build bin/tenon
 	go build -o $(BIN) ./cmd/tenon
+
+.PHONY: controller
+controller: ## build bin/controller: what the image has, without the commands that people use
+	go build -o bin/controller ./cmd/controller
 
 # What people get (docs/tasks/release.md). DIST is where it goes, VERSION is for a version other than the one by tag. The program
 # that writes it runs with the compiler that it builds with, because the compression in the archives is the compiler's too.

@@ -3,7 +3,8 @@
 // It is public and speaks only in its own plain values and in the API types; nothing of Tenon's inside leaks through
 // it. A provider is an edge: it launches, finds and ends instances and says what may be bought and at what price. It
 // decides nothing. The conformance suite in the conformance folder states, as tests, what a provider must do;
-// cloudprovider/fake is the smallest one that passes it.
+// cloudprovider/fake is the smallest one that passes it. Package operator runs the controller with a provider, examples/provider is a
+// module of its own that does so, and docs/tasks/provider.md walks through it.
 package cloudprovider
 
 import (
