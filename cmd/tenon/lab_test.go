@@ -85,3 +85,23 @@ func TestLabRefusesStrayArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestLabSystemNamesWhatItCantRun: what the image stands for is looked for before any node is made.
+func TestLabSystemNamesWhatItCantRun(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for arg, want := range map[string]string{
+		"--controller=nowhere": "--controller: nowhere can't be run",
+		"--controller=" + text: "--controller: " + text + " can't be run",
+		"--nodes=9":            "--nodes: 9 is not one of 1 to 3",
+	} {
+		cmd := newLabCommand()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs([]string{"system", arg, "--dir", filepath.Join(t.TempDir(), "lab")})
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", arg, err, want)
+		}
+	}
+}

@@ -58,10 +58,10 @@ func run(m *testing.M) int {
 const patience = 2 * time.Minute
 
 var buildOnce = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programs, "tenon")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/tenon").CombinedOutput()
+	path := filepath.Join(programs, "controller")
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/controller").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("building tenon: %w: %s", err, out)
+		return "", fmt.Errorf("building the controller: %w: %s", err, out)
 	}
 	return path, nil
 })
@@ -99,7 +99,7 @@ func newWorld(t *testing.T) *world {
 // instanceLabel marks the records of the simulated cloud's instances.
 const instanceLabel = "tenon.sh/kwok-instance"
 
-// controller is a running `tenon controller`.
+// controller is a running controller.
 type controller struct {
 	w    *world
 	cmd  *exec.Cmd

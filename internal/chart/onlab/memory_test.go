@@ -152,7 +152,7 @@ func (w *world) peakOfController() (peak int) {
 // processes are the chart's, each as /proc/PID/status describes it.
 func (w *world) processes() (out []string) {
 	w.Helper()
-	path, err := executable()
+	path, err := controller()
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestLabSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &world{T: t, lab: l, c: l.Client(clientgoscheme.Scheme), core: core}
-	path, err := executable()
+	path, err := tenon()
 	if err != nil {
 		t.Fatal(err)
 	}

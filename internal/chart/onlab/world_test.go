@@ -47,17 +47,24 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-var executable = sync.OnceValues(func() (string, error) {
+// tenon is what people use, controller is what is in the image.
+var (
+	tenon      = sync.OnceValues(func() (string, error) { return build("tenon") })
+	controller = sync.OnceValues(func() (string, error) { return build("controller") })
+)
+
+// build builds one of the programs.
+func build(program string) (string, error) {
 	dir, err := os.MkdirTemp("", "tenon-chart-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "tenon")
-	if out, err := exec.Command("go", "build", "-o", path, root+"/cmd/tenon").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building tenon: %w: %s", err, out)
+	path := filepath.Join(dir, program)
+	if out, err := exec.Command("go", "build", "-o", path, root+"/cmd/"+program).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w: %s", program, err, out)
 	}
 	return path, nil
-})
+}
 
 // world is a lab with two system nodes and a namespace that lets only restricted pods in.
 type world struct {
@@ -70,7 +77,7 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*world, *labpods.Options)) *world {
 	t.Helper()
-	path, err := executable()
+	path, err := controller()
 	if err != nil {
 		t.Fatal(err)
 	}
