@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -82,8 +84,6 @@ func (w *world) applyExample() {
 // scaleExample sets how many pods the example's Deployment has.
 func (w *world) scaleExample(pods int) {
 	w.Helper()
-	d := w.deployment("inflate", 0, "1")
-	w.must(w.c.Get(w.ctx, client.ObjectKeyFromObject(d), d))
-	d.Spec.Replicas = new(int32(pods))
-	w.must(w.c.Update(w.ctx, d))
+	replicas := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, pods))
+	w.must(w.c.Patch(w.ctx, w.deployment("inflate", 0, "1"), replicas))
 }
