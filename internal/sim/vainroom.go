@@ -16,7 +16,12 @@ import (
 func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 	node, ok := find[*corev1.Node](v.sim.store, nodes, m.node)
 	spec, claim := v.about(owner).pod, types.UID(m.instance.ClaimUID)
-	if !ok || !m.joined || spec == nil {
+	switch {
+	case spec == nil:
+		return false
+	case !m.joined:
+		return v.isToLoseRoom(&corev1.Pod{Spec: *spec}, m)
+	case !ok:
 		return false
 	}
 	was := sizeOf(&corev1.Pod{Spec: *spec})
@@ -30,6 +35,39 @@ func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 		}
 	}
 	return was.within(roomOf(m.instance.Allocatable)) && !is.within(roomOf(node.Status.Allocatable))
+}
+
+// isToLoseRoom is losesRoom for a machine that has not joined yet: there is room for the pod beside the DaemonSets that its maker knew of, but
+// not beside those that have come since and are let in before the pod, because they are of higher priority.
+func (v *vanity) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
+	claim := v.sim.ownerOf(m)
+	if claim == nil {
+		return false
+	}
+	taints := make([]corev1.Taint, len(claim.Spec.Taints))
+	for i, t := range claim.Spec.Taints {
+		taints[i] = corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
+	}
+	room, known := roomOf(m.instance.Allocatable), amount{}
+	var later []*corev1.Pod
+	for _, ds := range v.sim.daemons {
+		switch p := daemonPod(ds, m.node); {
+		case !tolerates(p, taints):
+		case v.reckoned(claim.UID, p):
+			known = known.add(sizeOf(p))
+		case priorityOf(p) > priorityOf(pod):
+			later = append(later, p)
+		}
+	}
+	slices.SortStableFunc(later, func(a, b *corev1.Pod) int { return int(priorityOf(b) - priorityOf(a)) })
+	taken := known
+	for _, p := range later {
+		if more := taken.add(sizeOf(p)); more.within(room) {
+			taken = more
+		}
+	}
+	size := sizeOf(pod)
+	return known.add(size).within(room) && !taken.add(size).within(room)
 }
 
 // reckoned reports whether whoever made the claim knew of the pod's DaemonSet.
