@@ -15,6 +15,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 const (
@@ -215,16 +216,19 @@ func (v *vanity) watch() {
 // idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was made. lost
 // counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled those that
 // lost their room before they were up, drifted those that have drifted and are in no move. coming are those that take the
-// place of others, by the move.
+// place of others, by the move. going are those that go because they have drifted, by the move, driftedSince is when the first of them
+// was found to be, and anew is when those were made that have not drifted.
 type idle struct {
 	count, lost, ended, filled, drifted int
 	price                               float64
-	since                               time.Time
-	coming                              map[string]int
+	since, driftedSince                 time.Time
+	coming, going                       map[string]int
+	anew                                []time.Time
 }
 
 // replaced is how many nodes have a replacement beside them that is in vain. The node itself need not be: its pods run there
-// until they go over. A replacement that drifts on its way is replaced by another one of the same move.
+// until they go over. A replacement that drifts on its way is replaced by another one of the same move. A node that drifts before any pod has
+// come goes at once, and another is made for those that wait. It names no move, or another one that wants a node for pods like these.
 func (v *vanity) replaced(i *idle) int {
 	n, all, going := i.drifted, 0, make(map[string]int)
 	for _, m := range v.sim.cloud.machines {
@@ -235,7 +239,14 @@ func (v *vanity) replaced(i *idle) int {
 	for move, coming := range i.coming {
 		n, all = n+min(coming, going[move]), all+coming
 	}
-	return min(n, all)
+	empty := 0
+	for move, leave := range i.going {
+		if i.coming[move] == 0 {
+			empty += leave
+		}
+	}
+	later, known := slices.DeleteFunc(slices.Clone(i.anew), i.driftedSince.After), min(n, all)
+	return known + min(empty, max(len(later)-known, 0))
 }
 
 // look counts the machines in vain.
@@ -281,7 +292,7 @@ func (v *vanity) look() {
 func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	i := found[owner]
 	if i == nil {
-		i = &idle{coming: make(map[string]int)}
+		i = &idle{coming: make(map[string]int), going: make(map[string]int)}
 		found[owner] = i
 		v.about(owner)
 	}
@@ -298,11 +309,18 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 		i.ended++
 		return
 	}
-	if is(v1.ConditionTypeDrifted) && claim.Annotations[cluster.MoveAnnotation] == "" {
+	replaces, leaves := claim.Annotations[cluster.ReplacesAnnotation], claim.Annotations[cluster.MoveAnnotation]
+	switch drifted := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDrifted); {
+	case !is(v1.ConditionTypeDrifted):
+		i.anew = append(i.anew, v.madeAt[claim.UID])
+	case leaves == "":
 		i.drifted++
+	case disrupt.ReasonOf(leaves) == command.Drifted:
+		i.going[leaves]++
+		i.driftedSince = cluster.Earlier(i.driftedSince, drifted.LastTransitionTime.Time)
 	}
-	if move := claim.Annotations[cluster.ReplacesAnnotation]; move != "" {
-		i.coming[move]++
+	if replaces != "" {
+		i.coming[replaces]++
 	}
 	at := pairing{claim.UID, owner}
 	if !is(v1.ConditionTypeInitialized) && v.losesRoom(owner, m) {
