@@ -62,7 +62,7 @@ const (
 // watchdog ends a leader whose planner hangs: it fails its liveness probe, acts no more and lets the lease go, so that
 // another replica takes over. One that is not elected has no passes to come to the end of.
 type watchdog struct {
-	pulse *loop.Pulse
+	pulse *loop.Liveness
 	term  *lease.Term
 	lost  func(error)
 }

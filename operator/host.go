@@ -60,7 +60,7 @@ func (r *refusals) now() func(cloudprovider.OfferingRef) bool { return r.ask() }
 
 // failures hands on what has failed in the provider's background and was contained. Who tells people of it is built after the provider.
 type failures struct {
-	tell atomic.Pointer[func(plan.Breakdown)]
+	tell atomic.Pointer[func(plan.PlannerFailure)]
 }
 
 // add tells of one.
@@ -70,5 +70,5 @@ func (f *failures) add(broken, stack string) {
 		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in Tenon, please report it", "step", plan.StepCloud, "stack", stack)
 		return
 	}
-	(*tell)(plan.Breakdown{Step: plan.StepCloud, Panic: broken, Stack: stack})
+	(*tell)(plan.PlannerFailure{Step: plan.StepCloud, Panic: broken, Stack: stack})
 }

@@ -53,8 +53,8 @@ func TestWhatAHostHands(t *testing.T) {
 	if refused := host.Refused(); !refused(sold) || refused(cloudprovider.OfferingRef{Type: "large"}) {
 		t.Error("it does not say what the core holds against offerings")
 	}
-	var told plan.Breakdown
-	tell := func(b plan.Breakdown) { told = b }
+	var told plan.PlannerFailure
+	tell := func(b plan.PlannerFailure) { told = b }
 	on.failures.tell.Store(&tell)
 	if host.Failed("broken", "the stack"); told.Panic != "broken" || told.Stack != "the stack" || told.Step != plan.StepCloud {
 		t.Errorf("people are told %+v", told)

@@ -42,7 +42,7 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 	}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, cloud, provider, repair)
-	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.AlsoWatched()...); err != nil {
+	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.ExtraKinds()...); err != nil {
 		return err
 	}
 	pods, err := podLister(mgr.GetConfig())
@@ -53,8 +53,8 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 	if err != nil {
 		return err
 	}
-	book.TellBreakdowns(observer.Broke)
-	broke := observer.Broke
+	book.TellBreakdowns(observer.PlannerFailed)
+	broke := observer.PlannerFailed
 	on.failures.tell.Store(&broke)
 	if err := addReadiness(ctx, on); err != nil {
 		return err
@@ -65,8 +65,8 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 		return err
 	}
 	main := &loop.Loop{
-		World: book, Leads: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
-		Recorder: o.recorder(mgr.GetLogger()), Version: version.Name(), Pulse: &loop.Pulse{Now: time.Now}, Actor: actor,
+		World: book, IsLeader: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
+		Recorder: o.recorder(mgr.GetLogger()), Version: version.Name(), Liveness: &loop.Liveness{Now: time.Now}, Actor: actor,
 	}
 	if err := errors.Join(addWatch(on, main, book), addOlderKinds(on, cloud)); err != nil {
 		return err
@@ -76,11 +76,11 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 			return err
 		}
 		catchUp(ctx, mgr, book)
-		return runAll(ctx, main.Run, on.catalogChanged.answer(book.Restock),
-			func(ctx context.Context) error { return book.Catalogs(ctx, watched) },
-			func(ctx context.Context) error { return book.Census(ctx, watched, tellTrouble(mgr.GetLogger())) },
+		return runAll(ctx, main.Run, on.catalogChanged.answer(book.RefetchCatalogs),
+			func(ctx context.Context) error { return book.KeepCatalogs(ctx, watched) },
+			func(ctx context.Context) error { return book.KeepInventory(ctx, watched, tellTrouble(mgr.GetLogger())) },
 			func(ctx context.Context) error {
-				return book.Drifts(ctx, watched, tolerant.Reader{Reader: mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
+				return book.KeepDrift(ctx, watched, tolerant.Reader{Reader: mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
 }
@@ -112,7 +112,7 @@ func addReadiness(ctx context.Context, on *deps) error {
 
 // addWatch adds what looks after the loop from outside, and hands out what it looks at.
 func addWatch(on *deps, main *loop.Loop, book *ingest.Book) error {
-	dog := &watchdog{pulse: main.Pulse, term: on.term, lost: on.lost}
+	dog := &watchdog{pulse: main.Liveness, term: on.term, lost: on.lost}
 	if err := on.mgr.AddHealthzCheck("passes", dog.check); err != nil {
 		return err
 	}
@@ -128,9 +128,9 @@ func addWatch(on *deps, main *loop.Loop, book *ingest.Book) error {
 func newBook(on *deps, cloud *Cloud, provider cloudprovider.Provider, repair disrupt.RepairSettings) *ingest.Book {
 	o := on.o
 	book := ingest.New(on.clock.Now, known(cloud.labels()), classKinds(provider))
-	on.refusals.ask = book.Refusals
-	book.SpreadByDefault(o.defaultSpread)
-	book.SetBackoff(ingest.Backoff{First: o.backoffFirst, Most: o.backoffMax})
+	on.refusals.ask = book.Unavailable
+	book.SetDefaultSpread(o.defaultSpread)
+	book.SetShortageBackoff(ingest.ShortageBackoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)
 	return book
 }
@@ -160,7 +160,7 @@ func (o *options) policy(repair disrupt.RepairSettings) plan.Policy {
 		},
 		Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates.Enabled(gateStaticCapacity), Repair: repair,
 		Disrupt:  o.disruption.settings(o.gates.Enabled(gateSpotToSpot)),
-		Schedule: schedule.Settings{IgnoreWishes: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
+		Schedule: schedule.Settings{IgnorePreferences: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
 	}
 }
 

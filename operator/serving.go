@@ -18,7 +18,7 @@ func metricsOptions(o *options) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)}
 	if o.secureMetrics {
 		out.SecureServing, out.CertDir = true, o.metricsCertDir
-		out.FilterProvider = observe.Guard(time.Now)
+		out.FilterProvider = observe.AuthFilter(time.Now)
 		out.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.MinVersion, c.NextProtos = tls.VersionTLS12, []string{"http/1.1"} }}
 	}
 	return out

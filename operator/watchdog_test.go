@@ -87,8 +87,8 @@ func (nobody) Planning()                                                    {}
 func (nobody) Planned(*cluster.Snapshot, *plan.Plan, time.Duration)         {}
 func (nobody) Done(*cluster.Snapshot, command.Outcome, time.Duration)       {}
 func (nobody) Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration) {}
-func (nobody) Broke(plan.Breakdown)                                         {}
-func (nobody) Saved(string, error)                                          {}
+func (nobody) PlannerFailed(plan.PlannerFailure)                            {}
+func (nobody) SnapshotSaved(string, error)                                  {}
 func (nobody) Do(_ context.Context, c command.Command) command.Outcome {
 	return command.Outcome{Command: c}
 }
@@ -111,13 +111,13 @@ func TestAHangingLeaderLetsGo(t *testing.T) {
 
 	hangs, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	main := &loop.Loop{World: ingest.New(time.Now, validate.Labels{}, nil), Actor: nobody{}, Observer: nobody{}, Leads: term.Holds,
-		Pulse: &loop.Pulse{Now: clock}, Planner: loop.Planner{Make: func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+	main := &loop.Loop{World: ingest.New(time.Now, validate.Labels{}, nil), Actor: nobody{}, Observer: nobody{}, IsLeader: term.Holds,
+		Liveness: &loop.Liveness{Now: clock}, Planner: loop.Planner{Make: func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
 			once.Do(func() { close(hangs) })
 			<-release
 			return plan.Plan{}
 		}}}
-	dog := &watchdog{pulse: main.Pulse, term: term, lost: lost}
+	dog := &watchdog{pulse: main.Liveness, term: term, lost: lost}
 	if err := dog.check(nil); err != nil {
 		t.Errorf("before it leads: %v", err)
 	}

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// stockLasts is how long what EC2 sells in the region is remembered. AWS adds types now and then.
-	stockLasts = 12 * time.Hour
-	// stockRetry is how soon it is asked for again if it could not say, and what was known stands; stockAnew is how soon if
+	// regionLasts is how long what EC2 sells in the region is remembered. AWS adds types now and then.
+	regionLasts = 12 * time.Hour
+	// regionRetry is how soon it is asked for again if it could not say, and what was known stands; regionFirstRetry is how soon if
 	// nothing was known, and nothing can be launched.
-	stockRetry = 5 * time.Minute
-	stockAnew  = 5 * time.Second
-	// shelfLasts is how long a class's list is kept that nobody asks for.
-	shelfLasts = time.Hour
+	regionRetry      = 5 * time.Minute
+	regionFirstRetry = 5 * time.Second
+	// classCatalogLasts is how long a class's list is kept that nobody asks for.
+	classCatalogLasts = time.Hour
 )
 
 // InstanceTypes implements cloudprovider.Provider.
@@ -44,29 +44,29 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 }
 
 func (p *Provider) typesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloudprovider.InstanceType, error) {
-	s, err := p.catalog.of(ctx, class)
+	c, err := p.catalog.forClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	return s.types, nil
+	return c.types, nil
 }
 
 // typeOf finds one of the class's types; nil if the class does not have it.
 func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType, error) {
-	s, err := p.catalog.of(ctx, class)
+	c, err := p.catalog.forClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	return s.find(name), nil
+	return c.find(name), nil
 }
 
 // find finds one of the types; nil if it is not there.
-func (s *shelf) find(name string) *cloudprovider.InstanceType {
-	at, found := slices.BinarySearchFunc(s.types, name, func(t *cloudprovider.InstanceType, name string) int { return strings.Compare(t.Name, name) })
+func (c *classCatalog) find(name string) *cloudprovider.InstanceType {
+	at, found := slices.BinarySearchFunc(c.types, name, func(t *cloudprovider.InstanceType, name string) int { return strings.Compare(t.Name, name) })
 	if !found {
 		return nil
 	}
-	return s.types[at]
+	return c.types[at]
 }
 
 // catalog is what can be bought, for every class. It is put together again only when something that it is made from has
@@ -77,92 +77,92 @@ type catalog struct {
 	prices  Prices
 	network Network
 	now     func() time.Time
-	// reserved says whether reservations are sold; shifted, unless it is nil, which zones are to be left.
-	reserved bool
-	shifted  func(zoneID string) bool
+	// sellsReserved says whether reservations are sold; shifted, unless it is nil, which zones are to be left.
+	sellsReserved bool
+	isShifted     func(zoneID string) bool
 
 	// reading lets one caller at a time ask EC2 what it sells. The others take what is known; if that is nothing they wait.
 	reading chan struct{}
 	mu      sync.Mutex
-	stock   *stock
-	// due is when to ask; trouble is what came of it the last time.
-	due     time.Time
-	trouble error
-	shelves map[string]*shelf
+	region  *regionTypes
+	// askAt is when to ask; lastError is what came of it the last time.
+	askAt     time.Time
+	lastError error
+	byClass   map[string]*classCatalog
 }
 
 func newCatalog(o *Options) *catalog {
 	return &catalog{
-		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, reserved: o.ReservedCapacity, shifted: o.Shifted,
-		reading: make(chan struct{}, 1), shelves: map[string]*shelf{},
+		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, sellsReserved: o.ReservedCapacity, isShifted: o.Shifted,
+		reading: make(chan struct{}, 1), byClass: map[string]*classCatalog{},
 	}
 }
 
-// stock is what EC2 sells in the region.
-type stock struct {
+// regionTypes is what EC2 sells in the region.
+type regionTypes struct {
 	infos []ec2types.InstanceTypeInfo
 	// zones in which each type is sold.
 	zones    map[string][]string
 	revision uint64
 }
 
-// shelf is what one class can buy.
-type shelf struct {
-	from  string
-	types []*cloudprovider.InstanceType
+// classCatalog is what one class can buy.
+type classCatalog struct {
+	inputs string
+	types  []*cloudprovider.InstanceType
 	// list are the types, sorted by price.
 	list *choose.List
 	// shapes are the types without offerings, which depend on less.
-	shaped string
-	shapes []*cloudprovider.InstanceType
+	shapeInputs string
+	shapes      []*cloudprovider.InstanceType
 	// estimated is how many of them have a price on demand that is only estimated, such as example.
 	estimated int
 	example   string
 	used      time.Time
 }
 
-// of returns what the class can buy.
-func (c *catalog) of(ctx context.Context, class *awsv1.EC2NodeClass) (*shelf, error) {
-	have, err := c.inStock(ctx)
+// forClass returns what the class can buy.
+func (c *catalog) forClass(ctx context.Context, class *awsv1.EC2NodeClass) (*classCatalog, error) {
+	region, err := c.regionNow(ctx)
 	if err != nil {
 		return nil, err
 	}
-	terms, err := c.terms(ctx, class)
+	terms, err := c.purchaseTerms(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	shaped := fmt.Sprint(class.UID, class.Generation, have.revision, c.shapes.Revision(), imageKey(class))
+	shaped := fmt.Sprint(class.UID, class.Generation, region.revision, c.shapes.Revision(), imageKey(class))
 	from := fmt.Sprint(shaped, c.prices.Revision(), terms)
-	s, before, err := c.stack(class, have, terms, from, shaped)
-	if err == nil && before != s.estimated && s.estimated > 0 {
+	cc, before, err := c.build(class, region, terms, from, shaped)
+	if err == nil && before != cc.estimated && cc.estimated > 0 {
 		log.FromContext(ctx).Info("prices of instance types are estimated from those of others; allow pricing:GetProducts, and leave out --isolated-vpc, to learn them",
-			"EC2NodeClass", class.Name, "types", s.estimated, "such as", s.example)
+			"EC2NodeClass", class.Name, "types", cc.estimated, "such as", cc.example)
 	}
-	return s, err
+	return cc, err
 }
 
-// stack puts the class's list together, unless it is there. before is how many types had an estimated price the last time.
-func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, from, shaped string) (s *shelf, before int, err error) {
+// build puts the class's list together, unless it is there. before is how many types had an estimated price the last time.
+func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *purchaseTerms, from, shaped string) (cc *classCatalog, before int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s = c.shelves[class.Name]; s != nil {
-		s.used, before = c.now(), s.estimated
+	if cc = c.byClass[class.Name]; cc != nil {
+		cc.used, before = c.now(), cc.estimated
 	}
-	if s != nil && s.from == from {
-		return s, before, nil
+	if cc != nil && cc.inputs == from {
+		return cc, before, nil
 	}
-	next := &shelf{from: from, shaped: shaped, used: c.now()}
-	if s != nil && s.shaped == shaped {
-		next.shapes = s.shapes
-	} else if next.shapes, err = c.shapesOf(class, have); err != nil {
+	next := &classCatalog{inputs: from, shapeInputs: shaped, used: c.now()}
+	if cc != nil && cc.shapeInputs == shaped {
+		next.shapes = cc.shapes
+	} else if next.shapes, err = c.shapesOf(class, region); err != nil {
 		return nil, before, err
 	}
-	alike := c.alike(class.Name)
+	alike := c.similar(class.Name)
 	for _, other := range alike {
 		share(next.shapes, other.shapes)
 	}
 	for _, t := range next.shapes {
-		if full := c.withOfferings(t, have.zones[t.Name], terms); full != nil {
+		if full := c.withOfferings(t, region.zones[t.Name], terms); full != nil {
 			next.types = append(next.types, full)
 		}
 	}
@@ -171,8 +171,8 @@ func (c *catalog) stack(class *awsv1.EC2NodeClass, have *stock, terms *terms, fr
 	}
 	next.list = choose.NewList(next.types)
 	next.estimated, next.example = countEstimated(next.types)
-	maps.DeleteFunc(c.shelves, func(_ string, old *shelf) bool { return c.now().Sub(old.used) > shelfLasts })
-	c.shelves[class.Name] = next
+	maps.DeleteFunc(c.byClass, func(_ string, old *classCatalog) bool { return c.now().Sub(old.used) > classCatalogLasts })
+	c.byClass[class.Name] = next
 	return next, before, nil
 }
 
@@ -192,18 +192,18 @@ func countEstimated(types []*cloudprovider.InstanceType) (count int, example str
 // imageKey is what of a class's images decides which types it can use.
 func imageKey(class *awsv1.EC2NodeClass) string { return fmt.Sprint(class.Status.AMIs) }
 
-// inStock returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again: thousands
+// regionNow returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again: thousands
 // may ask.
-func (c *catalog) inStock(ctx context.Context) (*stock, error) {
-	have, trouble, due := c.known()
+func (c *catalog) regionNow(ctx context.Context) (*regionTypes, error) {
+	region, lastError, due := c.known()
 	if !due {
-		return have, trouble
+		return region, lastError
 	}
-	if have != nil {
+	if region != nil {
 		select {
 		case c.reading <- struct{}{}:
 		default:
-			return have, nil // somebody is asking
+			return region, nil // somebody is asking
 		}
 	} else {
 		select {
@@ -213,30 +213,30 @@ func (c *catalog) inStock(ctx context.Context) (*stock, error) {
 		}
 	}
 	defer func() { <-c.reading }()
-	if have, trouble, due = c.known(); !due {
-		return have, trouble
+	if region, lastError, due = c.known(); !due {
+		return region, lastError
 	}
 	next, err := c.read(ctx)
-	return c.keep(ctx, next, err)
+	return c.update(ctx, next, err)
 }
 
-// keep takes in what EC2 has answered.
-func (c *catalog) keep(ctx context.Context, next *stock, err error) (*stock, error) {
+// update takes in what EC2 has answered.
+func (c *catalog) update(ctx context.Context, next *regionTypes, err error) (*regionTypes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case err == nil && c.stock != nil:
-		next.revision = c.stock.revision + 1
-	case err != nil && c.stock != nil:
-		c.due = c.now().Add(stockRetry)
-		return c.stock, nil
+	case err == nil && c.region != nil:
+		next.revision = c.region.revision + 1
+	case err != nil && c.region != nil:
+		c.askAt = c.now().Add(regionRetry)
+		return c.region, nil
 	case err != nil:
 		if ctx.Err() == nil { // that somebody has given up is nobody else's trouble
-			c.due, c.trouble = c.now().Add(stockAnew), err
+			c.askAt, c.lastError = c.now().Add(regionFirstRetry), err
 		}
 		return nil, err
 	}
-	c.stock, c.trouble, c.due = next, nil, c.now().Add(stockLasts)
+	c.region, c.lastError, c.askAt = next, nil, c.now().Add(regionLasts)
 	c.prices.Learn(priceShapes(next.infos))
 	return next, nil
 }
@@ -267,13 +267,13 @@ func priceShapes(infos []ec2types.InstanceTypeInfo) []price.Shape {
 	return out
 }
 
-// estimates counts, for every class that was asked about, the types whose price is estimated.
-func (c *catalog) estimates() map[string]int {
+// estimatedCounts counts, for every class that was asked about, the types whose price is estimated.
+func (c *catalog) estimatedCounts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string]int{}
-	for class, s := range c.shelves {
-		out[class] = s.estimated
+	for class, cc := range c.byClass {
+		out[class] = cc.estimated
 	}
 	return out
 }
@@ -283,37 +283,37 @@ func (c *catalog) all() [][]*cloudprovider.InstanceType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out [][]*cloudprovider.InstanceType
-	for _, s := range c.shelves {
-		out = append(out, s.types)
+	for _, cc := range c.byClass {
+		out = append(out, cc.types)
 	}
 	return out
 }
 
-// kept is what the class keeps on nodes of the type, if that has to be computed.
-func (c *catalog) kept(ctx context.Context, class *awsv1.EC2NodeClass, name string) (machine.Kept, error) {
-	have, err := c.inStock(ctx)
+// kubeletReserve is what the class keeps on nodes of the type, if that has to be computed.
+func (c *catalog) kubeletReserve(ctx context.Context, class *awsv1.EC2NodeClass, name string) (machine.Kept, error) {
+	region, err := c.regionNow(ctx)
 	if err != nil {
 		return machine.Kept{}, err
 	}
-	at, found := slices.BinarySearchFunc(have.infos, name, func(i ec2types.InstanceTypeInfo, name string) int {
+	at, found := slices.BinarySearchFunc(region.infos, name, func(i ec2types.InstanceTypeInfo, name string) int {
 		return strings.Compare(string(i.InstanceType), name)
 	})
 	if !found {
 		return machine.Kept{}, nil
 	}
-	return c.shapes.Kept(&have.infos[at], class)
+	return c.shapes.Kept(&region.infos[at], class)
 }
 
 // known is what EC2 sells as far as we know, or why we don't; due says that it is time to ask.
-func (c *catalog) known() (have *stock, trouble error, due bool) {
+func (c *catalog) known() (region *regionTypes, lastError error, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stock, c.trouble, !c.now().Before(c.due)
+	return c.region, c.lastError, !c.now().Before(c.askAt)
 }
 
 // read asks EC2. Only what Kubernetes runs on is asked for.
-func (c *catalog) read(ctx context.Context) (*stock, error) {
-	out := &stock{zones: map[string][]string{}}
+func (c *catalog) read(ctx context.Context) (*regionTypes, error) {
+	out := &regionTypes{zones: map[string][]string{}}
 	kinds := ec2.NewDescribeInstanceTypesPaginator(c.api, &ec2.DescribeInstanceTypesInput{
 		Filters: []ec2types.Filter{
 			{Name: new("supported-virtualization-type"), Values: []string{"hvm"}},
@@ -337,7 +337,7 @@ func (c *catalog) read(ctx context.Context) (*stock, error) {
 			return nil, fault.Explain("listing where instance types are sold", err)
 		}
 		for _, o := range page.InstanceTypeOfferings {
-			out.zones[string(o.InstanceType)] = append(out.zones[string(o.InstanceType)], text(o.Location))
+			out.zones[string(o.InstanceType)] = append(out.zones[string(o.InstanceType)], deref(o.Location))
 		}
 	}
 	slices.SortFunc(out.infos, func(a, b ec2types.InstanceTypeInfo) int {

@@ -24,10 +24,10 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		f, first := p.flights.join(claim.UID)
+		f, first := p.createCalls.join(claim.UID)
 		if first {
 			instance, err := p.create(ctx, claim)
-			p.flights.end(claim.UID, f, instance, err)
+			p.createCalls.end(claim.UID, f, instance, err)
 			return instance, err
 		}
 		select {
@@ -48,13 +48,13 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	for {
 		// It may be being launched, or a launch's answer was lost.
-		if err := p.landed(ctx, claim.UID); err != nil {
+		if err := p.awaitLaunch(ctx, claim.UID); err != nil {
 			return nil, err
 		}
-		there, b, err := p.approach(ctx, claim)
+		there, q, err := p.findOrPrepare(ctx, claim)
 		switch {
-		case errors.Is(err, errHidden):
-			p.pause(ctx, lookAgain)
+		case errors.Is(err, errMayBeHidden):
+			p.pause(ctx, scanAgainAfter)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -62,74 +62,74 @@ func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 		case there != nil || err != nil:
 			return there, err
 		}
-		got, err := p.launches.Ask(ctx, b.order.Key, b)
-		if !errors.Is(err, errElsewhere) {
+		got, err := p.launches.Ask(ctx, q.spec.Key, q)
+		if !errors.Is(err, errLaunchedElsewhere) {
 			return got, err
 		}
 	}
 }
 
-// approach finds the claim's instance if it has one, else it works out what to ask of EC2.
-func (p *Provider) approach(ctx context.Context, claim *v1.NodeClaim) (there *cloudprovider.Instance, b *buyer, err error) {
-	p.coming.Add(1)
-	defer p.coming.Add(-1)
+// findOrPrepare finds the claim's instance if it has one, else it works out what to ask of EC2.
+func (p *Provider) findOrPrepare(ctx context.Context, claim *v1.NodeClaim) (there *cloudprovider.Instance, q *launchRequest, err error) {
+	p.comingLaunches.Add(1)
+	defer p.comingLaunches.Add(-1)
 	if there, err = p.existing(ctx, claim); there != nil || err != nil {
 		return there, nil, err
 	}
-	b, err = p.prepare(ctx, claim)
-	return nil, b, err
+	q, err = p.prepare(ctx, claim)
+	return nil, q, err
 }
 
 // existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched it.
 func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
-	h := p.register.recall(claim)
-	if h == nil {
+	a := p.ownership.recallInstance(claim)
+	if a == nil {
 		var err error
-		if h, err = p.inherited(ctx, claim); h == nil || err != nil {
+		if a, err = p.fromPredecessor(ctx, claim); a == nil || err != nil {
 			return nil, err
 		}
 	}
-	there, err := p.present(ctx, h)
+	there, err := p.describeAssigned(ctx, a)
 	switch {
 	case cloudprovider.IsNotFound(err):
 		return nil, nil // it has ended before anybody learnt of it
 	case err == nil && there.Terminating:
-		p.register.leave(h.id, p.now())
+		p.ownership.leaveClaim(a.id, p.now())
 		return nil, nil // it is about to: no good to the claim
 	}
 	return there, err
 }
 
 // prepare works out what to ask of EC2 for the claim, and makes sure that the launch templates for it exist.
-func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*buyer, error) {
+func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*launchRequest, error) {
 	class, err := p.readyClass(ctx, claim.Spec.NodeClassRef)
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := p.catalog.of(ctx, class)
+	c, err := p.catalog.forClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	ranked := shelf.list.Ranked(claim)
-	candidates := narrow(claim, ranked, p.refused())
+	ranked := c.list.Ranked(claim)
+	candidates := narrowCandidates(claim, ranked, p.refused())
 	if len(candidates) == 0 {
 		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
 		return nil, err
 	}
 	tellFewTypes(ctx, claim, ranked, candidates)
-	b := &buyer{claim: claim, gone: func() bool { return ctx.Err() != nil }}
+	q := &launchRequest{claim: claim, isAbandoned: func() bool { return ctx.Err() != nil }}
 	tags := p.tags(class, claim.Labels[v1.NodePoolLabelKey])
-	made, err := p.templatesFor(ctx, class, candidates, tags, b)
+	made, err := p.templatesFor(ctx, class, candidates, tags, q)
 	if bad, ok := errors.AsType[*unusableError](err); ok {
 		return nil, &cloudprovider.NotReadyError{NodeClass: class.Name, Message: bad.Error()}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if b.order, err = newOrder(class, claim, b.candidates, made, tags); err != nil {
+	if q.spec, err = newLaunchSpec(class, claim, q.candidates, made, tags); err != nil {
 		return nil, err
 	}
-	return b, p.templates.ensure(ctx, b.order.templates)
+	return q, p.templates.ensure(ctx, q.spec.templates)
 }
 
 // fewTypes is how many types a launch should be able to choose from.
@@ -151,12 +151,12 @@ func tellFewTypes(ctx context.Context, claim *v1.NodeClaim, ranked, candidates [
 type unusableError struct{ error }
 
 // templatesFor fills in the buyer's candidates, each with its mold, and returns the launch template of each.
-func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate, tags map[string]string, b *buyer) ([]*template, error) {
+func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate, tags map[string]string, q *launchRequest) ([]*template, error) {
 	cluster, err := p.cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
 	}
-	if b.stamps, err = stamps(class, cluster); err != nil {
+	if q.hashAnnotations, err = hashAnnotations(class, cluster); err != nil {
 		return nil, err
 	}
 	group, err := p.network.PlacementGroup(ctx, class)
@@ -166,34 +166,34 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	if group == nil && class.Spec.PlacementGroupSelector != nil {
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
-	labels := bootLabels(b.claim, candidates)
-	plan := &blueprint{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(b.claim), tags: tags, reserving: p.catalog.reserved}
+	labels := kubeletLabels(q.claim, candidates)
+	plan := &templateSpec{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(q.claim), tags: tags, usesReservations: p.catalog.sellsReserved}
 	key, err := plan.key()
 	if err != nil {
 		return nil, err
 	}
-	byMold := map[mold]*template{}
+	byMold := map[templateVariant]*template{}
 	var out []*template
 	for i := range candidates {
-		m, ok, err := p.mold(ctx, class, b.claim, &candidates[i])
+		v, ok, err := p.variantFor(ctx, class, q.claim, &candidates[i])
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		t := byMold[m]
+		t := byMold[v]
 		if t == nil && len(byMold) == mostTemplates {
 			continue
 		}
 		if t == nil {
-			if t, err = p.templates.drawn(key, plan, m); err != nil {
+			if t, err = p.templates.cached(key, plan, v); err != nil {
 				return nil, &unusableError{err}
 			}
-			p.stats.gave(class.Name, t)
-			byMold[m] = t
+			p.stats.noteTemplate(class.Name, t)
+			byMold[v] = t
 		}
-		b.candidates, b.molds, out = append(b.candidates, candidates[i]), append(b.molds, m), append(out, t)
+		q.candidates, q.variants, out = append(q.candidates, candidates[i]), append(q.variants, v), append(out, t)
 	}
 	if len(out) == 0 {
 		return nil, &unusableError{errors.New("no AMI of it boots on the instance types that the claim allows; add one to spec.amiSelectorTerms")}
@@ -201,22 +201,22 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	return out, nil
 }
 
-// mold is moldOf, with what the class computes for the type.
-func (p *Provider) mold(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (mold, bool, error) {
-	m, ok := moldOf(class, claim, c)
+// variantFor is templateVariantOf, with what the class computes for the type.
+func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (templateVariant, bool, error) {
+	v, ok := templateVariantOf(class, claim, c)
 	if !ok {
-		return m, false, nil
+		return v, false, nil
 	}
-	k, err := p.catalog.kept(ctx, class, c.Type.Name)
+	k, err := p.catalog.kubeletReserve(ctx, class, c.Type.Name)
 	if err != nil {
-		return m, false, err
+		return v, false, err
 	}
-	return m, true, m.keep(k)
+	return v, true, v.setReserved(k)
 }
 
-// bootLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or the
+// kubeletLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or the
 // offering. The node gets all of them when it registers; here each would need a launch template of its own.
-func bootLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]string {
+func kubeletLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]string {
 	out := map[string]string{}
 	for key, value := range claim.Labels {
 		if !slices.ContainsFunc(candidates, func(c choose.Candidate) bool {
@@ -238,16 +238,16 @@ func bootLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]s
 func (p *Provider) tags(class *awsv1.EC2NodeClass, pool string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, class.Spec.Tags)
-	out[awsv1.ClusterTagPrefix+p.name] = "owned"
-	out[awsv1.EKSClusterNameTagKey] = p.name
+	out[awsv1.ClusterTagPrefix+p.clusterName] = "owned"
+	out[awsv1.EKSClusterNameTagKey] = p.clusterName
 	out[awsv1.NodePoolTagKey] = pool
 	out[awsv1.NodeClassTagKey] = class.Name
 	return out
 }
 
-// stamps are the annotations that say from which version of the class an instance was launched. The hash is that of the
+// hashAnnotations are the annotations that say from which version of the class an instance was launched. The hash is that of the
 // class as it is here: its own annotation may be about to change.
-func stamps(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, error) {
+func hashAnnotations(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, error) {
 	hash, err := class.Hash(cluster.CABundle)
 	if err != nil {
 		return nil, err
@@ -259,40 +259,40 @@ func stamps(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, erro
 	return out, nil
 }
 
-// flights are the Create calls under way, by claim.
-type flights struct {
-	mu   sync.Mutex
-	open map[types.UID]*flight
+// createCalls are the Create calls under way, by claim.
+type createCalls struct {
+	mu    sync.Mutex
+	calls map[types.UID]*createCall
 }
 
-type flight struct {
+type createCall struct {
 	done     chan struct{}
 	instance *cloudprovider.Instance
 	err      error
 }
 
 // join returns the call for the claim that is under way, or begins one.
-func (f *flights) join(uid types.UID) (of *flight, first bool) {
+func (f *createCalls) join(uid types.UID) (of *createCall, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if have := f.open[uid]; have != nil {
+	if have := f.calls[uid]; have != nil {
 		return have, false
 	}
-	if f.open == nil {
-		f.open = map[types.UID]*flight{}
+	if f.calls == nil {
+		f.calls = map[types.UID]*createCall{}
 	}
-	of = &flight{done: make(chan struct{})}
-	f.open[uid] = of
+	of = &createCall{done: make(chan struct{})}
+	f.calls[uid] = of
 	return of, true
 }
 
-func (f *flights) end(uid types.UID, of *flight, instance *cloudprovider.Instance, err error) {
+func (f *createCalls) end(uid types.UID, of *createCall, instance *cloudprovider.Instance, err error) {
 	if instance != nil {
 		of.instance = copyInstance(instance)
 	}
 	of.err = err
 	f.mu.Lock()
-	delete(f.open, uid)
+	delete(f.calls, uid)
 	f.mu.Unlock()
 	close(of.done)
 }

@@ -79,7 +79,7 @@ func TestLabelsThatANodeBootsWith(t *testing.T) {
 			map[string]string{"team": "a", v1.CapacityTypeLabelKey: "on-demand", awsv1.NodeClassLabelKey: "default"}},
 	} {
 		claim.Spec.NodeClassRef = c.class
-		if got := bootLabels(claim,
+		if got := kubeletLabels(claim,
 			[]choose.Candidate{{Type: kind, Offering: c.first},
 				{Type: &cloudprovider.InstanceType{}, Offering: &spot}}); !maps.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
@@ -94,7 +94,7 @@ func TestTagsOfWhatIsMade(t *testing.T) {
 	class.Name, class.Spec.Tags = "default", map[string]string{"costs": "shop", awsv1.NodePoolTagKey: "mine"}
 	want := map[string]string{"costs": "shop", awsv1.ClusterTagPrefix + "lab": "owned",
 		awsv1.EKSClusterNameTagKey: "lab", awsv1.NodePoolTagKey: "general", awsv1.NodeClassTagKey: "default"}
-	if got := (&Provider{name: "lab"}).tags(class, "general"); !maps.Equal(got, want) || len(class.Spec.Tags) != 2 {
+	if got := (&Provider{clusterName: "lab"}).tags(class, "general"); !maps.Equal(got, want) || len(class.Spec.Tags) != 2 {
 		t.Errorf("%v, want %v; the class has %v", got, want, class.Spec.Tags)
 	}
 }
@@ -104,7 +104,7 @@ func TestStampsOfAClass(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	for profile, count := range map[string]int{"": 2, "profile": 3} {
 		class.Status.InstanceProfile = profile
-		got, err := stamps(class, Cluster{CABundle: "Y2E="})
+		got, err := hashAnnotations(class, Cluster{CABundle: "Y2E="})
 		hash, _ := class.Hash("Y2E=")
 		if err != nil || len(got) != count || got[awsv1.InstanceProfileAnnotationKey] != profile ||
 			got[awsv1.HashAnnotationKey] != hash || got[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {
@@ -116,7 +116,7 @@ func TestStampsOfAClass(t *testing.T) {
 // Whoever asks for the same claim at the same time waits for one answer, and may change what it gets; later there is
 // another call.
 func TestCallsForOneClaim(t *testing.T) {
-	f := &flights{}
+	f := &createCalls{}
 	call, first := f.join("a")
 	same, second := f.join("a")
 	if other, alone := f.join("b"); !first || second || call != same || other == call || !alone {
@@ -147,18 +147,18 @@ type counting struct {
 }
 
 func (c *counting) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	c.coming = c.p.coming.Load()
+	c.coming = c.p.comingLaunches.Load()
 	return errors.New("no classes")
 }
 
 // A launch is about to be asked for until it is known what to ask for, or that there is nothing to ask: others wait for
 // it only so long.
 func TestLaunchesThatAreComing(t *testing.T) {
-	api := &counting{p: &Provider{register: newRegister(), now: time.Now}}
-	api.p.classes, api.p.looks.sure = api, true
+	api := &counting{p: &Provider{ownership: newOwnership(), now: time.Now}}
+	api.p.classes, api.p.scans.complete = api, true
 	claim := &v1.NodeClaim{}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
-	if _, _, err := api.p.approach(t.Context(), claim); err == nil || api.coming != 1 || api.p.coming.Load() != 0 {
-		t.Errorf("%v; %d were coming, and %d are", err, api.coming, api.p.coming.Load())
+	if _, _, err := api.p.findOrPrepare(t.Context(), claim); err == nil || api.coming != 1 || api.p.comingLaunches.Load() != 0 {
+		t.Errorf("%v; %d were coming, and %d are", err, api.coming, api.p.comingLaunches.Load())
 	}
 }

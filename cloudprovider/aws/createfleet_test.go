@@ -82,7 +82,7 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: c.answers, began: time.Now()}
-			p := &Provider{now: time.Now, turnstile: newTurnstile(time.Now), pause: pause, ec2: api}
+			p := &Provider{now: time.Now, fleetLimiter: newFleetLimiter(time.Now), pause: sleep, ec2: api}
 			out, lost, err := p.createFleet(t.Context(), &ec2.CreateFleetInput{})
 			if lost != c.lost || (err != nil) != (c.code != "") || (out != nil) != (c.code == "") ||
 				c.code != "?" && fault.Code(err) != c.code {
@@ -96,7 +96,7 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 					t.Errorf("%v: the SDK tries again by itself", c.answers)
 				}
 			}
-			if shut := p.turnstile.slow != 0; c.code == "" && shut {
+			if shut := p.fleetLimiter.pause != 0; c.code == "" && shut {
 				t.Errorf("%v: EC2 has answered, and the next are slowed down", c.answers)
 			}
 		})
@@ -108,10 +108,10 @@ func TestLaunchThatCannotBeAskedForAgain(t *testing.T) {
 	for answer, wasLost := range map[string]bool{"lost": true, "RequestLimitExceeded": false} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: []string{answer, "ok"}, began: time.Now()}
-			p := &Provider{now: time.Now, turnstile: newTurnstile(time.Now), pause: pause, ec2: api}
+			p := &Provider{now: time.Now, fleetLimiter: newFleetLimiter(time.Now), pause: sleep, ec2: api}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			p.turnstile.tokens, p.turnstile.refill = 0, time.Now().Add(time.Hour)
+			p.fleetLimiter.tokens, p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
 			if _, lost, err := p.createFleet(ctx,
 				&ec2.CreateFleetInput{}); lost != wasLost || err == nil || errors.Is(err,
 				context.DeadlineExceeded) || len(api.calls) != 1 {
@@ -133,7 +133,7 @@ func TestWhatLeavesEC2Untouched(t *testing.T) {
 			true}, {refusalOf("InvalidParameterValue"), false}, {refusalOf("InsufficientInstanceCapacity"), false},
 		{errors.New("connection reset by peer"), false},
 	} {
-		if got := untouched(c.err); got != c.want {
+		if got := didNothing(c.err); got != c.want {
 			t.Errorf("%v: untouched %t, want %t", c.err, got, c.want)
 		}
 	}

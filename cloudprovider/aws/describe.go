@@ -18,13 +18,13 @@ const (
 	callIdle  = 20 * time.Millisecond
 	callMax   = 250 * time.Millisecond
 	callLimit = 30 * time.Second
-	// mostEnded is how many instances are ended in one call.
-	mostEnded = 500
+	// maxTerminated is how many instances are ended in one call.
+	maxTerminated = 500
 )
 
 type (
-	describer = batch.Gatherer[struct{}, string, *ec2types.Instance]
-	ender     = batch.Gatherer[string, string, struct{}]
+	describer  = batch.Gatherer[struct{}, string, *ec2types.Instance]
+	terminator = batch.Gatherer[string, string, struct{}]
 )
 
 var idPattern = regexp.MustCompile(`^aws:///[^/]*/(i-[0-9a-f]+)$`)
@@ -62,7 +62,7 @@ func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *descri
 			}
 			for _, r := range page.Reservations {
 				for i := range r.Instances {
-					found[text(r.Instances[i].InstanceId)] = &r.Instances[i]
+					found[deref(r.Instances[i].InstanceId)] = &r.Instances[i]
 				}
 			}
 		}
@@ -74,14 +74,14 @@ func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *descri
 	})
 }
 
-// newEnder returns what ends instances, many in a call. The key keeps those apart whose zone is in trouble.
-func newEnder(api EC2API, gathered func(string, int, time.Duration)) *ender {
-	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostEnded}
+// newTerminator returns what ends instances, many in a call. The key keeps those apart whose zone is in trouble.
+func newTerminator(api EC2API, gathered func(string, int, time.Duration)) *terminator {
+	window := batch.Window{Idle: callIdle, Max: callMax, Items: maxTerminated}
 	return batch.New(func(string) batch.Window { return window }, callLimit, func(ctx context.Context, _ string, ids []string) []batch.Answer[struct{}] {
 		began := time.Now()
 		defer func() { gathered("terminate_instances", len(ids), time.Since(began)) }()
 		failures := map[string]error{}
-		endAll(ctx, api, ids, failures)
+		terminateAll(ctx, api, ids, failures)
 		out := make([]batch.Answer[struct{}], len(ids))
 		for i, id := range ids {
 			out[i].Err = fault.Explain("terminating instance "+id, failures[id])
@@ -90,21 +90,21 @@ func newEnder(api EC2API, gathered func(string, int, time.Duration)) *ender {
 	})
 }
 
-// endAll ends the instances and notes those that it can't. EC2 ends none of a zone if it can't end one: then those that it
+// terminateAll ends the instances and notes those that it can't. EC2 ends none of a zone if it can't end one: then those that it
 // names are left out, or, if it names none, each half is tried alone, so that one bad apple costs few calls.
-func endAll(ctx context.Context, api EC2API, ids []string, failures map[string]error) {
+func terminateAll(ctx context.Context, api EC2API, ids []string, failures map[string]error) {
 	for len(ids) > 0 {
 		_, err := api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 		if err == nil {
 			return
 		}
 		bad, good := ids, []string(nil)
-		if isPicky(err) {
-			bad, good = divide(ids, func(id string) bool { return strings.Contains(err.Error(), id) })
+		if isAboutSome(err) {
+			bad, good = partition(ids, func(id string) bool { return strings.Contains(err.Error(), id) })
 		}
 		if len(bad) == 0 {
 			half := len(good) / 2
-			endAll(ctx, api, good[:half], failures)
+			terminateAll(ctx, api, good[:half], failures)
 			ids = good[half:]
 			if half == 0 {
 				failures[good[0]] = err
@@ -119,12 +119,12 @@ func endAll(ctx context.Context, api EC2API, ids []string, failures map[string]e
 	}
 }
 
-// isPicky tells whether the error is about some of the instances, so that others can be ended.
-func isPicky(err error) bool {
-	return fault.Code(err) != "" && !fault.Lost(err) && !untouched(err)
+// isAboutSome tells whether the error is about some of the instances, so that others can be ended.
+func isAboutSome(err error) bool {
+	return fault.Code(err) != "" && !fault.Lost(err) && !didNothing(err)
 }
 
-func divide(ids []string, is func(string) bool) (those, others []string) {
+func partition(ids []string, is func(string) bool) (those, others []string) {
 	for _, id := range ids {
 		if is(id) {
 			those = append(those, id)

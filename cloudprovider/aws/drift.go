@@ -42,7 +42,7 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	if err != nil {
 		return "", nil
 	}
-	i, err := p.recently(ctx, id, claim.Status.ProviderID)
+	i, err := p.fromRecentScan(ctx, id, claim.Status.ProviderID)
 	if err != nil || i == nil {
 		return "", err
 	}
@@ -67,20 +67,20 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	return "", err
 }
 
-// recently finds the instance in the last look at all instances if that is not old. Drift is no hurry, and thousands of
+// fromRecentScan finds the instance in the last look at all instances if that is not old. Drift is no hurry, and thousands of
 // claims ask.
-func (p *Provider) recently(ctx context.Context, id, providerID string) (*ec2types.Instance, error) {
-	v := p.looks.recent(p.now())
+func (p *Provider) fromRecentScan(ctx context.Context, id, providerID string) (*ec2types.Instance, error) {
+	v := p.scans.recent(p.now())
 	if v == nil {
 		var err error
-		if v, err = p.survey(ctx); err != nil {
+		if v, err = p.scan(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if i := v.byID[id]; i != nil {
 		return i, nil
 	}
-	i, _, err := p.find(ctx, id, providerID)
+	i, _, err := p.findInstance(ctx, id, providerID)
 	return i, err
 }
 
@@ -104,7 +104,7 @@ func imageDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance, kind *cloudprov
 }
 
 func subnetDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
-	return len(class.Status.Subnets) > 0 && text(i.SubnetId) != "" &&
+	return len(class.Status.Subnets) > 0 && deref(i.SubnetId) != "" &&
 		!slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == *i.SubnetId })
 }
 
@@ -117,7 +117,7 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 		want = append(want, g.ID)
 	}
 	for _, g := range i.SecurityGroups {
-		have = append(have, text(g.GroupId))
+		have = append(have, deref(g.GroupId))
 	}
 	slices.Sort(want)
 	slices.Sort(have)
@@ -127,7 +127,7 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 // reservationDrift tells whether the instance was bought from a reservation that the class no longer names. One whose
 // reservation has ended runs on, on demand; and a class that has not looked for its reservations says nothing about them.
 func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2types.Instance) bool {
-	id := text(i.CapacityReservationId)
+	id := deref(i.CapacityReservationId)
 	if claim.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved || id == "" {
 		return false
 	}
@@ -144,7 +144,7 @@ func (p *Provider) placementDrift(ctx context.Context, class *awsv1.EC2NodeClass
 	if err != nil || i.Placement == nil {
 		return false, err
 	}
-	have := text(i.Placement.GroupId)
+	have := deref(i.Placement.GroupId)
 	if class.Spec.PlacementGroupSelector == nil {
 		return have != "", nil
 	}

@@ -23,7 +23,7 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 	if err != nil {
 		return &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	i, unseen, err := p.find(ctx, id, providerID)
+	i, unseen, err := p.findInstance(ctx, id, providerID)
 	if err != nil {
 		return err
 	}
@@ -34,31 +34,31 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 		return nil
 	}
 	for try := 1; ; try++ {
-		_, err := p.ender.Ask(ctx, p.shiftedZone(i), id)
+		_, err := p.terminator.Ask(ctx, p.shiftedZone(i), id)
 		switch {
 		case err == nil:
-			p.register.ends(id, p.now())
+			p.ownership.noteEnding(id, p.now())
 			return nil
 		case fault.IsNotFound(err) && try < endTries && ctx.Err() == nil:
-			p.pause(ctx, lookAgain) // it is so new that EC2 does not know it everywhere
+			p.pause(ctx, scanAgainAfter) // it is so new that EC2 does not know it everywhere
 			continue
 		}
-		p.stats.stays(i)
+		p.stats.noteNotEnded(i)
 		return err
 	}
 }
 
 // mayEnd is nil if the instance is this cluster's and the owner's. EC2 may not show it yet (i is nil) if this process has just
 // launched it.
-func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *holding, providerID string, owner cloudprovider.Owner) error {
+func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *assignment, providerID string, owner cloudprovider.Owner) error {
 	have := cloudprovider.Owner{}
 	switch {
 	case i == nil:
-		have = unseen.belongsTo()
+		have = unseen.cloudOwner()
 	case p.isForeign(i):
 		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "the cluster with identity " + tagOf(i, IdentityTagKey)}
-	case tagOf(i, awsv1.ClusterTagPrefix+p.name) != "owned" || !hasTag(i, awsv1.NodePoolTagKey):
-		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "somebody who has not tagged it as a node of cluster " + p.name}
+	case tagOf(i, awsv1.ClusterTagPrefix+p.clusterName) != "owned" || !hasTag(i, awsv1.NodePoolTagKey):
+		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "somebody who has not tagged it as a node of cluster " + p.clusterName}
 	default:
 		var err error
 		if have, err = p.ownerOf(ctx, i); err != nil {
@@ -73,21 +73,21 @@ func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *hol
 
 // ownerOf is whose the instance is. That may only show in the company of those that it was launched with.
 func (p *Provider) ownerOf(ctx context.Context, i *ec2types.Instance) (cloudprovider.Owner, error) {
-	h := p.register.machine(*i.InstanceId)
-	if h == nil || h.uid == "" {
-		if _, err := p.survey(ctx); err != nil {
+	a := p.ownership.assignmentOf(*i.InstanceId)
+	if a == nil || a.uid == "" {
+		if _, err := p.scan(ctx); err != nil {
 			return cloudprovider.Owner{}, err
 		}
-		h = p.register.machine(*i.InstanceId)
+		a = p.ownership.assignmentOf(*i.InstanceId)
 	}
-	if h == nil || h.uid == "" {
+	if a == nil || a.uid == "" {
 		return cloudprovider.Owner{ClaimName: claimName(i)}, nil
 	}
-	return h.belongsTo(), nil
+	return a.cloudOwner(), nil
 }
 
-func (h *holding) belongsTo() cloudprovider.Owner {
-	return cloudprovider.Owner{ClaimName: h.claim, ClaimUID: string(h.uid)}
+func (a *assignment) cloudOwner() cloudprovider.Owner {
+	return cloudprovider.Owner{ClaimName: a.claim, ClaimUID: string(a.uid)}
 }
 
 // isForeign tells whether the instance is that of a cluster with the same name. One without an identity was launched by

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
-// endAll deletes the instances at the same time.
+// terminateAll deletes the instances at the same time.
 func endAll(t *testing.T, p cloudprovider.Instances, list []*cloudprovider.Instance) []error {
 	errs := make([]error, len(list))
 	var group sync.WaitGroup

@@ -26,15 +26,15 @@ func TestMarks(t *testing.T) {
 	for range 40 {
 		uids = append(uids, string(uuid.NewUUID()))
 	}
-	tags := marks(uids)
+	tags := claimTags(uids)
 	for key, value := range tags {
 		if len(value) > 256 {
 			t.Errorf("tag %s has %d characters", key, len(value))
 		}
 	}
 	var got []string
-	for _, m := range readMarks(tags) {
-		uid, ok := unmark(m)
+	for _, m := range readClaimTags(tags) {
+		uid, ok := fullUID(m)
 		if !ok {
 			t.Fatalf("mark %q can't be read", m)
 		}
@@ -45,28 +45,28 @@ func TestMarks(t *testing.T) {
 	if !slices.Equal(got, uids) {
 		t.Errorf("wrote %v, read %v", uids, got)
 	}
-	if len(mark("not-a-uuid")) != markLength || mark("not-a-uuid") == mark("another") {
+	if len(shortUID("not-a-uuid")) != shortUIDLength || shortUID("not-a-uuid") == shortUID("another") {
 		t.Error("a UID of another form has no mark of its own")
 	}
-	if n := roomForMarks(60); n != 0 {
+	if n := roomForClaims(60); n != 0 {
 		t.Errorf("with too many tags there is room to mark %d claims", n)
 	}
 }
 
 func TestTokens(t *testing.T) {
-	buyerOf := func(uid string, try int) *buyer {
+	buyerOf := func(uid string, try int) *launchRequest {
 		c := &v1.NodeClaim{}
 		c.UID = types.UID(uid)
-		return &buyer{claim: c, try: try}
+		return &launchRequest{claim: c, failures: try}
 	}
-	one := launchToken("lab", []*buyer{buyerOf("a", 0), buyerOf("b", 0)})
-	if one != launchToken("lab", []*buyer{buyerOf("b", 0), buyerOf("a", 0)}) {
+	one := launchToken("lab", []*launchRequest{buyerOf("a", 0), buyerOf("b", 0)})
+	if one != launchToken("lab", []*launchRequest{buyerOf("b", 0), buyerOf("a", 0)}) {
 		t.Error("the order of claims changes the token")
 	}
 	for name, other := range map[string]string{
-		"another try":     launchToken("lab", []*buyer{buyerOf("a", 0), buyerOf("b", 1)}),
-		"fewer":           launchToken("lab", []*buyer{buyerOf("a", 0)}),
-		"another cluster": launchToken("other", []*buyer{buyerOf("a", 0), buyerOf("b", 0)}),
+		"another try":     launchToken("lab", []*launchRequest{buyerOf("a", 0), buyerOf("b", 1)}),
+		"fewer":           launchToken("lab", []*launchRequest{buyerOf("a", 0)}),
+		"another cluster": launchToken("other", []*launchRequest{buyerOf("a", 0), buyerOf("b", 0)}),
 	} {
 		if other == one {
 			t.Errorf("%s gives the same token", name)
@@ -131,7 +131,7 @@ func TestNarrow(t *testing.T) {
 				byType[kind].Offerings = append(byType[kind].Offerings, o)
 			}
 			var got []string
-			for _, c := range narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused) {
+			for _, c := range narrowCandidates(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused) {
 				text := c.Type.Name + "/" + c.Ref().Zone + "/" + c.Ref().CapacityType
 				if strings.Contains(tc.want, "=") {
 					text += "=" + c.Offering.ReservationID
@@ -164,7 +164,7 @@ func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
 		"all, so EC2 has the word": {func(cloudprovider.OfferingRef) bool { return true }, "m/a/reserved n/a/reserved"},
 	} {
 		var got []string
-		for _, c := range narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), tc.refused) {
+		for _, c := range narrowCandidates(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), tc.refused) {
 			got = append(got, c.Type.Name+"/"+c.Ref().Zone+"/"+c.Ref().CapacityType)
 		}
 		if have := strings.Join(got, " "); have != tc.want {
@@ -183,7 +183,7 @@ func TestNarrowBoundsTheRequest(t *testing.T) {
 		}
 		list = append(list, kind)
 	}
-	got := narrow(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused)
+	got := narrowCandidates(&v1.NodeClaim{}, choose.Ranked(list, &v1.NodeClaim{}), nothingRefused)
 	if len(got) != mostLines || got[0].Type.Name != "m000" {
 		t.Errorf("%d offerings are kept from %s on", len(got), got[0].Type.Name)
 	}
@@ -219,7 +219,7 @@ func TestNarrowKeepsAChoice(t *testing.T) {
 			claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: tc.key, Operator: "Exists", MinValues: &tc.least}}
 		}
 		kinds, families, exotic := map[string]bool{}, map[string]bool{}, false
-		for _, c := range narrow(claim, choose.Ranked(list, claim), nothingRefused) {
+		for _, c := range narrowCandidates(claim, choose.Ranked(list, claim), nothingRefused) {
 			if c.Ref().CapacityType != "spot" {
 				t.Errorf("%s: %v is not spot", name, c.Ref())
 			}
@@ -245,7 +245,7 @@ func TestAddresses(t *testing.T) {
 		"fd00::/108":    "prefixes 0 2, address 1 primary; prefixes 0 2, address 1 primary; prefixes 0 0, address 0",
 	} {
 		var got []string
-		for _, i := range (&blueprint{class: class, cluster: Cluster{ServiceCIDR: cidr}}).interfaces() {
+		for _, i := range (&templateSpec{class: class, cluster: Cluster{ServiceCIDR: cidr}}).interfaces() {
 			text := fmt.Sprintf("prefixes %d %d, address %d", numberOf(i.Ipv4PrefixCount), numberOf(i.Ipv6PrefixCount), numberOf(i.Ipv6AddressCount))
 			if i.PrimaryIpv6 != nil && *i.PrimaryIpv6 {
 				text += " primary"
@@ -270,7 +270,7 @@ func TestMetadataWithoutIPv6(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPProtocolIPv6: new("enabled")}
 	for without, want := range map[bool]string{false: "enabled", true: ""} {
-		got := (&blueprint{class: class, mold: mold{NoIPv6Metadata: without}}).metadata().HttpProtocolIpv6
+		got := (&templateSpec{class: class, variant: templateVariant{NoIPv6Metadata: without}}).metadata().HttpProtocolIpv6
 		if string(got) != want {
 			t.Errorf("without %v: %q, want %q", without, got, want)
 		}
@@ -283,14 +283,14 @@ func TestTemplateData(t *testing.T) {
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyCustom)
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}
 	class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("100G"))}}}
-	read := func(m mold, cluster Cluster, group *network.PlacementGroup) *ec2types.RequestLaunchTemplateData {
-		d, err := (&blueprint{class: class, mold: m, cluster: cluster, group: group, tags: map[string]string{"a": "b"}}).data()
+	read := func(v templateVariant, cluster Cluster, group *network.PlacementGroup) *ec2types.RequestLaunchTemplateData {
+		d, err := (&templateSpec{class: class, variant: v, cluster: cluster, group: group, tags: map[string]string{"a": "b"}}).data()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d
 	}
-	d := read(mold{ImageID: "ami-1"}, Cluster{}, nil)
+	d := read(templateVariant{ImageID: "ami-1"}, Cluster{}, nil)
 	if len(d.NetworkInterfaces) != 0 || !slices.Equal(d.SecurityGroupIds, []string{"sg-1", "sg-2"}) {
 		t.Errorf("a plain class has interfaces %v and groups %v", d.NetworkInterfaces, d.SecurityGroupIds)
 	}
@@ -303,18 +303,18 @@ func TestTemplateData(t *testing.T) {
 	if d.Placement != nil || d.CapacityReservationSpecification != nil || len(d.TagSpecifications) != 1 {
 		t.Errorf("a plain class has placement %v, reservation %v, tags %v", d.Placement, d.CapacityReservationSpecification, d.TagSpecifications)
 	}
-	d = read(mold{EFAs: 3, Spot: true, Reservation: "cr-1", Block: true}, Cluster{}, nil)
+	d = read(templateVariant{EFAs: 3, Spot: true, Reservation: "cr-1", Block: true}, Cluster{}, nil)
 	if len(d.NetworkInterfaces) != 3 || *d.NetworkInterfaces[2].NetworkCardIndex != 2 || *d.NetworkInterfaces[2].DeviceIndex != 1 || *d.NetworkInterfaces[0].InterfaceType != "efa" {
 		t.Errorf("three fabric adapters are %v", d.NetworkInterfaces)
 	}
 	if *d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId != "cr-1" || d.InstanceMarketOptions == nil || len(d.TagSpecifications) != 2 {
 		t.Errorf("a block is bought by %v", d.CapacityReservationSpecification)
 	}
-	d = read(mold{Reservation: "cr-1", Interruptible: true}, Cluster{}, nil)
+	d = read(templateVariant{Reservation: "cr-1", Interruptible: true}, Cluster{}, nil)
 	if d.InstanceMarketOptions == nil || d.InstanceMarketOptions.MarketType != ec2types.MarketTypeInterruptibleCapacityReservation {
 		t.Errorf("an interruptible reservation is bought by %v", d.InstanceMarketOptions)
 	}
-	d = read(mold{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"}, &network.PlacementGroup{ID: "pg-1"})
+	d = read(templateVariant{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"}, &network.PlacementGroup{ID: "pg-1"})
 	if *d.Placement.PartitionNumber != 3 || *d.Placement.GroupId != "pg-1" || d.Placement.Tenancy != ec2types.TenancyDedicated {
 		t.Errorf("the placement is %+v", *d.Placement)
 	}
@@ -325,25 +325,25 @@ func TestTemplateData(t *testing.T) {
 
 func TestPaceGrowsInARush(t *testing.T) {
 	now := time.Unix(0, 0)
-	p := &pace{now: func() time.Time { return now }}
+	p := &launchPace{now: func() time.Time { return now }}
 	var waits []time.Duration
 	for range 6 {
 		waits = append(waits, p.window("k").Idle)
 		p.began("k", 1)
 		now = now.Add(time.Second)
 	}
-	if waits[0] != launchIdle || waits[1] <= waits[0] || waits[5] != rushIdle {
+	if waits[0] != launchIdle || waits[1] <= waits[0] || waits[5] != streakIdle {
 		t.Errorf("in a rush launches are gathered for %v", waits)
 	}
-	if other := p.window("other").Idle; other <= launchIdle || other >= rushIdle {
+	if other := p.window("other").Idle; other <= launchIdle || other >= streakIdle {
 		t.Errorf("another kind waits %v, want a little longer than usual", other)
 	}
-	now = now.Add(rushGap)
+	now = now.Add(streakGap)
 	if calm := p.window("k").Idle; calm != launchIdle {
 		t.Errorf("after the rush it waits %v", calm)
 	}
-	if p.began("other", 1); len(p.calls) != 1 {
-		t.Errorf("%d orders are remembered, want 1", len(p.calls))
+	if p.began("other", 1); len(p.byKind) != 1 {
+		t.Errorf("%d orders are remembered, want 1", len(p.byKind))
 	}
 }
 

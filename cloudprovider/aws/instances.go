@@ -21,12 +21,12 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	if err != nil {
 		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
-	i, unseen, err := p.find(ctx, id, providerID)
+	i, unseen, err := p.findInstance(ctx, id, providerID)
 	if err != nil {
 		return nil, err
 	}
 	if i == nil {
-		return unseen.told(), nil
+		return unseen.answer(), nil
 	}
 	if p.isForeign(i) {
 		return nil, &cloudprovider.NotFoundError{ProviderID: providerID}
@@ -34,65 +34,65 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	if _, err := p.ownerOf(ctx, i); err != nil {
 		return nil, err
 	}
-	return p.portrait(ctx, i)
+	return p.toInstance(ctx, i)
 }
 
-// find asks EC2 for an instance. If EC2 does not show it yet although this process has just launched it, unseen is what is
+// findInstance asks EC2 for an instance. If EC2 does not show it yet although this process has just launched it, unseen is what is
 // known of it; it is NotFound if it is gone for good.
-func (p *Provider) find(ctx context.Context, id, providerID string) (i *ec2types.Instance, unseen *holding, err error) {
+func (p *Provider) findInstance(ctx context.Context, id, providerID string) (i *ec2types.Instance, unseen *assignment, err error) {
 	i, err = p.describer.Ask(ctx, struct{}{}, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if i == nil {
-		if h := p.register.machine(id); h != nil && h.answer != nil && h.since.After(p.now().Add(-showsIn)) {
-			return nil, h, nil
+		if a := p.ownership.assignmentOf(id); a != nil && a.createAnswer != nil && a.launchedAt.After(p.now().Add(-visibleWithin)) {
+			return nil, a, nil
 		}
 		if p.mayBeHidden(ctx, id) {
 			return nil, nil, fmt.Errorf("looking for instance %s: EC2 does not show it, which may be because it is new; it will be tried again", id)
 		}
 	}
 	if i == nil || i.State == nil || i.State.Name == ec2types.InstanceStateNameTerminated {
-		p.register.forget(id, p.now())
+		p.ownership.forget(id, p.now())
 		return nil, nil, &cloudprovider.NotFoundError{ProviderID: providerID}
 	}
 	return i, nil, nil
 }
 
-// told is what Create has said of the instance.
-func (h *holding) told() *cloudprovider.Instance {
-	out := copyInstance(h.answer)
-	out.Terminating = !h.ending.IsZero()
+// answer is what Create has said of the instance.
+func (a *assignment) answer() *cloudprovider.Instance {
+	out := copyInstance(a.createAnswer)
+	out.Terminating = !a.endingSince.IsZero()
 	return out
 }
 
 // List implements cloudprovider.Provider.
 func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) {
-	v, err := p.survey(ctx)
+	v, err := p.scan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	shown := make(map[string]bool, len(v.instances))
 	out := make([]*cloudprovider.Instance, 0, len(v.instances))
-	painter := p.painter()
+	converter := p.newConverter()
 	for k := range v.instances {
 		i := &v.instances[k]
 		shown[*i.InstanceId] = true
-		if p.register.isFlying(i) {
+		if p.ownership.isLaunching(i) {
 			continue // its launch has not been answered yet: nobody's so far
 		}
 		// That the catalog can't be read now is no reason to lose sight of what runs.
-		instance, err := painter.portrait(ctx, i)
+		instance, err := converter.toInstance(ctx, i)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		out = append(out, instance)
 	}
-	for _, h := range p.register.unseen(shown, v.began.Add(-showsIn)) {
-		if gone, err := p.isGone(ctx, h); err != nil {
+	for _, a := range p.ownership.notShownYet(shown, v.began.Add(-visibleWithin)) {
+		if gone, err := p.isGone(ctx, a); err != nil {
 			return nil, err
 		} else if !gone {
-			out = append(out, copyInstance(h.answer))
+			out = append(out, copyInstance(a.createAnswer))
 		}
 	}
 	slices.SortFunc(out, func(a, b *cloudprovider.Instance) int { return strings.Compare(a.ProviderID, b.ProviderID) })
@@ -100,8 +100,8 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 }
 
 // isGone tells whether an instance that was launched a moment ago and is not listed has ended, or is merely not shown yet.
-func (p *Provider) isGone(ctx context.Context, h *holding) (bool, error) {
-	_, _, err := p.find(ctx, h.id, h.answer.ProviderID)
+func (p *Provider) isGone(ctx context.Context, a *assignment) (bool, error) {
+	_, _, err := p.findInstance(ctx, a.id, a.createAnswer.ProviderID)
 	if cloudprovider.IsNotFound(err) {
 		return true, nil
 	}
@@ -111,22 +111,22 @@ func (p *Provider) isGone(ctx context.Context, h *holding) (bool, error) {
 // shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone may
 // hang or fail, and must not take those about others with them.
 func (p *Provider) shiftedZone(i *ec2types.Instance) string {
-	if i == nil || i.Placement == nil || p.catalog.shifted == nil || !p.catalog.shifted(text(i.Placement.AvailabilityZoneId)) {
+	if i == nil || i.Placement == nil || p.catalog.isShifted == nil || !p.catalog.isShifted(deref(i.Placement.AvailabilityZoneId)) {
 		return ""
 	}
 	return zoneOf(i)
 }
 
-// present returns the instance that a claim has.
-func (p *Provider) present(ctx context.Context, h *holding) (*cloudprovider.Instance, error) {
-	i, unseen, err := p.find(ctx, h.id, providerID("", h.id))
+// describeAssigned returns the instance that a claim has.
+func (p *Provider) describeAssigned(ctx context.Context, a *assignment) (*cloudprovider.Instance, error) {
+	i, unseen, err := p.findInstance(ctx, a.id, providerID("", a.id))
 	if err != nil {
-		return nil, fmt.Errorf("looking for the instance of NodeClaim %s: %w", h.claim, err)
+		return nil, fmt.Errorf("looking for the instance of NodeClaim %s: %w", a.claim, err)
 	}
 	if i == nil {
-		return unseen.told(), nil
+		return unseen.answer(), nil
 	}
-	out, err := p.portrait(ctx, i)
+	out, err := p.toInstance(ctx, i)
 	if err != nil || len(out.Annotations) > 0 {
 		return out, err
 	}
@@ -139,7 +139,7 @@ func (p *Provider) present(ctx context.Context, h *holding) (*cloudprovider.Inst
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
 	}
-	if out.Annotations, err = stamps(class, cluster); err != nil {
+	if out.Annotations, err = hashAnnotations(class, cluster); err != nil {
 		return nil, err
 	}
 	if p.identity != "" && !out.Unproven {

@@ -278,7 +278,7 @@ func TestSweep(t *testing.T) {
 	if _, err := p.Create(t.Context(), claim(spot)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Sweep(t.Context()); err != nil {
+	if err := p.DeleteUnusedTemplates(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := len(w.sim.World.Templates()); left == 0 || left >= all {

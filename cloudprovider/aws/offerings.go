@@ -24,22 +24,22 @@ import (
 // in any case, so it is always to be preferred, and of two the one that is worth less.
 const paidAlready = 10_000_000
 
-// terms are where and how a class can buy.
-type terms struct {
-	// ids are the zones' ids by name.
-	ids map[string]string
+// purchaseTerms are where and how a class can buy.
+type purchaseTerms struct {
+	// zoneIDs are the zones' ids by name.
+	zoneIDs map[string]string
 	// shifted are zones, by name, where nothing is bought for the time being.
 	shifted      map[string]bool
 	reservations []network.Reservation
 	group        *network.PlacementGroup
 	class        string // its name
-	// places are the labels of offerings that were given out.
-	places map[[3]string]map[string]string
+	// sharedLabels are the labels of offerings that were given out.
+	sharedLabels map[[3]string]map[string]string
 }
 
 // String is equal for equal terms.
-func (t *terms) String() string {
-	text := fmt.Sprint(t.ids, t.shifted)
+func (t *purchaseTerms) String() string {
+	text := fmt.Sprint(t.zoneIDs, t.shifted)
 	for _, r := range t.reservations {
 		text += fmt.Sprint(r.ID, r.Zone, r.InstanceType, r.Type, r.Interruptible, r.Platform, r.Tenancy, r.Available)
 	}
@@ -49,17 +49,17 @@ func (t *terms) String() string {
 	return text
 }
 
-// terms finds where and how the class can buy. A reservation that is about to end is not sold any more.
-func (c *catalog) terms(ctx context.Context, class *awsv1.EC2NodeClass) (*terms, error) {
-	out := &terms{class: class.Name, ids: map[string]string{}, shifted: map[string]bool{}}
+// purchaseTerms finds where and how the class can buy. A reservation that is about to end is not sold any more.
+func (c *catalog) purchaseTerms(ctx context.Context, class *awsv1.EC2NodeClass) (*purchaseTerms, error) {
+	out := &purchaseTerms{class: class.Name, zoneIDs: map[string]string{}, shifted: map[string]bool{}}
 	for _, s := range class.Status.Subnets {
-		out.ids[s.Zone] = s.ZoneID
-		if c.shifted != nil && c.shifted(s.ZoneID) {
+		out.zoneIDs[s.Zone] = s.ZoneID
+		if c.isShifted != nil && c.isShifted(s.ZoneID) {
 			out.shifted[s.Zone] = true
 		}
 	}
 	group, err := c.network.PlacementGroup(ctx, class)
-	if err != nil || !c.reserved {
+	if err != nil || !c.sellsReserved {
 		out.group = group
 		return out, err
 	}
@@ -75,11 +75,11 @@ func (c *catalog) terms(ctx context.Context, class *awsv1.EC2NodeClass) (*terms,
 
 // shapesOf lists the types that the class can use. In place of offerings each has, without zone and price, the terms that
 // it is sold on.
-func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, have *stock) ([]*cloudprovider.InstanceType, error) {
+func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*cloudprovider.InstanceType, error) {
 	var out []*cloudprovider.InstanceType
 	onDemand, spot := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand}, map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
-	for i := range have.infos {
-		info := &have.infos[i]
+	for i := range region.infos {
+		info := &region.infos[i]
 		t, err := c.shapes.Shape(info, class)
 		if err != nil {
 			return nil, fmt.Errorf("working out what instance type %s is like under EC2NodeClass %s: %w", info.InstanceType, class.Name, err)
@@ -106,7 +106,7 @@ func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, have *stock) ([]*cloudprov
 }
 
 // withOfferings returns the type with everything that it is sold by; nil if it is not sold where the class is.
-func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string, on *terms) *cloudprovider.InstanceType {
+func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string, on *purchaseTerms) *cloudprovider.InstanceType {
 	t := *shape
 	t.Offerings = nil
 	if on.group != nil {
@@ -117,7 +117,7 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 		}
 	}
 	for _, zone := range zones {
-		id, ok := on.ids[zone]
+		id, ok := on.zoneIDs[zone]
 		if !ok {
 			continue
 		}
@@ -149,7 +149,7 @@ func (c *catalog) price(kind, zone, capacityType string) (dollars float64, estim
 	return dollars, ok, ok
 }
 
-func place(zone, id, capacityType string) map[string]string {
+func placeLabels(zone, id, capacityType string) map[string]string {
 	out := map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: capacityType}
 	if id != "" {
 		out[awsv1.ZoneIDLabelKey] = id
@@ -159,7 +159,7 @@ func place(zone, id, capacityType string) map[string]string {
 
 // reservedIn are the offerings of the class's reservations of the type in the zone. A reservation serves only the platform
 // and the tenancy that it was made for.
-func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on *terms) []cloudprovider.Offering {
+func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on *purchaseTerms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
 	price, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)
 	for _, r := range on.reservations {

@@ -24,7 +24,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 // Options say how a Provider works.
@@ -57,7 +57,7 @@ type Options struct {
 	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
 	Shifted func(zoneID string) bool
 	// Guard catches panics of what goes on in the background; nil to tell nobody of them.
-	Guard *contain.Guard
+	Guard *recovery.Guard
 	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it took.
 	// May be nil.
 	Gathered func(what string, size int, took time.Duration)
@@ -71,13 +71,13 @@ type Options struct {
 
 // Provider is Amazon EC2.
 type Provider struct {
-	ec2     EC2API
-	classes client.Reader
-	live    client.Reader
-	network Network
-	images  Images
-	cluster func(context.Context) (Cluster, error)
-	name    string
+	ec2         EC2API
+	classes     client.Reader
+	liveClaims  client.Reader
+	network     Network
+	images      Images
+	cluster     func(context.Context) (Cluster, error)
+	clusterName string
 	// identity is Options.Identity.
 	identity string
 	now      func() time.Time
@@ -87,25 +87,25 @@ type Provider struct {
 	// gathered is Options.Gathered, and never nil.
 	gathered func(what string, size int, took time.Duration)
 	stats    *Stats
-	guard    *contain.Guard
+	guard    *recovery.Guard
 
-	catalog   *catalog
-	templates *templates
-	subnets   *subnets
-	register  *register
-	names     *names
-	pace      pace
-	turnstile *turnstile
-	looks     looks
-	estate    *estate
-	flights   flights
-	// coming counts claims whose launch is about to be asked for.
-	coming atomic.Int64
+	catalog      *catalog
+	templates    *templateStore
+	subnets      *subnetChooser
+	ownership    *ownership
+	nameTagger   *nameTagger
+	pace         launchPace
+	fleetLimiter *fleetLimiter
+	scans        scanState
+	predecessors *predecessorClaims
+	createCalls  createCalls
+	// comingLaunches counts claims whose launch is about to be asked for.
+	comingLaunches atomic.Int64
 
-	launches  *batch.Gatherer[string, *buyer, *cloudprovider.Instance]
-	surveys   *batch.Gatherer[struct{}, struct{}, *view]
-	describer *describer
-	ender     *ender
+	launches     *batch.Gatherer[string, *launchRequest, *cloudprovider.Instance]
+	scanGatherer *batch.Gatherer[struct{}, struct{}, *instanceScan]
+	describer    *describer
+	terminator   *terminator
 }
 
 var _ cloudprovider.Provider = (*Provider)(nil)
@@ -127,34 +127,34 @@ func New(o Options) (*Provider, error) {
 		o.Gathered = o.Stats.Gathered
 	}
 	if o.Wait == nil {
-		o.Wait = pause
+		o.Wait = sleep
 	}
 	if o.Refused == nil {
 		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, live: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, name: o.ClusterName, identity: o.Identity, now: o.Now,
-		templates: newTemplates(o.EC2, o.Now), subnets: newSubnets(o.Network, o.Now), register: newRegister(),
-		describer: newDescriber(o.EC2, o.Gathered), ender: newEnder(o.EC2, o.Gathered), pace: pace{now: o.Now}, turnstile: newTurnstile(time.Now), estate: newEstate(), gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
+		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
+		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now), ownership: newOwnership(),
+		describer: newDescriber(o.EC2, o.Gathered), terminator: newTerminator(o.EC2, o.Gathered), pace: launchPace{now: o.Now}, fleetLimiter: newFleetLimiter(time.Now), predecessors: newPredecessorClaims(), gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
 	}
 	p.catalog = newCatalog(&o)
-	p.stats.know(p.hasClass)
-	p.names = newNames(o.EC2, o.Now, o.Guard, p.register.named)
-	p.surveys = p.newSurveys()
-	p.launches = batch.New(p.pace.window, launchLimit, p.sellTogether).Through(p.admit).While(p.worthWaiting)
+	p.stats.skipMissingClasses(p.hasClass)
+	p.nameTagger = newNameTagger(o.EC2, o.Now, o.Guard, p.ownership.noteNamed)
+	p.scanGatherer = p.newScanGatherer()
+	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)
 	return p, nil
 }
 
 // worthWaiting tells whether a launch for so many had better wait for others to join it.
 func (p *Provider) worthWaiting(size int) bool {
-	return p.coming.Load() > 0 || size < plenty && p.pace.underWay() >= crowd
+	return p.comingLaunches.Load() > 0 || size < enoughTogether && p.pace.underWay() >= manyLaunching
 }
 
-// admit waits until EC2 may be asked for the launches that are being gathered.
-func (p *Provider) admit(ctx context.Context, _ string, size func() int) error {
+// admitLaunch waits until EC2 may be asked for the launches that are being gathered.
+func (p *Provider) admitLaunch(ctx context.Context, _ string, size func() int) error {
 	ctx, cancel := context.WithTimeout(ctx, admitLimit)
 	defer cancel()
-	if err := p.turnstile.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
+	if err := p.fleetLimiter.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
 		return err
 	} else if err != nil {
 		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}

@@ -22,7 +22,7 @@ type refusals struct {
 	// exhausted were sold out. passing were, too, but what stood in the way has been seen to: they count only if nobody asks
 	// again.
 	// The value is why, if somebody could do something about it.
-	exhausted, passing map[cloudprovider.OfferingRef]string
+	exhausted, temporary map[cloudprovider.OfferingRef]string
 	// reasons are AWS's codes and messages, each once.
 	reasons []string
 	// other is the last error that was not about capacity.
@@ -58,8 +58,8 @@ func (r *refusals) refs() []cloudprovider.OfferingRef {
 	return out
 }
 
-// some tells whether EC2 has refused anything.
-func (r *refusals) some() bool { return len(r.exhausted)+len(r.passing) > 0 || r.other != nil }
+// any tells whether EC2 has refused anything.
+func (r *refusals) any() bool { return len(r.exhausted)+len(r.temporary) > 0 || r.other != nil }
 
 // mostReasons is how many different reasons a message names.
 const mostReasons = 3
@@ -67,10 +67,10 @@ const mostReasons = 3
 // err is what a claim without an instance gets. If something was sold out, the claim is planned anew without that; but that
 // we were told to slow down, or may not do it, is told before all: it is not what is sold that has to change.
 func (r *refusals) err() error {
-	if len(r.passing) > 0 {
-		both := maps.Clone(r.passing)
+	if len(r.temporary) > 0 {
+		both := maps.Clone(r.temporary)
 		maps.Copy(both, r.exhausted)
-		r.exhausted, r.passing = both, nil
+		r.exhausted, r.temporary = both, nil
 	}
 	if r.other != nil && (len(r.exhausted) == 0 || cloudprovider.IsUnauthorized(r.other) || cloudprovider.IsThrottled(r.other)) {
 		return r.other
@@ -112,9 +112,9 @@ func isQuota(code string) bool {
 	return false
 }
 
-// isShut tells whether the code means that nothing can be had on the order's terms, whatever the type. Without the role for spot
+// isTermsRefused tells whether the code means that nothing can be had on the order's terms, whatever the type. Without the role for spot
 // everything but spot can.
-func isShut(code string) bool {
+func isTermsRefused(code string) bool {
 	return code == noSpotRole || code == "MaxFleetCountExceeded" || code == "PendingVerification"
 }
 
@@ -133,35 +133,35 @@ func isTemplateGone(code string) bool { return strings.HasPrefix(code, "InvalidL
 const noSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
 // refs names the offerings of the order's lines that pass the filter.
-func (o *order) refs(keep func(line) bool) []cloudprovider.OfferingRef {
+func (s *launchSpec) refs(keep func(launchOption) bool) []cloudprovider.OfferingRef {
 	var out []cloudprovider.OfferingRef
-	for _, l := range o.Lines {
-		if keep(l) {
-			out = append(out, cloudprovider.OfferingRef{Type: l.Type, Zone: l.Zone, CapacityType: o.CapacityType, Within: l.within})
+	for _, o := range s.Lines {
+		if keep(o) {
+			out = append(out, cloudprovider.OfferingRef{Type: o.Type, Zone: o.Zone, CapacityType: s.CapacityType, Within: o.capacityID})
 		}
 	}
 	slices.SortFunc(out, compareRefs)
 	return slices.Compact(out)
 }
 
-func everything(line) bool { return true }
+func anyOption(launchOption) bool { return true }
 
-// whole stands for everything that is sold on the order's terms, whatever the type and the zone.
-func (o *order) whole() cloudprovider.OfferingRef {
-	return cloudprovider.OfferingRef{CapacityType: o.CapacityType}
+// wholeTerms stands for everything that is sold on the order's terms, whatever the type and the zone.
+func (s *launchSpec) wholeTerms() cloudprovider.OfferingRef {
+	return cloudprovider.OfferingRef{CapacityType: s.CapacityType}
 }
 
 // noCapacity is the meaning of a call's own error if it is about capacity; nil if it is not.
-func noCapacity(s *sale, err error) error {
+func noCapacity(r *fleetRequest, err error) error {
 	told := fault.Explain("launching instances", err)
 	out := &cloudprovider.NoCapacityError{Message: told.Error()}
 	switch code := fault.Code(err); {
-	case isShut(code):
-		out.Exhausted = []cloudprovider.OfferingRef{s.order.whole()}
+	case isTermsRefused(code):
+		out.Exhausted = []cloudprovider.OfferingRef{r.spec.wholeTerms()}
 	case code == "InvalidFleetConfiguration":
 		return nil // of a whole call it is our mistake
 	case isSoldOut(code) || isQuota(code) || isSubnetFull(code):
-		out.Exhausted = s.order.refs(everything)
+		out.Exhausted = r.spec.refs(anyOption)
 	default:
 		return nil
 	}
@@ -171,75 +171,75 @@ func noCapacity(s *sale, err error) error {
 	return out
 }
 
-// learn takes in the errors that came with an answer. It reports whether another call may fill what is left, because
+// handleRefusals takes in the errors that came with an answer. It reports whether another call may fill what is left, because
 // what stood in the way has been seen to.
-func (e *errand) learn(ctx context.Context, s *sale, errs []ec2types.CreateFleetError) (again bool) {
-	refused := &e.refused
-	refused.passing = nil
+func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest, errs []ec2types.CreateFleetError) (again bool) {
+	refused := &l.refusals
+	refused.temporary = nil
 	renewed := false
 	for i := range errs {
-		code := text(errs[i].ErrorCode)
-		kind, zone, subnet := s.refusedLine(&errs[i])
+		code := deref(errs[i].ErrorCode)
+		kind, zone, subnet := r.refusedOption(&errs[i])
 		err := fault.Explain("launching instances", fleetError(&errs[i]))
-		tellFullGroup(s, err)
+		tellFullGroup(r, err)
 		switch {
 		case isSubnetFull(code) || isSubnetGone(code):
-			e.p.subnets.avoid(subnet)
-			again = e.fullSubnet(s, zone, err) || again
+			l.provider.subnets.avoid(subnet)
+			again = l.avoidFullSubnet(r, zone, err) || again
 		case isTemplateGone(code):
 			if !renewed {
-				renewed, e.pause = true, templateWait
-				again = e.p.renewTemplates(ctx, s) == nil || again
+				renewed, l.pauseNext = true, templateWait
+				again = l.provider.renewTemplates(ctx, r) == nil || again
 			}
 			refused.other = err
-		case isShut(code):
-			refused.add(&refused.exhausted, err, s.order.whole())
+		case isTermsRefused(code):
+			refused.add(&refused.exhausted, err, r.spec.wholeTerms())
 		case isQuota(code) && kind == "":
-			refused.add(&refused.exhausted, err, s.order.refs(everything)...)
+			refused.add(&refused.exhausted, err, r.spec.refs(anyOption)...)
 		case isSoldOut(code) && kind != "" || isQuota(code):
-			e.p.forgetReservation(s, kind, zone)
-			refused.add(&refused.exhausted, err, s.order.refs(func(l line) bool { return l.Type == kind && l.Zone == zone })...)
+			l.provider.forgetReservation(r, kind, zone)
+			refused.add(&refused.exhausted, err, r.spec.refs(func(o launchOption) bool { return o.Type == kind && o.Zone == zone })...)
 		default:
-			refused.other = e.p.classFault(ctx, s.order.class, err)
+			refused.other = l.provider.classFault(ctx, r.spec.class, err)
 		}
 	}
 	return again
 }
 
 // tellFullGroup corrects the advice where not the account's quota is used up but that of a placement group.
-func tellFullGroup(s *sale, err error) {
+func tellFullGroup(r *fleetRequest, err error) {
 	told, ok := errors.AsType[*fault.Error](err)
-	if ok && isQuota(told.Code) && s.order.class.Spec.PlacementGroupSelector != nil && strings.Contains(strings.ToLower(told.Message), "placement group") {
+	if ok && isQuota(told.Code) && r.spec.class.Spec.PlacementGroupSelector != nil && strings.Contains(strings.ToLower(told.Message), "placement group") {
 		told.Fix = "the placement group takes no more in this zone (a spread group takes seven instances); let the pool use more zones, or another group"
 	}
 }
 
-// fullSubnet notes that a zone has no room where we asked for it, and reports whether it has another subnet.
-func (e *errand) fullSubnet(s *sale, zone string, err error) bool {
-	to := &e.refused.exhausted
-	if s.picks[zone].spare {
-		to = &e.refused.passing
+// avoidFullSubnet notes that a zone has no room where we asked for it, and reports whether it has another subnet.
+func (l *fleetLaunch) avoidFullSubnet(r *fleetRequest, zone string, err error) bool {
+	to := &l.refusals.exhausted
+	if r.subnets[zone].hasAlternative {
+		to = &l.refusals.temporary
 	}
-	e.refused.add(to, err, s.order.refs(func(l line) bool { return l.Zone == zone })...)
-	return s.picks[zone].spare
+	l.refusals.add(to, err, r.spec.refs(func(o launchOption) bool { return o.Zone == zone })...)
+	return r.subnets[zone].hasAlternative
 }
 
 // forgetReservation has the reservation read again in which EC2 finds no room.
-func (p *Provider) forgetReservation(s *sale, kind, zone string) {
-	if _, m := s.buyers[0].candidate(kind, zone); m != nil && m.Reservation != "" {
-		p.network.ForgetReservation(m.Reservation)
+func (p *Provider) forgetReservation(r *fleetRequest, kind, zone string) {
+	if _, v := r.requests[0].candidate(kind, zone); v != nil && v.Reservation != "" {
+		p.network.ForgetReservation(v.Reservation)
 	}
 }
 
-// refusedLine says which line an error is about.
-func (s *sale) refusedLine(e *ec2types.CreateFleetError) (kind, zone, subnet string) {
+// refusedOption says which line an error is about.
+func (r *fleetRequest) refusedOption(e *ec2types.CreateFleetError) (kind, zone, subnet string) {
 	o := e.LaunchTemplateAndOverrides
 	if o == nil || o.Overrides == nil {
 		return "", "", ""
 	}
-	subnet = text(o.Overrides.SubnetId)
-	if zone = s.zones[subnet]; zone == "" {
-		zone = text(o.Overrides.AvailabilityZone)
+	subnet = deref(o.Overrides.SubnetId)
+	if zone = r.zones[subnet]; zone == "" {
+		zone = deref(o.Overrides.AvailabilityZone)
 	}
 	return string(o.Overrides.InstanceType), zone, subnet
 }
@@ -247,14 +247,14 @@ func (s *sale) refusedLine(e *ec2types.CreateFleetError) (kind, zone, subnet str
 // fleetError is an error in a fleet's answer as if it had been the answer. What differs between offerings is kept out of
 // its message, so that equal reasons are told once.
 func fleetError(e *ec2types.CreateFleetError) error {
-	message := text(e.ErrorMessage)
+	message := deref(e.ErrorMessage)
 	if at := strings.Index(message, ". "); at > 0 {
 		message = message[:at+1]
 	}
-	return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.GenericAPIError{Code: text(e.ErrorCode), Message: message}}
+	return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.GenericAPIError{Code: deref(e.ErrorCode), Message: message}}
 }
 
-func text(s *string) string {
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -279,9 +279,9 @@ func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, er
 }
 
 // renewTemplates makes the launch templates of a sale again that somebody has deleted.
-func (p *Provider) renewTemplates(ctx context.Context, s *sale) error {
-	for name := range s.order.templates {
+func (p *Provider) renewTemplates(ctx context.Context, r *fleetRequest) error {
+	for name := range r.spec.templates {
 		p.templates.forget(name)
 	}
-	return p.templates.ensure(ctx, s.order.templates)
+	return p.templates.ensure(ctx, r.spec.templates)
 }

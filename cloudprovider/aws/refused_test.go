@@ -26,7 +26,7 @@ type lastCall struct {
 
 func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput, _ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	l.calls++
-	l.p.turnstile.tokens, l.p.turnstile.refill = 0, time.Now().Add(time.Hour)
+	l.p.fleetLimiter.tokens, l.p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
 	return l.answer(in)
 }
 
@@ -73,25 +73,25 @@ func TestNoSecondTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				where := roomy{now: &now}
-				p := &Provider{now: time.Now, network: where, subnets: newSubnets(where, time.Now), register: newRegister(), turnstile: newTurnstile(time.Now),
-					pause: pause, name: "lab"}
+				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now), ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
+					pause: sleep, clusterName: "lab"}
 				api := &lastCall{p: p, answer: tc.answer}
 				p.ec2 = api
-				e := &errand{p: p, answers: map[*buyer]answer{}, tried: map[offered]bool{}}
+				l := &fleetLaunch{provider: p, answers: map[*launchRequest]launchAnswer{}, triedOptions: map[optionKey]bool{}}
 				if tc.answer == nil {
-					e.calls, p.turnstile.tokens, p.turnstile.refill = 1, 0, now.Add(time.Hour)
+					l.calls, p.fleetLimiter.tokens, p.fleetLimiter.refill = 1, 0, now.Add(time.Hour)
 				}
-				var list []*buyer
+				var list []*launchRequest
 				for i, kinds := range tc.wishes {
-					b := wisher(string(rune('a'+i)), kinds...)
-					b.order.class, b.order.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
-					list = append(list, b)
+					q := wisher(string(rune('a'+i)), kinds...)
+					q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
+					list = append(list, q)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), launchLimit)
 				defer cancel()
-				e.run(ctx, list)
-				for i, b := range list {
-					err := e.answers[b].Err
+				l.launchAll(ctx, list)
+				for i, q := range list {
+					err := l.answers[q].Err
 					if err == nil || cloudprovider.IsQueued(err) != tc.queued[i] || !strings.Contains(err.Error(), tc.text) {
 						t.Errorf("claim %d is told %v", i, err)
 					}

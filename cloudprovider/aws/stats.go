@@ -18,7 +18,7 @@ import (
 // Stats are the metrics of the provider, by the contract's names. A nil Stats counts nothing.
 type Stats struct {
 	batchTime, batchSize *prometheus.HistogramVec
-	userData             *sizes
+	userData             *userDataSizes
 	launches, ends       *prometheus.CounterVec
 }
 
@@ -31,7 +31,7 @@ func NewStats(registry prometheus.Registerer) (*Stats, error) {
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "karpenter_cloudprovider_batcher_batch_size", Help: "For how many a call to EC2 was made.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"batcher"}),
-		userData: newSizes(),
+		userData: newUserDataSizes(),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to launch, by the reason."},
 			[]string{"zone", "zone_id", "capacity_type", "reason"}),
@@ -55,8 +55,8 @@ func (s *Stats) Gathered(what string, size int, took time.Duration) {
 	s.batchSize.WithLabelValues(what).Observe(float64(size))
 }
 
-// gave notes the user data of a launch template.
-func (s *Stats) gave(class string, t *template) {
+// noteTemplate notes the user data of a launch template.
+func (s *Stats) noteTemplate(class string, t *template) {
 	if s == nil || t.data.UserData == nil {
 		return
 	}
@@ -65,38 +65,38 @@ func (s *Stats) gave(class string, t *template) {
 	}
 }
 
-// refused notes what EC2 refused of an order: the offerings that it names, or, if the whole call failed, every zone.
-func (s *Stats) refused(o *order, errs []ec2types.CreateFleetError, err error) {
+// noteRefused notes what EC2 refused of an order: the offerings that it names, or, if the whole call failed, every zone.
+func (s *Stats) noteRefused(spec *launchSpec, errs []ec2types.CreateFleetError, err error) {
 	if s == nil {
 		return
 	}
-	ids := zoneIDs(o.class)
+	ids := zoneIDs(spec.class)
 	for i := range errs {
 		zone := ""
 		if l := errs[i].LaunchTemplateAndOverrides; l != nil && l.Overrides != nil {
-			zone = text(l.Overrides.AvailabilityZone)
+			zone = deref(l.Overrides.AvailabilityZone)
 			if zone == "" {
-				zone = zoneOfSubnet(o.class, text(l.Overrides.SubnetId))
+				zone = zoneOfSubnet(spec.class, deref(l.Overrides.SubnetId))
 			}
 		}
-		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, failureReason(text(errs[i].ErrorCode), text(errs[i].ErrorMessage))).Inc()
+		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(deref(errs[i].ErrorCode), deref(errs[i].ErrorMessage))).Inc()
 	}
 	if err == nil {
 		return
 	}
-	for _, zone := range o.zones() {
-		s.launches.WithLabelValues(zone, ids[zone], o.CapacityType, failureReason(fault.Code(err), err.Error())).Inc()
+	for _, zone := range spec.zones() {
+		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(fault.Code(err), err.Error())).Inc()
 	}
 }
 
-// stays notes an instance that could not be ended.
-func (s *Stats) stays(i *ec2types.Instance) {
+// noteNotEnded notes an instance that could not be ended.
+func (s *Stats) noteNotEnded(i *ec2types.Instance) {
 	if s == nil {
 		return
 	}
 	zone, id := "", ""
 	if i != nil && i.Placement != nil {
-		zone, id = text(i.Placement.AvailabilityZone), text(i.Placement.AvailabilityZoneId)
+		zone, id = deref(i.Placement.AvailabilityZone), deref(i.Placement.AvailabilityZoneId)
 	}
 	s.ends.WithLabelValues(zone, id).Inc()
 }
@@ -164,7 +164,7 @@ func (s *typeStats) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 	}
-	for class, n := range s.catalog.estimates() {
+	for class, n := range s.catalog.estimatedCounts() {
 		out <- prometheus.MustNewConstMetric(s.estimated, prometheus.GaugeValue, float64(n), class)
 	}
 	for name, has := range types {

@@ -132,7 +132,7 @@ func simCall(do func(cmd *cobra.Command, c control.Client, args []string) error)
 
 // newSimServe runs an account for a lab that is there already ("tenon lab up --cloud aws" does so itself), or for none.
 func newSimServe() *cobra.Command {
-	var sky labCloud
+	var cloud labCloud
 	held, alone, port := false, false, 0
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -146,7 +146,7 @@ variables that they need.`,
 			if port != 0 && !alone {
 				return errors.New("--port is for --alone; that of a lab's account is in DIR/aws.env")
 			}
-			if err := sky.validateAccount(); err != nil {
+			if err := cloud.validateAccount(); err != nil {
 				return err
 			}
 			ctx, stop := labSignals(cmd.Context())
@@ -156,10 +156,10 @@ variables that they need.`,
 				ctx, cancel = untilStdinCloses(ctx)
 				defer cancel()
 			}
-			return serveAccount(ctx, cmd, sky, alone, port)
+			return serveAccount(ctx, cmd, cloud, alone, port)
 		},
 	}
-	sky.registerAccount(cmd.Flags())
+	cloud.registerAccount(cmd.Flags())
 	cmd.Flags().BoolVar(&alone, "alone", false, "run without a lab")
 	cmd.Flags().IntVar(&port, "port", 0, "port of 127.0.0.1, with --alone; 0 for any")
 	cmd.Flags().BoolVar(&held, "until-stdin-closes", false, "end when standard input closes")
@@ -167,17 +167,17 @@ variables that they need.`,
 	return cmd
 }
 
-func serveAccount(ctx context.Context, cmd *cobra.Command, sky labCloud, alone bool, port int) error {
+func serveAccount(ctx context.Context, cmd *cobra.Command, cloud labCloud, alone bool, port int) error {
 	out := cmd.OutOrStdout()
 	if alone {
-		return labaws.Alone(ctx, sky.Options, port, func(r labaws.Record) { fmt.Fprint(out, labaws.Exports(r.Env)) })
+		return labaws.Alone(ctx, cloud.Options, port, func(r labaws.Record) { fmt.Fprint(out, labaws.Exports(r.Env)) })
 	}
 	dir, _, err := simDir(cmd)
 	if err != nil {
 		return err
 	}
-	sky.Log = func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
-	return labaws.Serve(ctx, dir, sky.Options, func(r labaws.Record) { labaws.Explain(out, dir, r) })
+	cloud.Log = func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	return labaws.Serve(ctx, dir, cloud.Options, func(r labaws.Record) { labaws.Explain(out, dir, r) })
 }
 
 func newSimMachines() *cobra.Command {

@@ -37,7 +37,7 @@ The executable is built from source the first time.`,
 
 func newLabUp() *cobra.Command {
 	var detach bool
-	var sky labCloud
+	var cloud labCloud
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the lab and keep it until Ctrl-C",
@@ -59,11 +59,11 @@ The account is gone when the lab ends, and its instances with it. See also:
 tenon ec2sim.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := sky.validate(cmd.Flags()); err != nil {
+			if err := cloud.validate(cmd.Flags()); err != nil {
 				return err
 			}
-			if sky.name == awscloud.Name {
-				return labUpAWS(cmd, sky, detach)
+			if cloud.name == awscloud.Name {
+				return labUpAWS(cmd, cloud, detach)
 			}
 			if detach {
 				return execLab(cmd, "--detach")
@@ -72,7 +72,7 @@ tenon ec2sim.`,
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "return when the lab is ready and leave it running")
-	sky.register(cmd.Flags())
+	cloud.register(cmd.Flags())
 	return cmd
 }
 

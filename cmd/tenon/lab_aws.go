@@ -94,7 +94,7 @@ func (c *labCloud) args() []string {
 }
 
 // labUpAWS starts a lab and an account beside it.
-func labUpAWS(cmd *cobra.Command, sky labCloud, detach bool) error {
+func labUpAWS(cmd *cobra.Command, cloud labCloud, detach bool) error {
 	dir, err := cmd.Flags().GetString("dir")
 	if err != nil {
 		return err
@@ -102,19 +102,19 @@ func labUpAWS(cmd *cobra.Command, sky labCloud, detach bool) error {
 	ctx, stop := labSignals(cmd.Context())
 	defer stop()
 	if detach {
-		return labUpDetached(ctx, dir, sky, cmd.OutOrStdout())
+		return labUpDetached(ctx, dir, cloud, cmd.OutOrStdout())
 	}
 	running, err := lab.Start(ctx, dir, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
-	sky.Log = func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), "aws: "+format+"\n", args...) }
-	err = labaws.Serve(ctx, dir, sky.Options, func(r labaws.Record) { labaws.Explain(cmd.OutOrStdout(), dir, r) })
+	cloud.Log = func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), "aws: "+format+"\n", args...) }
+	err = labaws.Serve(ctx, dir, cloud.Options, func(r labaws.Record) { labaws.Explain(cmd.OutOrStdout(), dir, r) })
 	return errors.Join(err, running.Close())
 }
 
 // labUpDetached leaves both running in the background.
-func labUpDetached(ctx context.Context, dir string, sky labCloud, out io.Writer) error {
+func labUpDetached(ctx context.Context, dir string, cloud labCloud, out io.Writer) error {
 	binary, err := lab.Binary(ctx, out)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func labUpDetached(ctx context.Context, dir string, sky labCloud, out io.Writer)
 	if err != nil {
 		return fmt.Errorf("finding this executable: %w", err)
 	}
-	r, err := startAccount(ctx, executable, dir, sky)
+	r, err := startAccount(ctx, executable, dir, cloud)
 	if err != nil {
 		down := exec.Command(binary, "down", "--dir="+dir)
 		return errors.Join(err, down.Run())
@@ -138,7 +138,7 @@ func labUpDetached(ctx context.Context, dir string, sky labCloud, out io.Writer)
 }
 
 // startAccount runs "tenon ec2sim serve" in a session of its own and returns when it answers.
-func startAccount(ctx context.Context, executable, dir string, sky labCloud) (labaws.Record, error) {
+func startAccount(ctx context.Context, executable, dir string, cloud labCloud) (labaws.Record, error) {
 	log, err := os.OpenFile(labaws.LogPath(dir), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return labaws.Record{}, fmt.Errorf("opening the log of the simulated account: %w", err)
@@ -148,7 +148,7 @@ func startAccount(ctx context.Context, executable, dir string, sky labCloud) (la
 	if err != nil {
 		return labaws.Record{}, fmt.Errorf("resolving --dir: %w", err)
 	}
-	serve := exec.Command(executable, append([]string{"ec2sim", "serve", "--dir=" + absolute}, sky.args()...)...)
+	serve := exec.Command(executable, append([]string{"ec2sim", "serve", "--dir=" + absolute}, cloud.args()...)...)
 	serve.Stdout, serve.Stderr = log, log
 	serve.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := serve.Start(); err != nil {

@@ -93,7 +93,7 @@ func printMoves(out io.Writer, p *disrupt.Proposal) {
 		fmt.Fprintf(out, "  %s: %s, $%.4f instead of $%.4f per hour\n",
 			m.Reason, strings.Join(m.Claims, ", "), m.After, m.Before)
 	}
-	for _, stay := range p.Stays {
-		fmt.Fprintf(out, "  %s stays: %s\n", stay.Node, stay.Why)
+	for _, stay := range p.Blocked {
+		fmt.Fprintf(out, "  %s stays: %s\n", stay.Node, stay.Reason)
 	}
 }

@@ -36,7 +36,7 @@ func runReplayed(path string) (string, error) {
 func onePod(class *cluster.PodClass) *cluster.Snapshot {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return (&cluster.Snapshot{Now: now, Names: &resource.Names{}, Pods: []*cluster.Pod{
-		{UID: "p", Namespace: "default", Name: "web", Class: class, Unschedulable: true, Seen: now.Add(-time.Minute)}}}).Seal()
+		{UID: "p", Namespace: "default", Name: "web", Class: class, Unschedulable: true, UnschedulableSince: now.Add(-time.Minute)}}}).Seal()
 }
 
 func TestReplay(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReplay(t *testing.T) {
 	// A node that waits for a resource without a number is what no cluster has; here it stands for any mistake.
 	broken := onePod(class)
 	broken.Nodes = []*cluster.Node{{Name: "n", UID: "u", ProviderID: "x://n", Ready: true, Finalized: true}}
-	broken.Claims = []*cluster.Claim{{Name: "n", UID: "c", ProviderID: "x://n", NodeName: "n", Finalized: true, Wants: []int{resource.Size},
+	broken.Claims = []*cluster.Claim{{Name: "n", UID: "c", ProviderID: "x://n", NodeName: "n", Finalized: true, AwaitedResources: []int{resource.Size},
 		Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}}
 	out, err = replayed(t, &replay.Case{Step: replay.Make, Snapshot: broken.Seal(), Panic: "index out of range"})
 	if err == nil || !strings.Contains(out, "the planner had failed: index out of range") || !strings.Contains(out, "the planner fails: runtime error: index out of range") ||

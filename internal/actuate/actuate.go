@@ -47,20 +47,20 @@ func (a *Actor) wait(ctx context.Context, d time.Duration) error {
 
 // result is what a command's file returns: the writes it made, and what else the outcome should say.
 type result struct {
-	writes    []command.Write
-	refused   bool
-	refusal   command.Refusal
-	exhausted []command.Exhausted
-	gone      bool
-	again     time.Duration
-	unsure    bool
+	writes       []command.Write
+	refused      bool
+	refusal      command.Refusal
+	unavailable  []command.UnavailableOffering
+	instanceGone bool
+	retryAfter   time.Duration
+	unsure       bool
 }
 
 // Do carries a command out and says what became of it.
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal, Exhausted: r.exhausted, Gone: r.gone, Again: r.again, Unsure: r.unsure,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal, Unavailable: r.unavailable, InstanceGone: r.instanceGone, RetryAfter: r.retryAfter, Unsure: r.unsure,
 	}
 }
 
@@ -75,7 +75,7 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 	case command.Register:
 		return a.register(ctx, c)
 	case command.Open:
-		return a.open(ctx, c)
+		return a.openNode(ctx, c)
 	case command.Initialize:
 		return a.initialize(ctx, c)
 	case command.Fence:
@@ -100,10 +100,10 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 		return a.setPool(ctx, c)
 	case command.SetClaim:
 		return a.setClaim(ctx, c)
-	case command.StampPool:
-		return a.stampPool(ctx, c)
-	case command.StampClaim:
-		return a.stampClaim(ctx, c)
+	case command.WritePoolHash:
+		return a.writePoolHash(ctx, c)
+	case command.WriteClaimHash:
+		return a.writeClaimHash(ctx, c)
 	}
 	return result{}, fmt.Errorf("no way to carry out %T", c)
 }
@@ -144,10 +144,10 @@ func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeC
 	return []command.Write{{Kind: command.KindClaim, Name: name, Version: claim.ResourceVersion}}, nil
 }
 
-// tries is how often an edit is tried that runs into conflicts; between two lies breath.
+// maxTries is how often an edit is tried that runs into conflicts; between two lies breath.
 const (
-	tries  = 5
-	breath = 10 * time.Millisecond
+	maxTries   = 5
+	retryPause = 10 * time.Millisecond
 )
 
 // edit reads, changes and patches an object, reading live after the first conflict.
@@ -156,7 +156,7 @@ func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change
 	var err error
 	for try := 1; ; try++ {
 		err = a.editOnce(ctx, reader, name, obj, change, patch)
-		if !apierrors.IsConflict(err) || try == tries || a.wait(ctx, breath) != nil {
+		if !apierrors.IsConflict(err) || try == maxTries || a.wait(ctx, retryPause) != nil {
 			break
 		}
 		reader = a.Live

@@ -256,7 +256,7 @@ func TestRefusedLaunchIsACondition(t *testing.T) {
 		}
 	}
 	out := s.do(command.LaunchInstance{Claim: "a"})
-	if out.Err != nil || len(out.Exhausted) == 0 {
+	if out.Err != nil || len(out.Unavailable) == 0 {
 		t.Fatalf("outcome %+v", out)
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
@@ -283,8 +283,8 @@ func TestRefusalsOnTheWayAreTold(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.actor.Cloud = passing{s.actor.Cloud}
 	out := s.do(command.LaunchInstance{Claim: "a"})
-	want := []command.Exhausted{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Why: "Full: free some"}}
-	if out.Err != nil || out.Refused || !slices.Equal(out.Exhausted, want) {
+	want := []command.UnavailableOffering{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Advice: "Full: free some"}}
+	if out.Err != nil || out.Refused || !slices.Equal(out.Unavailable, want) {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -341,14 +341,14 @@ func TestTerminateFindsAnInstanceNobodyWroteDown(t *testing.T) {
 	if out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if !out.Gone {
-		if out.Again == 0 {
+	if !out.InstanceGone {
+		if out.RetryAfter == 0 {
 			t.Fatal("the instance is still ending, but nobody will ask again")
 		}
 		out = s.do(command.Terminate{Claim: "a"})
 	}
-	if !out.Gone || s.instances() != 0 {
-		t.Errorf("gone %v, %d instances run", out.Gone, s.instances())
+	if !out.InstanceGone || s.instances() != 0 {
+		t.Errorf("gone %v, %d instances run", out.InstanceGone, s.instances())
 	}
 }
 

@@ -57,7 +57,7 @@ func TestWhoComesTooLateHasNothingToDo(t *testing.T) {
 		{command.Bind{UID: "u", Name: "p", Node: "n"}, []error{gone, conflict}, bound},
 		{command.Nominate{UID: "u", Name: "p", Node: "n"}, []error{gone, invalid}, nominated},
 		{command.Evict{UID: "u", Name: "p"}, []error{gone, conflict}, pod},
-		{command.Evict{UID: "u", Name: "p", Now: true}, []error{gone, conflict}, pod},
+		{command.Evict{UID: "u", Name: "p", Delete: true}, []error{gone, conflict}, pod},
 		{command.DeleteClaim{Claim: "a", UID: "u"}, []error{gone, conflict}, command.Write{Kind: command.KindClaim, Name: "a"}},
 		{command.DeleteNode{Node: "n", UID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode, Name: "n"}},
 		{command.Release{Node: "n", NodeUID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode, Name: "n", Gone: true}},
@@ -82,7 +82,7 @@ func TestBusyServerIsNoRefusal(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 		return code(http.StatusTooManyRequests)
 	}})
-	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Name: "p", Now: true}); !apierrors.IsTooManyRequests(out.Err) || out.Refused {
+	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Name: "p", Delete: true}); !apierrors.IsTooManyRequests(out.Err) || out.Refused {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -106,7 +106,7 @@ func TestCreateIsUnsureUnlessTheServerSaidNo(t *testing.T) {
 	}
 	leaving, now := ours("a"), metav1.Now()
 	leaving.DeletionTimestamp = &now
-	if out := newStage(t, interceptor.Funcs{}, leaving).do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(out.Err, errLeaving) || out.Unsure {
+	if out := newStage(t, interceptor.Funcs{}, leaving).do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(out.Err, errStillDeleting) || out.Unsure {
 		t.Errorf("a namesake that is leaving: %+v", out)
 	}
 }
@@ -116,11 +116,11 @@ func TestCommandsAboutWhatIsGone(t *testing.T) {
 	for _, c := range []command.Command{
 		command.Adopt{Claim: "a"}, command.LaunchInstance{Claim: "a"}, command.Register{Claim: "a", Node: "a"}, command.Open{Claim: "a", Node: "a"},
 		command.Initialize{Claim: "a", Node: "a"}, command.Unfence{Claim: "a", Node: "a"}, command.Terminate{Claim: "a"}, command.Terminate{UID: "u", ProviderID: "fake://u"},
-		command.SetPool{Pool: "a"}, command.SetClaim{Claim: "a", LastPodEvent: deadline, Deadline: deadline}, command.StampPool{Pool: "a"}, command.StampClaim{Claim: "a"},
+		command.SetPool{Pool: "a"}, command.SetClaim{Claim: "a", LastPodEvent: deadline, Deadline: deadline}, command.WritePoolHash{Pool: "a"}, command.WriteClaimHash{Claim: "a"},
 		command.Fence{Claim: "a", Node: "a", Reason: command.Drifted}, command.Fence{Claim: "a", Node: "a", Reason: command.Drifted, Move: "m"},
 	} {
 		out := newStage(t, interceptor.Funcs{}).do(c)
-		if _, asked := c.(command.Terminate); out.Err != nil || len(out.Writes) != 0 || out.Gone != asked || out.Again != 0 {
+		if _, asked := c.(command.Terminate); out.Err != nil || len(out.Writes) != 0 || out.InstanceGone != asked || out.RetryAfter != 0 {
 			t.Errorf("%+v: outcome %+v", c, out)
 		}
 	}
@@ -150,7 +150,7 @@ func TestConflictsAreReadAgainLive(t *testing.T) {
 		breaths = append(breaths, d)
 		return nil
 	}
-	c := command.StampClaim{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}
+	c := command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}
 	out := s.do(c)
 	if want := slices.Repeat([]time.Duration{10 * time.Millisecond}, 4); !apierrors.IsConflict(out.Err) || behind != 1 || live != 4 || !slices.Equal(breaths, want) {
 		t.Errorf("%v after %d reads of the cache, %d live and waits of %v; want 1, 4 and %v", out.Err, behind, live, breaths, want)
@@ -222,7 +222,7 @@ func TestMachineOfANodeThatCannotBeEnded(t *testing.T) {
 		}
 		s.actor.Cloud = stuck{s.actor.Cloud, x.answer}
 		out := s.do(command.Terminate{Node: "n", ProviderID: "fake://uid-1"})
-		if out.Gone != x.gone || out.Again != 0 || errors.Is(out.Err, errAway) == x.gone {
+		if out.InstanceGone != x.gone || out.RetryAfter != 0 || errors.Is(out.Err, errAway) == x.gone {
 			t.Errorf("%v: outcome %+v", x.answer, out)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 // error that leaves open whether the claim was created (a lost answer, a timeout) makes the outcome unsure: the same claim is
 // asked for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
 func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
-	if c.Confirm {
+	if c.ConfirmOnly {
 		return a.confirmClaim(ctx, c.Name)
 	}
 	claim, err := a.newClaim(c)
@@ -44,7 +44,7 @@ func (a *Actor) confirmClaim(ctx context.Context, name string) (result, error) {
 	claim := &v1.NodeClaim{}
 	err := a.Live.Get(ctx, client.ObjectKey{Name: name}, claim)
 	if apierrors.IsNotFound(err) {
-		return result{gone: true}, nil
+		return result{instanceGone: true}, nil
 	}
 	if err != nil {
 		return result{unsure: true}, fmt.Errorf("finding out whether NodeClaim %s was created: %w", name, err)
@@ -58,7 +58,7 @@ func created(claim *v1.NodeClaim) result {
 
 // isRefusal reports whether the API server has said no: then nothing was created.
 func isRefusal(err error) bool {
-	if errors.Is(err, errLeaving) {
+	if errors.Is(err, errStillDeleting) {
 		return true
 	}
 	var status apierrors.APIStatus
@@ -69,8 +69,8 @@ func isRefusal(err error) bool {
 	return code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooManyRequests
 }
 
-// errLeaving says that the name is still taken by a claim on its way out.
-var errLeaving = errors.New("a claim of the same name is still being deleted")
+// errStillDeleting says that the name is still taken by a claim on its way out.
+var errStillDeleting = errors.New("a claim of the same name is still being deleted")
 
 func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, error) {
 	err := a.Client.Create(ctx, claim)
@@ -79,7 +79,7 @@ func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, err
 			return result{}, fmt.Errorf("reading NodeClaim %s: %w", claim.Name, err)
 		}
 		if claim.DeletionTimestamp != nil {
-			return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, errLeaving)
+			return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, errStillDeleting)
 		}
 	} else if err != nil {
 		return result{}, fmt.Errorf("creating NodeClaim %s: %w", claim.Name, err)
@@ -113,12 +113,12 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	if c.Slot.Try > 0 {
 		claim.Annotations[cluster.SlotAnnotation] = cluster.FormatSlot(c.Slot)
 	}
-	if c.Drift.Pool > 0 {
-		claim.Annotations[cluster.DriftAnnotation] = cluster.FormatDriftMark(c.Drift)
+	if c.DriftReplacement.PoolGeneration > 0 {
+		claim.Annotations[cluster.DriftAnnotation] = cluster.FormatDriftReplacement(c.DriftReplacement)
 	}
-	if t.Stamp.Hash != "" {
-		claim.Annotations[v1.NodePoolHashAnnotationKey] = t.Stamp.Hash
-		claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = t.Stamp.Version
+	if t.Hash.Hash != "" {
+		claim.Annotations[v1.NodePoolHashAnnotationKey] = t.Hash.Hash
+		claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = t.Hash.Version
 	}
 	if c.Replaces != "" {
 		claim.Annotations[cluster.ReplacesAnnotation] = c.Replaces
@@ -258,7 +258,7 @@ func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
 		meta.RemoveStatusCondition(&claim.Status.Conditions, c.Type)
 		return
 	}
-	put(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	writeCondition(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	ready := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeReady}
 	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeRegistered, v1.ConditionTypeLaunched} {
 		if !meta.IsStatusConditionTrue(claim.Status.Conditions, kind) && ready.Status != metav1.ConditionFalse {
@@ -268,24 +268,24 @@ func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
 			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: kind + " is False"}
 		}
 	}
-	put(claim, ready)
+	writeCondition(claim, ready)
 }
 
-// putIfAbsent sets a condition that has not been judged yet: a repeated act must not take back what happened since.
-func putIfAbsent(claim *v1.NodeClaim, c metav1.Condition) {
+// setIfAbsent sets a condition that has not been judged yet: a repeated act must not take back what happened since.
+func setIfAbsent(claim *v1.NodeClaim, c metav1.Condition) {
 	if meta.FindStatusCondition(claim.Status.Conditions, c.Type) == nil {
-		put(claim, c)
+		writeCondition(claim, c)
 	}
 }
 
-// putUnlessFalse sets a condition to True, unless somebody has found that it does not hold.
-func putUnlessFalse(claim *v1.NodeClaim, kind string) {
+// setUnlessFalse sets a condition to True, unless somebody has found that it does not hold.
+func setUnlessFalse(claim *v1.NodeClaim, kind string) {
 	if !meta.IsStatusConditionFalse(claim.Status.Conditions, kind) {
-		put(claim, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind})
+		writeCondition(claim, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind})
 	}
 }
 
-func put(claim *v1.NodeClaim, c metav1.Condition) {
+func writeCondition(claim *v1.NodeClaim, c metav1.Condition) {
 	c.ObservedGeneration = claim.Generation
 	if c.Reason == "" {
 		c.Reason = c.Type

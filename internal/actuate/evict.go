@@ -21,7 +21,7 @@ func (a *Actor) evict(ctx context.Context, c command.Evict) (result, error) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
 	uid := types.UID(c.UID)
 	var err error
-	if c.Now {
+	if c.Delete {
 		grace := int64(c.Grace.Seconds())
 		err = a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid}, &client.DeleteOptions{GracePeriodSeconds: &grace})
 	} else {
@@ -32,6 +32,6 @@ func (a *Actor) evict(ctx context.Context, c command.Evict) (result, error) {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return result{writes: []command.Write{{Kind: command.KindPod, Name: c.UID}}}, nil
 	}
-	refused := !c.Now && apierrors.IsTooManyRequests(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	refused := !c.Delete && apierrors.IsTooManyRequests(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	return result{refused: refused}, fmt.Errorf("evicting pod %s: %w", c.Pod, err)
 }

@@ -56,7 +56,7 @@ func TestEvictionSparesANamesake(t *testing.T) {
 					return err
 				},
 			}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}})
-			out := s.do(command.Evict{Pod: "ns/p", UID: uid, Namespace: "ns", Name: "p", Now: now, Grace: time.Second})
+			out := s.do(command.Evict{Pod: "ns/p", UID: uid, Namespace: "ns", Name: "p", Delete: now, Grace: time.Second})
 			if want := map[string]int{"u": 1}[uid]; out.Err != nil || done != want {
 				t.Errorf("at once %v, for the pod with UID %s: %d pods were asked to go (%v), want %d", now, uid, done, out.Err, want)
 			}

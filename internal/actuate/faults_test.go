@@ -182,9 +182,9 @@ func errands() []errand {
 		{name: "delete", c: command.DeleteClaim{Claim: "a", UID: "uid-1", Deadline: deadline, Missing: "gone"}},
 		{name: "delete a node", c: command.DeleteNode{Node: "a", UID: "n", ProviderID: id}},
 		{name: "evict", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web"}},
-		{name: "delete a pod", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web", Now: true}},
+		{name: "delete a pod", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web", Delete: true}},
 		{name: "nominate", c: nomination("uid-web", "a")},
-		{name: "terminate", c: command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id, Node: "a", Drained: true, Twins: []string{"b"}}, before: []command.Command{launch}},
+		{name: "terminate", c: command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id, Node: "a", Drained: true, DuplicateNodes: []string{"b"}}, before: []command.Command{launch}},
 		{name: "terminate what nobody saw launched", c: command.Terminate{Claim: "a", Missing: "gone"}, before: []command.Command{launch}},
 		{name: "terminate an orphan", c: command.Terminate{UID: "uid-1", ProviderID: id}, before: []command.Command{launch},
 			change: func(claim *v1.NodeClaim, _ *corev1.Node) { claim.UID = "" }},
@@ -192,8 +192,8 @@ func errands() []errand {
 		{name: "release a node", c: command.Release{Node: "a", NodeUID: "n"}, change: leaving},
 		{name: "status of a pool", c: command.SetPool{Pool: "default", Status: cluster.PoolStatus{Nodes: 3}}},
 		{name: "status of a claim", c: command.SetClaim{Claim: "a", Deadline: deadline, LastPodEvent: deadline}},
-		{name: "stamp a pool", c: command.StampPool{Pool: "default", Hash: "1", Version: "v3"}},
-		{name: "stamp a claim", c: command.StampClaim{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}},
+		{name: "stamp a pool", c: command.WritePoolHash{Pool: "default", Hash: "1", Version: "v3"}},
+		{name: "stamp a claim", c: command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}},
 	}
 }
 
@@ -211,13 +211,13 @@ func TestEveryFailedCallIsToldAndMendedByAnotherTry(t *testing.T) {
 				out, again, left, _ := e.run(t, fails, after)
 				at := fmt.Sprintf("%s, call %d of %d lost (after it was done: %t)", e.name, fails, calls, after)
 				did, all := written(out), written(smooth)
-				if out.Err == nil && (!slices.Equal(did, all) || out.Gone != smooth.Gone || out.Again != smooth.Again) || out.Err != nil && !errors.Is(out.Err, errAway) {
+				if out.Err == nil && (!slices.Equal(did, all) || out.InstanceGone != smooth.InstanceGone || out.RetryAfter != smooth.RetryAfter) || out.Err != nil && !errors.Is(out.Err, errAway) {
 					t.Errorf("%s: outcome %+v, want the error or %+v", at, out, smooth)
 				}
-				if out.Err != nil && (len(did) > len(all) || !slices.Equal(did, all[:len(did)]) || out.Gone || out.Refused) {
+				if out.Err != nil && (len(did) > len(all) || !slices.Equal(did, all[:len(did)]) || out.InstanceGone || out.Refused) {
 					t.Errorf("%s: a command that failed claims to have done something else: %+v", at, out)
 				}
-				if again.Err != nil || left != want || again.Gone != smooth.Gone || again.Again != smooth.Again {
+				if again.Err != nil || left != want || again.InstanceGone != smooth.InstanceGone || again.RetryAfter != smooth.RetryAfter {
 					t.Errorf("%s: another try (%+v) leaves\n%swant %+v\n%s", at, again, left, smooth, want)
 				}
 			}

@@ -26,10 +26,10 @@ func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 		}
 		writes = w
 		w, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
-			put(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(c.Reason)})
+			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(c.Reason)})
 			if c.Reason == command.Empty || c.Reason == command.Underutilized {
 				// Only such nodes go for that, and one that goes at once would never have said so.
-				put(claim, metav1.Condition{Type: v1.ConditionTypeConsolidatable, Status: metav1.ConditionTrue})
+				writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeConsolidatable, Status: metav1.ConditionTrue})
 			}
 		})
 		if err != nil {

@@ -136,7 +136,7 @@ func TestFenceSparesANamesake(t *testing.T) {
 		t.Errorf("%v, %q", out.Err, s.standing("a"))
 	}
 	for _, c := range []command.Command{
-		command.StampClaim{Claim: "a", UID: "other", Hash: "1", Version: "v3"},
+		command.WriteClaimHash{Claim: "a", UID: "other", Hash: "1", Version: "v3"},
 		command.Unfence{Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1},
 	} {
 		if out := s.do(c); out.Err != nil || len(s.claim("a").Annotations) != 0 {
@@ -187,7 +187,7 @@ func TestStamps(t *testing.T) {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p", Annotations: map[string]string{"keep": "me"}}}
 	s := newStage(t, interceptor.Funcs{}, pool, ours("a"))
 	for _, uid := range []string{"other", "p"} {
-		out := s.do(command.StampPool{Pool: "default", UID: uid, Hash: "12", Version: "v3"})
+		out := s.do(command.WritePoolHash{Pool: "default", UID: uid, Hash: "12", Version: "v3"})
 		if out.Err != nil || len(out.Writes) != 1 {
 			t.Fatalf("outcome %+v", out)
 		}
@@ -199,10 +199,10 @@ func TestStamps(t *testing.T) {
 			t.Errorf("stamp for UID %s: %q, want %q", uid, got, want)
 		}
 	}
-	if out := s.do(command.StampClaim{Claim: "a", UID: "uid-1", Hash: "12", Version: "v3"}); out.Err != nil || s.claim("a").Annotations[v1.NodePoolHashAnnotationKey] != "12" {
+	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "12", Version: "v3"}); out.Err != nil || s.claim("a").Annotations[v1.NodePoolHashAnnotationKey] != "12" {
 		t.Errorf("%v, %v", out.Err, s.claim("a").Annotations)
 	}
-	for _, c := range []command.Command{command.StampClaim{Claim: "gone", Hash: "1"}, command.StampPool{Pool: "gone", Hash: "1"}} {
+	for _, c := range []command.Command{command.WriteClaimHash{Claim: "gone", Hash: "1"}, command.WritePoolHash{Pool: "gone", Hash: "1"}} {
 		if out := s.do(c); out.Err != nil {
 			t.Errorf("%T of what is gone: %v", c, out.Err)
 		}
@@ -213,7 +213,7 @@ func TestStamps(t *testing.T) {
 func TestClaimsSayWhatTheyAreMadeFrom(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	c := command.CreateClaim{Name: "a", Pool: "default", Replaces: "m1", Template: cluster.Template{
-		ExpireAfter: "Never", Stamp: cluster.Stamp{Hash: "12", Version: "v3"},
+		ExpireAfter: "Never", Hash: cluster.TemplateHash{Hash: "12", Version: "v3"},
 		Annotations: cluster.LabelsOf(map[string]string{"note": "x", v1.NodePoolHashAnnotationKey: "forged"}),
 	}}
 	if out := s.do(c); out.Err != nil {

@@ -184,7 +184,7 @@ func TestFaultsAreReported(t *testing.T) {
 		command.Fence{Claim: "x", UID: "uid-1", Node: "n", Reason: command.Empty}, command.Unfence{Claim: "x", UID: "uid-1", Node: "n"},
 		command.Release{Claim: "x", UID: "uid-1", Node: "n", NodeUID: "n-uid"}, command.DeleteClaim{Claim: "x", UID: "uid-1", Reason: command.Empty},
 		command.DeleteNode{Node: "n", UID: "n-uid"}, command.Nominate{Pod: "ns/p", UID: "p-uid", Namespace: "ns", Name: "p", Node: "n"},
-		command.StampPool{Pool: "default", UID: "pool", Hash: "1", Version: "v"}, command.StampClaim{Claim: "x", UID: "uid-1", Hash: "1", Version: "v"},
+		command.WritePoolHash{Pool: "default", UID: "pool", Hash: "1", Version: "v"}, command.WriteClaimHash{Claim: "x", UID: "uid-1", Hash: "1", Version: "v"},
 		command.SetClaim{Claim: "x", Conditions: []cluster.Condition{{Type: "T", Status: cluster.True}}},
 	} {
 		s := newStage(t, fail, ours("x"), node.DeepCopy(), pod.DeepCopy(), pool.DeepCopy())
@@ -249,7 +249,7 @@ func TestACloudThatIsSilentHasEndedNothing(t *testing.T) {
 		}
 		x.cloud.Instances = s.actor.Cloud
 		s.actor.Cloud = x.cloud
-		if out := s.do(x.command); !errors.Is(out.Err, away) || out.Gone {
+		if out := s.do(x.command); !errors.Is(out.Err, away) || out.InstanceGone {
 			t.Errorf("%s: outcome %+v", name, out)
 		}
 	}

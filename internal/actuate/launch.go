@@ -27,9 +27,9 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 	}
 	instance, err := a.Cloud.Create(ctx, claim.DeepCopy())
 	if err != nil {
-		return a.refused(ctx, c, err)
+		return a.refusedResult(ctx, c, err)
 	}
-	writes, err := a.writeDown(ctx, c, instance)
+	writes, err := a.writeInstance(ctx, c, instance)
 	if err != nil {
 		return result{}, err
 	}
@@ -40,22 +40,22 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID, c.Claim, err)
 		}
 	}
-	return result{writes: writes, exhausted: exhausted(instance.Refused)}, nil
+	return result{writes: writes, unavailable: unavailableOfferings(instance.Refused)}, nil
 }
 
-// exhausted says which offerings could not be bought, in the core's words.
-func exhausted(list []cloudprovider.OfferingRef) []command.Exhausted {
-	var out []command.Exhausted
+// unavailableOfferings says which offerings could not be bought, in the core's words.
+func unavailableOfferings(list []cloudprovider.OfferingRef) []command.UnavailableOffering {
+	var out []command.UnavailableOffering
 	for _, o := range list {
-		out = append(out, command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within, Why: o.Why})
+		out = append(out, command.UnavailableOffering{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within, Advice: o.Why})
 	}
 	return out
 }
 
-// writeDown puts the instance's labels and then its state on its claim. In this order: what is Launched is never launched again,
+// writeInstance puts the instance's labels and then its state on its claim. In this order: what is Launched is never launched again,
 // so that labels which a crash or a fault kept from being written after it would be missing for ever. Nobody else writes these
 // fields now, so neither write needs a lock. A write is missing from the answer if the claim was gone, or is another by now.
-func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instance *cloudprovider.Instance) ([]command.Write, error) {
+func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance, instance *cloudprovider.Instance) ([]command.Write, error) {
 	labels, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		if claim.Labels == nil {
 			claim.Labels = map[string]string{}
@@ -69,7 +69,7 @@ func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instanc
 		if isNamesake(claim, c.UID) {
 			return errNamesake(claim)
 		}
-		return a.Client.Patch(ctx, claim, pinned{base})
+		return a.Client.Patch(ctx, claim, uidPatch{base})
 	})
 	if err != nil {
 		return nil, err
@@ -79,13 +79,13 @@ func (a *Actor) writeDown(ctx context.Context, c command.LaunchInstance, instanc
 		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
 		setCondition(claim, launched(instance))
 		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-			putIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+			setIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
 		}
 	}, func(claim *v1.NodeClaim, base client.Object) error {
 		if isNamesake(claim, c.UID) {
 			return errNamesake(claim)
 		}
-		return a.Client.Status().Patch(ctx, claim, pinned{base})
+		return a.Client.Status().Patch(ctx, claim, uidPatch{base})
 	})
 	return append(labels, status...), err
 }
@@ -110,14 +110,14 @@ func heldUp(err error) string {
 	return "LaunchFailed"
 }
 
-func (a *Actor) refused(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
+func (a *Actor) refusedResult(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
 	cond := cluster.Condition{Type: v1.ConditionTypeLaunched, Status: cluster.False, Message: err.Error()}
 	r := result{refused: true}
 	switch {
 	case cloudprovider.IsNoCapacity(err):
 		cond.Reason = string(command.InsufficientCapacity)
 		if e, ok := errors.AsType[*cloudprovider.NoCapacityError](err); ok {
-			r.exhausted = exhausted(e.Exhausted)
+			r.unavailable = unavailableOfferings(e.Exhausted)
 		}
 	case cloudprovider.IsNotReady(err):
 		cond.Reason = string(command.ClassNotReady)

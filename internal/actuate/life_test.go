@@ -179,7 +179,7 @@ func TestAskingAgainWritesNothing(t *testing.T) {
 		t.Fatal(out.Err)
 	}
 	c := command.Terminate{Claim: "a", UID: "uid-1", ProviderID: s.claim("a").Status.ProviderID}
-	if out := s.do(c); out.Err != nil || out.Gone || len(out.Writes) != 1 {
+	if out := s.do(c); out.Err != nil || out.InstanceGone || len(out.Writes) != 1 {
 		t.Fatalf("first: %+v", out)
 	}
 	before := s.claim("a").ResourceVersion
@@ -197,10 +197,10 @@ func TestTerminateAnOrphan(t *testing.T) {
 	}
 	c := command.Terminate{UID: instance.ClaimUID, ProviderID: instance.ProviderID}
 	out := s.do(c)
-	for tries := 0; out.Err == nil && !out.Gone && out.Again > 0 && tries < 5; tries++ {
+	for tries := 0; out.Err == nil && !out.InstanceGone && out.RetryAfter > 0 && tries < 5; tries++ {
 		out = s.do(c)
 	}
-	if out.Err != nil || !out.Gone || s.instances() != 0 {
+	if out.Err != nil || !out.InstanceGone || s.instances() != 0 {
 		t.Errorf("outcome %+v, %d instances run", out, s.instances())
 	}
 }
@@ -264,7 +264,7 @@ func TestPinnedPatchNamesItsObject(t *testing.T) {
 		obj  *v1.NodeClaim
 		want string
 	}{{after, `{"metadata":{"labels":{"k":"v"},"uid":"uid-1"}}`}, {base, `{"metadata":{"uid":"uid-1"}}`}} {
-		if data, err := (pinned{base}).Data(x.obj); err != nil || string(data) != x.want {
+		if data, err := (uidPatch{base}).Data(x.obj); err != nil || string(data) != x.want {
 			t.Errorf("%s (%v), want %s", data, err, x.want)
 		}
 	}

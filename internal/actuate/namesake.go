@@ -37,15 +37,15 @@ func (a *Actor) editOwnStatus(ctx context.Context, name, uid string, edit func(*
 	})
 }
 
-// pinned is a merge patch without a lock on the version. It names the object's UID: the API server refuses it if the object
+// uidPatch is a merge patch without a lock on the version. It names the object's UID: the API server refuses it if the object
 // is another one of the same name.
-type pinned struct{ base client.Object }
+type uidPatch struct{ base client.Object }
 
 // Type is the kind of patch.
-func (p pinned) Type() types.PatchType { return types.MergePatchType }
+func (p uidPatch) Type() types.PatchType { return types.MergePatchType }
 
 // Data is the patch that makes the object of the base.
-func (p pinned) Data(obj client.Object) ([]byte, error) {
+func (p uidPatch) Data(obj client.Object) ([]byte, error) {
 	data, err := client.MergeFrom(p.base).Data(obj)
 	if err != nil || p.base.GetUID() == "" {
 		return data, err

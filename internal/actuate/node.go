@@ -30,7 +30,7 @@ func (a *Actor) register(ctx context.Context, c command.Register) (result, error
 		return result{}, client.IgnoreNotFound(err)
 	}
 	nodeWrites, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
-		join(node, claim)
+		joinNode(node, claim)
 		if c.KeepFor != "" {
 			node.Spec.Unschedulable = true
 			node.Annotations[cluster.KeptForAnnotation] = c.KeepFor
@@ -43,13 +43,13 @@ func (a *Actor) register(ctx context.Context, c command.Register) (result, error
 		claim.Status.NodeName = c.Node
 		setCondition(claim, isTrue(v1.ConditionTypeRegistered, v1.ConditionTypeRegistered))
 		if !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized) {
-			put(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
+			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
 		}
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
 }
 
-func join(node *corev1.Node, claim *v1.NodeClaim) {
+func joinNode(node *corev1.Node, claim *v1.NodeClaim) {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
 	}
@@ -92,8 +92,8 @@ func join(node *corev1.Node, claim *v1.NodeClaim) {
 	}
 }
 
-// open lets kube-scheduler use a node that was kept for a move. A node that is not marked was not closed by us.
-func (a *Actor) open(ctx context.Context, c command.Open) (result, error) {
+// openNode lets kube-scheduler use a node that was kept for a move. A node that is not marked was not closed by us.
+func (a *Actor) openNode(ctx context.Context, c command.Open) (result, error) {
 	writes, err := a.editNode(ctx, c.Node, func(node *corev1.Node) {
 		if node.Annotations[cluster.KeptForAnnotation] != "" {
 			delete(node.Annotations, cluster.KeptForAnnotation)
@@ -116,14 +116,14 @@ func (a *Actor) initialize(ctx context.Context, c command.Initialize) (result, e
 	}
 	claimWrites, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		setCondition(claim, isTrue(v1.ConditionTypeInitialized, v1.ConditionTypeInitialized))
-		putUnlessFalse(claim, v1.ConditionTypeConsistentStateFound)
+		setUnlessFalse(claim, v1.ConditionTypeConsistentStateFound)
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
 }
 
 // deleteNode begins the end of a node that nobody claims; the UID keeps a namesake safe.
 func (a *Actor) deleteNode(ctx context.Context, c command.DeleteNode) (result, error) {
-	if err := a.mustBeNobodys(ctx, c.ProviderID, cloudprovider.Owner{}); err != nil {
+	if err := a.mustBeUnclaimed(ctx, c.ProviderID, cloudprovider.Owner{}); err != nil {
 		return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node}}

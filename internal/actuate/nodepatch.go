@@ -77,14 +77,14 @@ func listSteps[T any](path string, before, after []T) []operation {
 	if len(before) == 0 && len(after) == 0 || reflect.DeepEqual(before, after) {
 		return nil
 	}
-	guard := operation{Op: "test", Path: path}
+	pdb := operation{Op: "test", Path: path}
 	if len(before) > 0 {
-		guard.Value = before
+		pdb.Value = before
 	}
 	if len(after) == 0 {
-		return []operation{guard, {Op: "remove", Path: path}}
+		return []operation{pdb, {Op: "remove", Path: path}}
 	}
-	return []operation{guard, {Op: "add", Path: path, Value: after}}
+	return []operation{pdb, {Op: "add", Path: path, Value: after}}
 }
 
 // escape writes a key as a step of a JSON pointer.

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// nominator is the name under which nominations are written: it tells ours from kube-scheduler's own.
-const nominator = "tenon"
+// fieldManager is the name under which nominations are written: it tells ours from kube-scheduler's own.
+const fieldManager = "tenon"
 
 // nominate writes the node that a pod is expected on to the pod's status; without a node it takes back what was written.
 // The guards keep a namesake and a pod that has just been bound as they are: then there is nothing to say any more.
@@ -29,7 +29,7 @@ func (a *Actor) nominate(ctx context.Context, c command.Nominate) (result, error
 		return result{}, fmt.Errorf("writing a patch: %w", err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
-	err = a.Client.Status().Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data), client.FieldOwner(nominator))
+	err = a.Client.Status().Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data), client.FieldOwner(fieldManager))
 	// One that is gone, bound or another is not asked about again before the watch has shown it.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return result{}, fmt.Errorf("nominating pod %s for node %s: %w", c.Pod, c.Node, err)

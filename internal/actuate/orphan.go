@@ -17,7 +17,7 @@ import (
 func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (result, error) {
 	i, err := a.Cloud.Get(ctx, c.ProviderID)
 	if cloudprovider.IsNotFound(err) {
-		return result{gone: true}, nil
+		return result{instanceGone: true}, nil
 	}
 	if err != nil {
 		return result{}, fmt.Errorf("finding out whose instance %s is: %w", c.ProviderID, err)
@@ -25,60 +25,60 @@ func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (resul
 	if c.Node == "" && i.ClaimUID != c.UID {
 		return result{}, &cloudprovider.NotOwnedError{ProviderID: c.ProviderID, Want: cloudprovider.Owner{ClaimUID: c.UID}, Owner: i.Owner()}
 	}
-	if err := a.mustBeNobodys(ctx, c.ProviderID, i.Owner()); err != nil {
+	if err := a.mustBeUnclaimed(ctx, c.ProviderID, i.Owner()); err != nil {
 		return result{}, err
 	}
 	ending, err := a.end(ctx, c.ProviderID, i.Owner())
 	if c.Node != "" && cloudprovider.IsNotOwned(err) {
-		return result{gone: true}, nil // the node named a machine that is not ours at all: only the node is let go
+		return result{instanceGone: true}, nil // the node named a machine that is not ours at all: only the node is let go
 	}
 	if err != nil || !ending {
-		return result{gone: err == nil}, err
+		return result{instanceGone: err == nil}, err
 	}
-	return result{again: askAgain}, nil
+	return result{retryAfter: askAgainAfter}, nil
 }
 
-// account is a claim that may account for an instance, as the API server has it now.
-type account struct{ name, uid, providerID string }
+// instanceClaim is a claim that may account for an instance, as the API server has it now.
+type instanceClaim struct{ name, uid, providerID string }
 
 // claimsOf asks the API server for the claims that say they have the instance, or that it was launched for.
-func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Owner) ([]account, error) {
-	var out []account
+func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Owner) ([]instanceClaim, error) {
+	var out []instanceClaim
 	for next := ""; ; {
 		// One claim that can't be read as the type that it should be must not hide all others.
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
-		if err := a.Live.List(ctx, list, client.Limit(claimsOfAPage), client.Continue(next)); err != nil {
+		if err := a.Live.List(ctx, list, client.Limit(claimsPerPage), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("asking the API server whether a NodeClaim accounts for instance %s: %w", id, err)
 		}
-		out = append(out, accountsFor(list, id, owner)...)
+		out = append(out, instanceClaimsFor(list, id, owner)...)
 		if next = list.GetContinue(); next == "" {
 			return out, nil
 		}
 	}
 }
 
-// claimsOfAPage is how many claims are read at a time: many instances may be asked about at once, and claims may be
+// claimsPerPage is how many claims are read at a time: many instances may be asked about at once, and claims may be
 // thousands.
-const claimsOfAPage = 500
+const claimsPerPage = 500
 
-// accountsFor are the claims of a page that may account for an instance.
-func accountsFor(list *unstructured.UnstructuredList, id string, owner cloudprovider.Owner) []account {
-	var out []account
+// instanceClaimsFor are the claims of a page that may account for an instance.
+func instanceClaimsFor(list *unstructured.UnstructuredList, id string, owner cloudprovider.Owner) []instanceClaim {
+	var out []instanceClaim
 	for k := range list.Items {
 		c := &list.Items[k]
 		providerID, _, _ := unstructured.NestedString(c.Object, "status", "providerID")
 		uid := string(c.GetUID())
 		named := owner.ClaimUID == "" && owner.ClaimName != "" && c.GetName() == owner.ClaimName
 		if providerID == id || named || owner.ClaimUID != "" && uid == owner.ClaimUID {
-			out = append(out, account{name: c.GetName(), uid: uid, providerID: providerID})
+			out = append(out, instanceClaim{name: c.GetName(), uid: uid, providerID: providerID})
 		}
 	}
 	return out
 }
 
-// mustBeNobodys is an error if a claim accounts for the instance. A claim that has another instance does not.
-func (a *Actor) mustBeNobodys(ctx context.Context, id string, owner cloudprovider.Owner) error {
+// mustBeUnclaimed is an error if a claim accounts for the instance. A claim that has another instance does not.
+func (a *Actor) mustBeUnclaimed(ctx context.Context, id string, owner cloudprovider.Owner) error {
 	if id == "" {
 		return nil // a node that never had a machine
 	}

@@ -107,11 +107,11 @@ func TestNodeThatNamesAStrangersMachine(t *testing.T) {
 	}
 	cloud := &notOurs{Instances: s.actor.Cloud}
 	s.actor.Cloud = cloud
-	if out := s.do(command.Terminate{Node: "n", ProviderID: "fake://uid-1"}); out.Err != nil || !out.Gone || cloud.asked != 1 {
+	if out := s.do(command.Terminate{Node: "n", ProviderID: "fake://uid-1"}); out.Err != nil || !out.InstanceGone || cloud.asked != 1 {
 		t.Errorf("a node: outcome %+v", out)
 	}
 	want := "terminating instance fake://uid-1: instance fake://uid-1 is left alone: it belongs to another cluster, not to NodeClaim a (UID uid-1) of this cluster"
-	if out := s.do(command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}); out.Gone || out.Err == nil || out.Err.Error() != want {
+	if out := s.do(command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}); out.InstanceGone || out.Err == nil || out.Err.Error() != want {
 		t.Errorf("an orphan: %v, want %q", out.Err, want)
 	}
 	if s.ending("fake://uid-1") {
@@ -135,7 +135,7 @@ func TestClaimWithAnothersInstance(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := s.do(command.Terminate{Claim: "b", UID: "uid-2", ProviderID: "fake://uid-1"})
-		if s.ending("fake://uid-1") || out.Gone != (x.want == "") || x.want != "" && (out.Err == nil || out.Err.Error() != x.want) {
+		if s.ending("fake://uid-1") || out.InstanceGone != (x.want == "") || x.want != "" && (out.Err == nil || out.Err.Error() != x.want) {
 			t.Errorf("outcome %+v, want %q", out, x.want)
 		}
 	}

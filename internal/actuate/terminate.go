@@ -16,8 +16,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// askAgain is how long to wait before asking whether an instance is gone.
-const askAgain = time.Second
+// askAgainAfter is how long to wait before asking whether an instance is gone.
+const askAgainAfter = time.Second
 
 // terminate asks the cloud to end the instance, and says when it is gone. For whom it is ended is said each time, and the cloud
 // compares: the instance of another claim is left alone.
@@ -30,7 +30,7 @@ func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, err
 	}
 	owner, err := a.ownerFor(ctx, c)
 	if err != nil || owner.ClaimUID == "" {
-		return result{gone: err == nil}, err
+		return result{instanceGone: err == nil}, err
 	}
 	ids := []string{c.ProviderID}
 	if c.ProviderID == "" {
@@ -41,13 +41,13 @@ func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, err
 	gone := true
 	for _, id := range ids {
 		ending, err := a.end(ctx, id, owner)
-		if err != nil && !a.isAnothers(ctx, err) {
+		if err != nil && !a.belongsToOther(ctx, err) {
 			return result{}, err
 		}
 		gone = gone && !ending
 	}
 	if gone {
-		return result{gone: true}, nil
+		return result{instanceGone: true}, nil
 	}
 	return a.tellTerminating(ctx, c)
 }
@@ -61,15 +61,15 @@ func (a *Actor) end(ctx context.Context, id string, owner cloudprovider.Owner) (
 	return false, fmt.Errorf("terminating instance %s: %w", id, err)
 }
 
-// isAnothers reports whether the error says that the instance belongs to another claim, and that claim is there: then the one who asks
+// belongsToOther reports whether the error says that the instance belongs to another claim, and that claim is there: then the one who asks
 // has nothing to end. If nobody is there to see to the instance, it has to be looked at by people.
-func (a *Actor) isAnothers(ctx context.Context, err error) bool {
+func (a *Actor) belongsToOther(ctx context.Context, err error) bool {
 	refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
 	if !ok || refusal.Owner.ClaimUID == "" {
 		return false
 	}
 	claims, listed := a.claimsOf(ctx, refusal.ProviderID, refusal.Owner)
-	return listed == nil && slices.ContainsFunc(claims, func(c account) bool { return c.uid == refusal.Owner.ClaimUID })
+	return listed == nil && slices.ContainsFunc(claims, func(c instanceClaim) bool { return c.uid == refusal.Owner.ClaimUID })
 }
 
 // ownerFor is the claim that an instance is to be ended for; without a UID if the claim is gone.
@@ -104,16 +104,16 @@ func (a *Actor) instancesOf(ctx context.Context, owner cloudprovider.Owner) ([]s
 
 // tellTerminating writes on the claim that its instance is ending.
 func (a *Actor) tellTerminating(ctx context.Context, c command.Terminate) (result, error) {
-	r := result{again: askAgain}
+	r := result{retryAfter: askAgainAfter}
 	claim := &v1.NodeClaim{}
 	err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim)
 	if err == nil && !isNamesake(claim, c.UID) && meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
 		return r, nil // told before: asking again is nothing new
 	}
 	r.writes, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
-		putUnlessFalse(claim, v1.ConditionTypeDrained)
-		putUnlessFalse(claim, v1.ConditionTypeVolumesDetached)
-		put(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeInstanceTerminating})
+		setUnlessFalse(claim, v1.ConditionTypeDrained)
+		setUnlessFalse(claim, v1.ConditionTypeVolumesDetached)
+		writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeInstanceTerminating})
 	})
 	return r, err
 }

@@ -33,10 +33,10 @@ func TestClaimIsWrittenAsItWasPlanned(t *testing.T) {
 	below, _ := require.Make(require.Lt, []string{"9"})
 	out := s.do(command.CreateClaim{
 		Name: "a", Template: cluster.Template{ExpireAfter: "Never"}, Requests: requests,
-		Requirements: require.Set{}.With("cores", above.And(below)).WithMin("cores", 3).With("arch", require.Only("x")).WithMin("arch", 1).With("zone", require.Only("z")),
-		MadeFor:      []cluster.MadeFor{{Owner: "rs-1", Try: 2}},
-		Slot:         cluster.Slot{Number: 4, Try: 3},
-		Drift:        cluster.DriftMark{Again: 2, Pool: 5, Class: 7},
+		Requirements:     require.Set{}.With("cores", above.And(below)).WithMin("cores", 3).With("arch", require.Only("x")).WithMin("arch", 1).With("zone", require.Only("z")),
+		MadeFor:          []cluster.MadeFor{{Owner: "rs-1", Try: 2}},
+		Slot:             cluster.Slot{Number: 4, Try: 3},
+		DriftReplacement: cluster.DriftReplacement{DriftedInRow: 2, PoolGeneration: 5, ClassGeneration: 7},
 	})
 	if out.Err != nil {
 		t.Fatal(out.Err)
@@ -218,7 +218,7 @@ func TestFenceNamesItsWrites(t *testing.T) {
 	if got, want := written(unfence), []command.Write{node, claim, claim}; unfence.Err != nil || !slices.Equal(got, want) {
 		t.Errorf("its end (%v) wrote %+v, want %+v", unfence.Err, got, want)
 	}
-	if out := s.do(command.StampClaim{Claim: "a", UID: "other", Hash: "1", Version: "v3"}); out.Err != nil || len(out.Writes) != 0 {
+	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "other", Hash: "1", Version: "v3"}); out.Err != nil || len(out.Writes) != 0 {
 		t.Errorf("a namesake: %+v", out)
 	}
 }
@@ -257,10 +257,10 @@ func TestPatchOfWhatCannotBePinned(t *testing.T) {
 	base.UID = ""
 	after := base.DeepCopy()
 	after.Labels["k"] = "v"
-	if data, err := (pinned{base}).Data(after); err != nil || string(data) != `{"metadata":{"labels":{"k":"v"}}}` {
+	if data, err := (uidPatch{base}).Data(after); err != nil || string(data) != `{"metadata":{"labels":{"k":"v"}}}` {
 		t.Errorf("%s (%v)", data, err)
 	}
-	if data, err := (pinned{ours("a")}).Data(unwritable{ours("a")}); !errors.Is(err, errAway) || data != nil {
+	if data, err := (uidPatch{ours("a")}).Data(unwritable{ours("a")}); !errors.Is(err, errAway) || data != nil {
 		t.Errorf("%s (%v), want %v", data, err, errAway)
 	}
 }
@@ -274,7 +274,7 @@ func (unwritable) MarshalJSON() ([]byte, error) { return nil, errAway }
 func TestStampOfAnyPool(t *testing.T) {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p"}}
 	s := newStage(t, interceptor.Funcs{}, pool)
-	if out := s.do(command.StampPool{Pool: "default", Hash: "12", Version: "v3"}); out.Err != nil {
+	if out := s.do(command.WritePoolHash{Pool: "default", Hash: "12", Version: "v3"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil || pool.Annotations[v1.NodePoolHashAnnotationKey] != "12" {
@@ -325,7 +325,7 @@ func TestClaimThatIsGoneEndsNothing(t *testing.T) {
 	}
 	s.actor.Cloud = nameless{s.actor.Cloud}
 	for _, id := range []string{"", "fake://uid-1"} {
-		if out := s.do(command.Terminate{Claim: "a", ProviderID: id}); out.Err != nil || !out.Gone || s.running() != 1 {
+		if out := s.do(command.Terminate{Claim: "a", ProviderID: id}); out.Err != nil || !out.InstanceGone || s.running() != 1 {
 			t.Errorf("outcome %+v, and %d instances run", out, s.running())
 		}
 	}
@@ -352,7 +352,7 @@ func (double) Delete(_ context.Context, id string, _ cloudprovider.Owner) error 
 func TestClaimWithTwoInstancesWaitsForBoth(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.actor.Cloud = double{}
-	if out := s.do(command.Terminate{Claim: "a", UID: "uid-1"}); out.Err != nil || out.Gone || out.Again != time.Second {
+	if out := s.do(command.Terminate{Claim: "a", UID: "uid-1"}); out.Err != nil || out.InstanceGone || out.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -360,22 +360,22 @@ func TestClaimWithTwoInstancesWaitsForBoth(t *testing.T) {
 // A claim that nobody needs any more is not made, but looked for: an older try may have made it.
 func TestClaimIsLookedForWhenNobodyNeedsIt(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{})
-	c := command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}, Confirm: true}
-	if out := s.do(c); out.Err != nil || !out.Gone || out.Unsure || len(out.Writes) != 0 {
+	c := command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}, ConfirmOnly: true}
+	if out := s.do(c); out.Err != nil || !out.InstanceGone || out.Unsure || len(out.Writes) != 0 {
 		t.Errorf("no claim is there: %+v", out)
 	}
 	made := c
-	made.Confirm = false
+	made.ConfirmOnly = false
 	if out := s.do(made); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if out := s.do(c); out.Err != nil || out.Gone || len(out.Writes) != 1 || !out.Writes[0].Created || out.Writes[0].Name != "a" {
+	if out := s.do(c); out.Err != nil || out.InstanceGone || len(out.Writes) != 1 || !out.Writes[0].Created || out.Writes[0].Name != "a" {
 		t.Errorf("the claim is there: %+v", out)
 	}
 	s = newStage(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return errors.New("no answer")
 	}})
-	if out := s.do(c); out.Err == nil || !out.Unsure || out.Gone {
+	if out := s.do(c); out.Err == nil || !out.Unsure || out.InstanceGone {
 		t.Errorf("nobody answers: %+v", out)
 	}
 }

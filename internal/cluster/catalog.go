@@ -28,15 +28,15 @@ type Offering struct {
 	// Estimated says that nobody has told the price: it is inferred from what other types cost.
 	Estimated bool
 	Available bool
-	// Why is what people could do about it that the cloud has refused the offering lately, with the cloud's code; empty if they
+	// Advice is what people could do about it that the cloud has refused the offering lately, with the cloud's code; empty if they
 	// can only wait.
-	Why string
-	// Trial offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
-	Trial bool
+	Advice string
+	// Probing offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
+	Probing bool
 	// Reservation names the capacity that was paid for in advance, of which Left instances are still free; empty for
 	// offerings without bound.
-	Reservation string
-	Left        int
+	Reservation     string
+	ReservationLeft int
 }
 
 // Catalog is what can be bought, numbered. It is immutable and may be shared by pools and by snapshots.
@@ -61,7 +61,7 @@ func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog 
 		c.Offerings[i].Type = c.byType[types[c.Offerings[i].Type].Name]
 	}
 	slices.SortStableFunc(c.Offerings, compareOfferings)
-	c.index = c.indexLike(alike)
+	c.index = c.indexSharing(alike)
 	c.available = require.NewBits(len(c.Offerings))
 	for i := range c.Offerings {
 		if c.Offerings[i].Available {
@@ -77,8 +77,8 @@ func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog 
 	return c
 }
 
-// indexLike is the index of the catalog: that of another with the same labels, or one that shares columns with another.
-func (c *Catalog) indexLike(alike []*Catalog) *require.Index {
+// indexSharing is the index of the catalog: that of another with the same labels, or one that shares columns with another.
+func (c *Catalog) indexSharing(alike []*Catalog) *require.Index {
 	for _, other := range alike {
 		if slices.EqualFunc(c.Offerings, other.Offerings, sameLabels) {
 			return other.index
@@ -193,9 +193,9 @@ func (c *Catalog) Without(soldOut func(*Offering) bool) *Catalog {
 	return &out
 }
 
-// Measured is the catalog with other amounts of the same types, in any order. It shares everything else with the catalog it
+// WithAmounts is the catalog with other amounts of the same types, in any order. It shares everything else with the catalog it
 // came from.
-func (c *Catalog) Measured(types []Type) *Catalog {
+func (c *Catalog) WithAmounts(types []Type) *Catalog {
 	out := *c
 	out.Types = slices.Clone(types)
 	slices.SortFunc(out.Types, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })

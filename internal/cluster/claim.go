@@ -15,9 +15,9 @@ type Claim struct {
 	Version   string // resource version
 	Created   time.Time
 	Deleting  time.Time // zero if not
-	// Appeared is when this process first saw the claim that it had made, by its own clock; zero for claims that others made, or that
+	// FirstSeen is when this process first saw the claim that it had made, by its own clock; zero for claims that others made, or that
 	// were there when it began. The clock of the API server, which Created goes by, may be another.
-	Appeared time.Time
+	FirstSeen time.Time
 	// Finalized says that our finalizer is on it, so that it can't vanish behind our back.
 	Finalized bool
 
@@ -27,8 +27,8 @@ type Claim struct {
 	Taints               []Taint
 	StartupTaints        []Taint
 	Requests             resource.Vector
-	// Wants are the dimensions of the extended resources that the node must show before it counts as initialized.
-	Wants                 []int
+	// AwaitedResources are the dimensions of the extended resources that the node must show before it counts as initialized.
+	AwaitedResources      []int
 	Capacity, Allocatable resource.Vector
 	Conditions            []Condition
 	Seats                 []Seat
@@ -37,8 +37,8 @@ type Claim struct {
 	Slot Slot
 	// MadeForUnread says that not all of its MadeFor could be read.
 	MadeForUnread bool
-	// Drift is what a claim says that was made in place of a drifted node.
-	Drift DriftMark
+	// DriftReplacement is what a claim says that was made in place of a drifted node.
+	DriftReplacement DriftReplacement
 	// Price per hour; Estimated if nobody has told it, and it is inferred from what other types cost.
 	Price     float64
 	Estimated bool
@@ -48,10 +48,10 @@ type Claim struct {
 	// HasTerminationGrace and TerminationGrace bound how long a drain may take.
 	HasTerminationGrace bool
 	TerminationGrace    time.Duration
-	// Expire is how long the claim may live; Deadline is when its end must be over, whoever has not left by then: what its
+	// ExpireAfter is how long the claim may live; Deadline is when its end must be over, whoever has not left by then: what its
 	// termination annotation says, zero without one.
-	Expire   Wait
-	Deadline time.Time
+	ExpireAfter NillableDuration
+	Deadline    time.Time
 	// DoNotRepair keeps an unhealthy node from being replaced.
 	DoNotRepair bool
 	// Problems are what is wrong with the text of a claim that a person wrote.
@@ -77,34 +77,34 @@ type Claim struct {
 	Expected bool
 }
 
-// Standalone reports whether a person made the claim: it belongs to no pool.
-func (c *Claim) Standalone() bool { return c.Pool == "" }
+// IsStandalone reports whether a person made the claim: it belongs to no pool.
+func (c *Claim) IsStandalone() bool { return c.Pool == "" }
 
 // staleAfter is by how much a deadline may lie before the deletion that it is for.
 const staleAfter = time.Minute
 
-// Since is when the claim came into being: no earlier than we have seen it, if it is our own. With a clock that is ahead of the
+// ExistsSince is when the claim came into being: no earlier than we have seen it, if it is our own. With a clock that is ahead of the
 // API server's, each new claim would otherwise be too old at once, and be given up and made again without end.
-func (c *Claim) Since() time.Time {
-	if c.Appeared.After(c.Created) {
-		return c.Appeared
+func (c *Claim) ExistsSince() time.Time {
+	if c.FirstSeen.After(c.Created) {
+		return c.FirstSeen
 	}
 	return c.Created
 }
 
-// End is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. Whatever else
+// EndsBy is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. Whatever else
 // holds, it must be before the cloud takes the instance away.
-func (c *Claim) End() (at time.Time, has bool) {
-	at, has = c.end()
-	if cut, hurried := c.Interruption.end(c.Deleting); hurried && !c.Deleting.IsZero() && (!has || cut.Before(at)) {
+func (c *Claim) EndsBy() (at time.Time, has bool) {
+	at, has = c.endsByPlan()
+	if cut, hurried := c.Interruption.endsBy(c.Deleting); hurried && !c.Deleting.IsZero() && (!has || cut.Before(at)) {
 		return cut, true
 	}
 	return at, has
 }
 
-// end is End without interruptions. A deadline from long before the deletion was written for another one, which did not come
+// endsByPlan is End without interruptions. A deadline from long before the deletion was written for another one, which did not come
 // about.
-func (c *Claim) end() (at time.Time, has bool) {
+func (c *Claim) endsByPlan() (at time.Time, has bool) {
 	switch {
 	case !c.Deadline.IsZero() && !c.Deadline.Before(c.Deleting.Add(-staleAfter)):
 		return c.Deadline, true
@@ -150,9 +150,9 @@ func (c *Claim) NodeMayCome(now time.Time) bool {
 	return !c.Is(Registered) || now.Before(c.Condition(Registered).Since.Add(NodeLag))
 }
 
-// Labelled reports whether the claim says what it has become. Its labels may be seen a moment after its status says that it has
+// HasLabels reports whether the claim says what it has become. Its labels may be seen a moment after its status says that it has
 // been launched; what a node has joined with may be less than it will have in the end.
-func (c *Claim) Labelled() bool {
+func (c *Claim) HasLabels() bool {
 	_, known := c.Labels.Get(InstanceTypeLabel)
 	return c.Is(Launched) && known || c.Is(Registered)
 }

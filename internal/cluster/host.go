@@ -30,10 +30,10 @@ type Host struct {
 	// Pods that are there, daemons' included; Ports that they and the daemons to come occupy.
 	Pods  []*Pod
 	Ports []Port
-	// Handles are the volumes attached already: another pod may share one without using up an attachment. Sorted.
-	Handles []string
-	// open says, of an undecided host, what a label may still become, and whether the launch will decide about it.
-	open func(key string) (may require.Values, open bool)
+	// AttachedVolumes are the volumes attached already: another pod may share one without using up an attachment. Sorted.
+	AttachedVolumes []string
+	// openLabel says, of an undecided host, what a label may still become, and whether the launch will decide about it.
+	openLabel func(key string) (may require.Values, open bool)
 }
 
 // NameField is the key under which a node's own name is asked for, as a field and not as a label.
@@ -47,12 +47,12 @@ func (h *Host) Label(key string) (value string, present bool) {
 	return h.Labels.Get(key)
 }
 
-// Open reports whether the launch has yet to decide about the label.
-func (h *Host) Open(key string) bool {
+// IsOpen reports whether the launch has yet to decide about the label.
+func (h *Host) IsOpen(key string) bool {
 	if !h.Undecided {
 		return false
 	}
-	_, open := h.open(key)
+	_, open := h.openLabel(key)
 	return open
 }
 
@@ -62,7 +62,7 @@ func (h *Host) Meets(terms []require.Set) bool {
 	return slices.ContainsFunc(terms, func(term require.Set) bool {
 		for _, e := range term {
 			if h.Undecided {
-				if may, open := h.open(e.Key); open {
+				if may, open := h.openLabel(e.Key); open {
 					if !may.Within(e.Values) {
 						return false
 					}
@@ -77,17 +77,17 @@ func (h *Host) Meets(terms []require.Set) bool {
 	})
 }
 
-// Takes reports whether a pod of the class may run on the host, room aside. What a launch has yet to decide is held
+// Allows reports whether a pod of the class may run on the host, room aside. What a launch has yet to decide is held
 // against the pod: a claim that may go to either of two zones suits nobody who must avoid one of them.
-func (h *Host) Takes(c *PodClass) bool {
+func (h *Host) Allows(c *PodClass) bool {
 	if _, tainted := Untolerated(c.Tolerations, h.Taints); tainted {
 		return false
 	}
 	return h.Meets(c.Terms)
 }
 
-// mayTake is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
-func (h *Host) mayTake(c *PodClass) bool {
+// mayAllow is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
+func (h *Host) mayAllow(c *PodClass) bool {
 	_, tainted := Untolerated(c.Tolerations, h.Taints)
 	return !tainted && h.MayMeet(c.Terms)
 }
@@ -97,7 +97,7 @@ func (h *Host) MayMeet(terms []require.Set) bool {
 	return slices.ContainsFunc(terms, func(term require.Set) bool {
 		return !slices.ContainsFunc(term, func(e require.Entry) bool {
 			if h.Undecided {
-				if may, open := h.open(e.Key); open {
+				if may, open := h.openLabel(e.Key); open {
 					return may.And(e.Values).IsEmpty()
 				}
 			}
@@ -107,7 +107,7 @@ func (h *Host) MayMeet(terms []require.Set) bool {
 	})
 }
 
-// Future is a node that is to come: open says which of its labels the launch will decide, and what they may become.
-func Future(name string, labels Labels, taints []Taint, open func(key string) (may require.Values, open bool)) Host {
-	return Host{Name: name, Labels: labels, Taints: taints, Undecided: true, open: open}
+// NewNodeHost is a node that is to come: open says which of its labels the launch will decide, and what they may become.
+func NewNodeHost(name string, labels Labels, taints []Taint, open func(key string) (may require.Values, open bool)) Host {
+	return Host{Name: name, Labels: labels, Taints: taints, Undecided: true, openLabel: open}
 }

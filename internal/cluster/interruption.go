@@ -12,22 +12,24 @@ type Interruption struct {
 	Force bool
 }
 
-// Urgent reports whether the node goes whatever anybody on it says: there is a time by which the machine is gone, or it is of
+// IsUrgent reports whether the node goes whatever anybody on it says: there is a time by which the machine is gone, or it is of
 // no use any more.
-func (i Interruption) Urgent() bool { return i.Force || !i.Deadline.IsZero() }
+func (i Interruption) IsUrgent() bool { return i.Force || !i.Deadline.IsZero() }
 
-// end is when a claim that is being deleted since a time must be gone because of the interruption; has is false if that says
+// endsBy is when a claim that is being deleted since a time must be gone because of the interruption; has is false if that says
 // nothing about it.
-func (i Interruption) end(deleting time.Time) (at time.Time, has bool) {
+func (i Interruption) endsBy(deleting time.Time) (at time.Time, has bool) {
 	if i.Force {
 		return deleting, true
 	}
 	return i.Deadline, !i.Deadline.IsZero()
 }
 
-// Advised reports whether the cloud would like the claim's node to go, without a deadline, and nobody has begun to let it: its pods
+// IsAdvisedToGo reports whether the cloud would like the claim's node to go, without a deadline, and nobody has begun to let it: its pods
 // may keep it.
-func (c *Claim) Advised() bool { return c.Interrupted() && !c.Interruption.Urgent() && c.Move == "" }
+func (c *Claim) IsAdvisedToGo() bool {
+	return c.IsInterrupted() && !c.Interruption.IsUrgent() && c.Move == ""
+}
 
-// Interrupted reports whether the cloud has announced the end of the claim's instance.
-func (c *Claim) Interrupted() bool { return c.Interruption.Kind != "" }
+// IsInterrupted reports whether the cloud has announced the end of the claim's instance.
+func (c *Claim) IsInterrupted() bool { return c.Interruption.Kind != "" }

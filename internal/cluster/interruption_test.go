@@ -24,13 +24,13 @@ func TestEndOfAnInterruptedClaim(t *testing.T) {
 		"force, and a deadline":       {Claim{Interruption: Interruption{Kind: "InstanceUnhealthy", Force: true}, Deadline: noon.Add(time.Hour)}, noon},
 	} {
 		c.claim.Deleting = noon
-		at, has := c.claim.End()
+		at, has := c.claim.EndsBy()
 		if !at.Equal(c.want) || has != !c.want.IsZero() {
 			t.Errorf("%s: %s %v, want %s", name, at, has, c.want)
 		}
 	}
 	alive := Claim{Interruption: warned}
-	if at, has := alive.End(); has {
+	if at, has := alive.EndsBy(); has {
 		t.Errorf("a claim that is not being deleted must be gone by %s", at)
 	}
 }

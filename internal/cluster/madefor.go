@@ -8,7 +8,7 @@ import (
 )
 
 // MadeFor says for whom a claim was made, and which of the tries in a row it is: 1 if none has failed before. Owner is the key of
-// the workload at the root: see Snapshot.Root.
+// the workload at the root: see Snapshot.Workload.
 type MadeFor struct {
 	Owner string
 	Try   int
@@ -60,13 +60,13 @@ func ParseMadeFor(text string) ([]MadeFor, error) {
 func (s *Snapshot) MadeFor(pods []*Pod) []MadeFor {
 	tries := make(map[string]int)
 	for _, p := range pods {
-		root := s.Root(p)
+		root := s.Workload(p)
 		if tries[root] > 0 {
 			continue
 		}
 		tries[root] = 1
-		if b := s.Setbacks[root]; b != nil {
-			tries[root] = b.Tries + 1
+		if b := s.WorkloadTries[root]; b != nil {
+			tries[root] = b.FailedTries + 1
 		}
 	}
 	out, size := make([]MadeFor, 0, len(tries)), 0

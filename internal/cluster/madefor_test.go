@@ -39,11 +39,11 @@ func TestOwnerKeysAreBounded(t *testing.T) {
 func TestPodsOfADaemonSet(t *testing.T) {
 	d := &Daemon{UID: "ds", Namespace: "infra"}
 	for owner, want := range map[string]bool{"infra/ds": true, "other/ds": false, "infra/d": false, "ds": false, "": false} {
-		if got := d.Made(&Pod{Namespace: "infra", Owner: owner}); got != want {
+		if got := d.Owns(&Pod{Namespace: "infra", Owner: owner}); got != want {
 			t.Errorf("a pod of owner %q: %v", owner, got)
 		}
 	}
-	if d.Made(&Pod{Namespace: "other", Owner: "infra/ds"}) {
+	if d.Owns(&Pod{Namespace: "other", Owner: "infra/ds"}) {
 		t.Error("a pod of another namespace counts")
 	}
 }
@@ -51,14 +51,14 @@ func TestPodsOfADaemonSet(t *testing.T) {
 // Of very many workloads on one node the annotation names as many as it may hold, those with a failure first. The others
 // are followed on the next such node, so that after a few nodes each is held.
 func TestMadeForHasABound(t *testing.T) {
-	s := &Snapshot{Setbacks: make(map[string]*Setback)}
+	s := &Snapshot{WorkloadTries: make(map[string]*WorkloadTries)}
 	pods := make([]*Pod, 5000)
 	for i := range pods {
 		pods[i] = &Pod{UID: fmt.Sprint("p", i), Namespace: "jobs", Owner: OwnerKey("jobs", fmt.Sprintf("6f1c2f7e-93a1-4a55-8f7b-%012d", i))}
 	}
 	failed := pods[4900:]
 	for _, p := range failed {
-		s.Setbacks[p.Owner] = &Setback{Owner: p.Owner, Tries: 2}
+		s.WorkloadTries[p.Owner] = &WorkloadTries{Owner: p.Owner, FailedTries: 2}
 	}
 	list := s.MadeFor(pods)
 	if text := FormatMadeFor(list); len(text) > mostAnnotation || len(text) < mostAnnotation*9/10 {

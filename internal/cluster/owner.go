@@ -40,8 +40,8 @@ func OwnerKey(namespace, uid string) string {
 	return namespace + "/" + SafeUID(uid)
 }
 
-// Made reports whether the pod is one of the DaemonSet's.
-func (d *Daemon) Made(p *Pod) bool {
+// Owns reports whether the pod is one of the DaemonSet's.
+func (d *Daemon) Owns(p *Pod) bool {
 	if p.Namespace != d.Namespace {
 		return false
 	}
@@ -52,15 +52,15 @@ func (d *Daemon) Made(p *Pod) bool {
 	return len(p.Owner) == n+1+len(d.UID) && p.Owner[n+1:] == d.UID && p.Owner[:n] == d.Namespace
 }
 
-// Root is the key of the workload that a pod belongs to: the controller of its controller where that is known (a Deployment, a CronJob),
+// Workload is the key of the workload that a pod belongs to: the controller of its controller where that is known (a Deployment, a CronJob),
 // else its controller, else the pod
 // itself, whose key is its UID.
-func (s *Snapshot) Root(p *Pod) string {
+func (s *Snapshot) Workload(p *Pod) string {
 	if p.Owner == "" {
 		return p.UID
 	}
-	if o, known := s.Owners[p.Owner]; known && o.Root != "" {
-		return o.Root
+	if o, known := s.Owners[p.Owner]; known && o.Workload != "" {
+		return o.Workload
 	}
 	return p.Owner
 }

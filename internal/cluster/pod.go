@@ -31,8 +31,8 @@ type PodClass struct {
 	Priority int32
 	// Rules tie the pod to other pods; all must hold. They are sorted by key.
 	Rules []*Rule
-	// Wishes are what the pod would like, in the order in which it names them.
-	Wishes []Wish
+	// Preferences are what the pod would like, in the order in which it names them.
+	Preferences []Preference
 	// Ports of the host that the pod occupies.
 	Ports []Port
 	// Unsupported names what keeps the pod from being planned for: what the planner can't honour, or a volume that is not
@@ -40,8 +40,8 @@ type PodClass struct {
 	Unsupported []string
 }
 
-// Own is what the pod itself asks of a node, whatever its volumes add.
-func (c *PodClass) Own() []require.Set {
+// OwnOrAllTerms is what the pod itself asks of a node, whatever its volumes add.
+func (c *PodClass) OwnOrAllTerms() []require.Set {
 	if c.OwnTerms != nil {
 		return c.OwnTerms
 	}
@@ -52,7 +52,7 @@ func (c *PodClass) Own() []require.Set {
 // first term if none does.
 func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string, ok bool) {
 	for i, term := range c.Terms {
-		miss, ok := term.Miss(label)
+		miss, ok := term.FirstMiss(label)
 		if ok {
 			return "", true
 		}
@@ -70,8 +70,8 @@ type Owner struct {
 	Kind string
 	// Name of the owner, in the namespace of its pods: for people.
 	Name string
-	// Root is the workload that controls this one, if one does, with its kind and name; Namespace is that of both.
-	Root, RootKind, RootName, Namespace string
+	// Workload is the workload that controls this one, if one does, with its kind and name; Namespace is that of both.
+	Workload, WorkloadKind, WorkloadName, Namespace string
 	// Known is false if nothing is known about how many pods the owner wants.
 	Known bool
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
@@ -88,15 +88,15 @@ type Pod struct {
 	Class                *PodClass
 	// Labels by which other pods' rules select it. Pods with equal labels share one value.
 	Labels Labels
-	// Volumes that it attaches; Exclusive are the handles of those that only one pod in the cluster may use
+	// Volumes that it attaches; ExclusiveVolumes are the handles of those that only one pod in the cluster may use
 	// (ReadWriteOncePod).
-	Volumes   []Volume
-	Exclusive []string
-	// Places are where its volumes are, for people: what follows from that for its node is in its class.
-	Places []VolumePlace
-	// Unbound are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods goes, and
+	Volumes          []Volume
+	ExclusiveVolumes []string
+	// VolumePlaces are where its volumes are, for people: what follows from that for its node is in its class.
+	VolumePlaces []VolumePlace
+	// UnboundClaims are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods goes, and
 	// the others must follow.
-	Unbound []string
+	UnboundClaims []string
 	// Owner is the UID of its controller, if it has one.
 	Owner string
 	// Node is the name of the node it is bound to; Nominated that of the node which kube-scheduler has chosen and not bound
@@ -105,21 +105,21 @@ type Pod struct {
 	// Binding says that we are binding it to Node, and the watch has not shown it there: it may be on another node by now.
 	Binding bool
 	Created time.Time
-	// Appeared is when we first saw it.
-	Appeared time.Time
+	// FirstSeen is when we first saw it.
+	FirstSeen time.Time
 
-	// Unschedulable says that kube-scheduler has looked at the pod and found no place; Seen is when we learned it.
-	Unschedulable bool
-	Seen          time.Time
-	// Judged says that kube-scheduler has looked at the pod at all.
-	Judged bool
+	// Unschedulable says that kube-scheduler has looked at the pod and found no place; UnschedulableSince is when we learned it.
+	Unschedulable      bool
+	UnschedulableSince time.Time
+	// SchedulerSeen says that kube-scheduler has looked at the pod at all.
+	SchedulerSeen bool
 	// OtherScheduler says that the pod names a scheduler of its own, which may want more than a node for it.
 	OtherScheduler bool
 
 	// Daemon pods come with a node, Mirror pods belong to a kubelet: neither is ever planned for.
 	Daemon, Mirror bool
-	// Done pods have finished; they hold no resources.
-	Done bool
+	// Finished pods have finished; they hold no resources.
+	Finished bool
 	// Deleting since this time; zero if not. Grace is how long it may take to end.
 	Deleting time.Time
 	Grace    time.Duration
@@ -157,42 +157,44 @@ func (p VolumePlace) Equal(other VolumePlace) bool {
 // ID names the pod for people.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
 
-// Pending reports whether the pod waits for a place that only a new or another node can give.
-func (p *Pod) Pending() bool {
-	return p.Unschedulable && p.Node == "" && p.Deleting.IsZero() && !p.Done && !p.Daemon && !p.Mirror
+// IsPending reports whether the pod waits for a place that only a new or another node can give.
+func (p *Pod) IsPending() bool {
+	return p.Unschedulable && p.Node == "" && p.Deleting.IsZero() && !p.Finished && !p.Daemon && !p.Mirror
 }
 
-// Waiting reports whether kube-scheduler has yet to look at the pod.
-func (p *Pod) Waiting() bool {
-	return !p.Judged && p.Node == "" && p.Deleting.IsZero() && !p.Done && !p.Daemon && !p.Mirror
+// AwaitsScheduler reports whether kube-scheduler has yet to look at the pod.
+func (p *Pod) AwaitsScheduler() bool {
+	return !p.SchedulerSeen && p.Node == "" && p.Deleting.IsZero() && !p.Finished && !p.Daemon && !p.Mirror
 }
 
-// NewAt is when the pod became something to plan for: when kube-scheduler gave up on it, or when it joined others of its
+// PendingSince is when the pod became something to plan for: when kube-scheduler gave up on it, or when it joined others of its
 // kind on which it had.
-func (p *Pod) NewAt() time.Time {
-	if p.Seen.IsZero() {
-		return p.Appeared
+func (p *Pod) PendingSince() time.Time {
+	if p.UnschedulableSince.IsZero() {
+		return p.FirstSeen
 	}
-	return p.Seen
+	return p.UnschedulableSince
 }
 
-// Holds reports whether the pod takes up resources of its node.
-func (p *Pod) Holds() bool { return p.Node != "" && !p.Done }
+// UsesRoom reports whether the pod takes up resources of its node.
+func (p *Pod) UsesRoom() bool { return p.Node != "" && !p.Finished }
 
-// Reschedulable reports whether the pod will need another place when its node goes. One that stays through the drain does, too:
+// IsReschedulable reports whether the pod will need another place when its node goes. One that stays through the drain does, too:
 // it ends with its node, and its controller makes it anew.
-func (p *Pod) Reschedulable() bool {
-	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != ""
+func (p *Pod) IsReschedulable() bool {
+	return p.UsesRoom() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != ""
 }
 
-// Moves reports whether the pod will need another place when its node is drained: it is evicted, or it ends with the node, which does
+// NeedsNewPlace reports whether the pod will need another place when its node is drained: it is evicted, or it ends with the node, which does
 // not wait for it.
-func (p *Pod) Moves() bool { return p.Reschedulable() && (!p.DoNotDisrupt || p.StaysThroughDrain) }
+func (p *Pod) NeedsNewPlace() bool {
+	return p.IsReschedulable() && (!p.DoNotDisrupt || p.StaysThroughDrain)
+}
 
-// Workload reports whether the pod is a reason to keep a node: neither a daemon's nor the kubelet's own, not finished
+// IsWorkload reports whether the pod is a reason to keep a node: neither a daemon's nor the kubelet's own, not finished
 // and not on its way out.
-func (p *Pod) Workload() bool {
-	return p.Holds() && !p.Daemon && !p.Mirror && p.Deleting.IsZero()
+func (p *Pod) IsWorkload() bool {
+	return p.UsesRoom() && !p.Daemon && !p.Mirror && p.Deleting.IsZero()
 }
 
 // Daemon is what a DaemonSet puts on every node that it matches.

@@ -23,33 +23,33 @@ type Pool struct {
 	Template Template
 	Limits   Limits
 
-	ConsolidateAfter Wait
+	ConsolidateAfter NillableDuration
 	Policy           Policy
 	Budgets          []Budget
-	// Hash of the template as it is now; Stamped is what the pool's annotations say about it.
+	// Hash of the template as it is now; WrittenHash is what the pool's annotations say about it.
 	Hash, HashVersion string
-	Stamped           Stamp
-	// Care is what the pool's own annotations say about disruption.
-	Care Care
+	WrittenHash       TemplateHash
+	// Overrides is what the pool's own annotations say about disruption.
+	Overrides DisruptionOverrides
 
 	// Problems are what is wrong with the pool's own text; NodeClass is the state of the class it refers to.
 	Problems  []Problem
 	NodeClass NodeClassState
-	// Doubts are what is allowed in the pool's text and probably not meant. They change no decision.
-	Doubts []Problem
+	// Warnings are what is allowed in the pool's text and probably not meant. They change no decision.
+	Warnings []Problem
 	// Catalog is what the pool can buy; CatalogError says why that could not be learned.
 	Catalog      *Catalog
 	CatalogError string
 
-	// Held says that the pool's last launches have failed without a hint what else to try: it is left alone until
-	// HeldUntil. HeldFor is what the cloud said.
-	Held      bool
-	HeldUntil time.Time
-	HeldFor   string
-	// OnTrial says that the time of a hold is over and no launch has gone well since: one at a time finds out.
-	OnTrial bool
-	// Registering says whether the pool's latest launches have become nodes: Unknown as long as there were none.
-	Registering ConditionStatus
+	// InBackoff says that the pool's last launches have failed without a hint what else to try: it is left alone until
+	// BackoffUntil. BackoffCause is what the cloud said.
+	InBackoff    bool
+	BackoffUntil time.Time
+	BackoffCause string
+	// Probing says that the time of a hold is over and no launch has gone well since: one at a time finds out.
+	Probing bool
+	// RegistrationHealth says whether the pool's latest launches have become nodes: Unknown as long as there were none.
+	RegistrationHealth ConditionStatus
 	// LostSlots are the slots of a static pool whose last nodes ended too soon, by number.
 	LostSlots []LostSlot
 
@@ -63,43 +63,43 @@ type OtherPool struct {
 	NodeClass ClassRef
 }
 
-// HoldsOrphans reports whether the pool's condition says that many orphans are held.
-func (p *Pool) HoldsOrphans() bool {
+// HasHeldOrphans reports whether the pool's condition says that many orphans are held.
+func (p *Pool) HasHeldOrphans() bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c Condition) bool {
 		return c.Type == OrphansHeld && c.Status == True && c.Reason == ManyOrphans
 	})
 }
 
-// Usable reports whether new nodes may be made for the pool.
-func (p *Pool) Usable() bool {
-	return !p.Deleting && !p.Static && !p.Held && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
+// IsUsable reports whether new nodes may be made for the pool.
+func (p *Pool) IsUsable() bool {
+	return !p.Deleting && !p.Static && !p.InBackoff && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
 }
 
-// Waiting reports whether the pool will be usable as soon as the cloud has said what it sells: planning without it could
+// AwaitsCatalog reports whether the pool will be usable as soon as the cloud has said what it sells: planning without it could
 // only come to a worse answer.
-func (p *Pool) Waiting() bool {
+func (p *Pool) AwaitsCatalog() bool {
 	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil && p.CatalogError == ""
 }
 
-// Stamp is a hash of a template and the version of the way in which it was computed.
-type Stamp struct{ Hash, Version string }
+// TemplateHash is a hash of a template and the version of the way in which it was computed.
+type TemplateHash struct{ Hash, Version string }
 
-// Care is what goes beyond the contract in how a pool's nodes are disrupted. Fields that are not set are left to the settings.
-type Care struct {
+// DisruptionOverrides is what goes beyond the contract in how a pool's nodes are disrupted. Fields that are not set are left to the settings.
+type DisruptionOverrides struct {
 	// DryRun tells what would be done and does nothing.
 	DryRun bool
 	// MinSaving and MinSavingPerPod bound from below what a move must save, if they are set.
 	MinSaving, MinSavingPerPod *float64
 	// EvictionsPerHour bounds how often a workload's pods are evicted to save money, if it is set.
 	EvictionsPerHour *int
-	// Canary replaces one drifted node first; Watch is how long it must be healthy before more follow.
-	Canary bool
-	Watch  time.Duration
+	// Canary replaces one drifted node first; CanaryWatch is how long it must be healthy before more follow.
+	Canary      bool
+	CanaryWatch time.Duration
 	// SoftExpiry makes the end of a node's life a budgeted disruption that begins that long before the hard one, spread over
 	// the time; zero for none.
 	SoftExpiry time.Duration
-	// Waits are how long a node must have been quiet for each reason, where it is not consolidateAfter.
-	Waits map[string]Wait
+	// QuietPeriods are how long a node must have been quiet for each reason, where it is not consolidateAfter.
+	QuietPeriods map[string]NillableDuration
 }
 
 // Timeouts are how long a node may take to come; zero for no word about it.
@@ -117,8 +117,8 @@ type Template struct {
 	ExpireAfter         string // as the user wrote it: the text is copied, not interpreted
 	TerminationGrace    time.Duration
 	HasTerminationGrace bool
-	// Stamp is what claims that are made from it carry, so that it shows when the template has changed since.
-	Stamp Stamp
+	// Hash is what claims that are made from it carry, so that it shows when the template has changed since.
+	Hash TemplateHash
 }
 
 // ClassRef names a NodeClass.
@@ -146,8 +146,8 @@ const (
 	Balanced                 Policy = "Balanced"
 )
 
-// Wait is a duration that may be "never".
-type Wait struct {
+// NillableDuration is a duration that may be "never".
+type NillableDuration struct {
 	Never bool
 	For   time.Duration
 }
@@ -175,9 +175,9 @@ type Budget struct {
 	Percent bool
 	// Reasons it counts for; none means all.
 	Reasons []string
-	// Active says whether the budget's window is open now; Changes is when that ends, zero if never.
-	Active  bool
-	Changes time.Time
+	// Active says whether the budget's window is open now; ChangesAt is when that ends, zero if never.
+	Active    bool
+	ChangesAt time.Time
 	// Broken budgets (a schedule that can't be read) allow nothing.
 	Broken bool
 }

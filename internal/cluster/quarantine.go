@@ -25,17 +25,19 @@ type Part string
 
 // The parts, those first that people miss first.
 const (
-	Interrupting Part = "interruption" // nodes that the cloud takes away are replaced
-	Placing      Part = "placement"    // pods without a place get one
-	Guiding      Part = "guidance"     // pods are told which node is theirs
-	Telling      Part = "status"       // claims and pools tell what there is
-	Disrupting   Part = "disruption"   // nodes that are empty, too dear, drifted, old or sick go
-	Collecting   Part = "orphans"      // instances and nodes that no claim accounts for go
-	Searching    Part = "search"       // cheaper nodes are looked for
+	Interrupting  Part = "interruption" // nodes that the cloud takes away are replaced
+	Placing       Part = "placement"    // pods without a place get one
+	Nominating    Part = "guidance"     // pods are told which node is theirs
+	WritingStatus Part = "status"       // claims and pools tell what there is
+	Disrupting    Part = "disruption"   // nodes that are empty, too dear, drifted, old or sick go
+	Collecting    Part = "orphans"      // instances and nodes that no claim accounts for go
+	Searching     Part = "search"       // cheaper nodes are looked for
 )
 
 // Parts lists the parts that plan.Make has, in the order in which people miss them.
-func Parts() []Part { return []Part{Interrupting, Placing, Guiding, Telling, Disrupting, Collecting} }
+func Parts() []Part {
+	return []Part{Interrupting, Placing, Nominating, WritingStatus, Disrupting, Collecting}
+}
 
 // Failure is what is known of a failure of the planner.
 type Failure struct {
@@ -46,8 +48,8 @@ type Failure struct {
 	// Group is 0 if the planner is known to fail on it. Otherwise it fails on some of those with the same number, and
 	// they are still to be told apart.
 	Group int
-	// With is the class without which the planner does not fail on this one; empty if there is none.
-	With string
+	// PairedWith is the class without which the planner does not fail on this one; empty if there is none.
+	PairedWith string
 }
 
 // Any reports whether anything is left out.
@@ -55,11 +57,11 @@ func (q *Quarantine) Any() bool {
 	return len(q.Classes)+len(q.Claims)+len(q.Parts)+len(q.SearchClasses)+len(q.SearchClaims) > 0
 }
 
-// Holds reports whether some pods or claims are left out (see LeftAlone).
-func (q *Quarantine) Holds() bool { return len(q.Classes)+len(q.Claims) > 0 }
+// HasPodsOrClaims reports whether some pods or claims are left out (see IsLeftAlone).
+func (q *Quarantine) HasPodsOrClaims() bool { return len(q.Classes)+len(q.Claims) > 0 }
 
-// Leaves reports whether the part is left out.
-func (q *Quarantine) Leaves(part Part) bool {
+// LeavesOut reports whether the part is left out.
+func (q *Quarantine) LeavesOut(part Part) bool {
 	_, out := q.Parts[part]
 	return out
 }
@@ -78,15 +80,15 @@ func (q *Quarantine) Until() time.Time {
 	return at
 }
 
-// And is the quarantine with more in it.
-func (q Quarantine) And(more Quarantine) Quarantine {
+// With is the quarantine with more in it.
+func (q Quarantine) With(more Quarantine) Quarantine {
 	return Quarantine{
-		Classes: joined(q.Classes, more.Classes), Claims: joined(q.Claims, more.Claims), Parts: joined(q.Parts, more.Parts),
-		SearchClasses: joined(q.SearchClasses, more.SearchClasses), SearchClaims: joined(q.SearchClaims, more.SearchClaims),
+		Classes: mergeFailures(q.Classes, more.Classes), Claims: mergeFailures(q.Claims, more.Claims), Parts: mergeFailures(q.Parts, more.Parts),
+		SearchClasses: mergeFailures(q.SearchClasses, more.SearchClasses), SearchClaims: mergeFailures(q.SearchClaims, more.SearchClaims),
 	}
 }
 
-func joined[K comparable](a, b map[K]Failure) map[K]Failure {
+func mergeFailures[K comparable](a, b map[K]Failure) map[K]Failure {
 	if len(b) == 0 {
 		return a
 	}
@@ -98,15 +100,15 @@ func joined[K comparable](a, b map[K]Failure) map[K]Failure {
 	return out
 }
 
-// LeavingOut is the snapshot with more in quarantine.
-func (s *Snapshot) LeavingOut(more Quarantine) *Snapshot {
+// WithQuarantine is the snapshot with more in quarantine.
+func (s *Snapshot) WithQuarantine(more Quarantine) *Snapshot {
 	out := *s
-	out.Quarantine = s.Quarantine.And(more)
+	out.Quarantine = s.Quarantine.With(more)
 	return out.Seal()
 }
 
-// Except is the snapshot with this in quarantine, and nothing else.
-func (s *Snapshot) Except(q Quarantine) *Snapshot {
+// WithOnlyQuarantine is the snapshot with this in quarantine, and nothing else.
+func (s *Snapshot) WithOnlyQuarantine(q Quarantine) *Snapshot {
 	out := *s
 	out.Quarantine = q
 	return out.Seal()
@@ -118,48 +120,48 @@ func (s *Snapshot) ForSearch() *Snapshot {
 	if len(q.SearchClasses)+len(q.SearchClaims) == 0 {
 		return s
 	}
-	return s.LeavingOut(Quarantine{Classes: q.SearchClasses, Claims: q.SearchClaims})
+	return s.WithQuarantine(Quarantine{Classes: q.SearchClasses, Claims: q.SearchClaims})
 }
 
-// Quarantined reports whether the pod's class is left out.
-func (s *Snapshot) Quarantined(p *Pod) bool {
+// IsQuarantined reports whether the pod's class is left out.
+func (s *Snapshot) IsQuarantined(p *Pod) bool {
 	_, out := s.Quarantine.Classes[p.Class.Key]
 	return out
 }
 
-// LeftAlone reports whether the claim's node goes only if it has to, because the planner has failed on it, on a class of pods of which one runs
+// IsLeftAlone reports whether the claim's node goes only if it has to, because the planner has failed on it, on a class of pods of which one runs
 // there, or on pods of an owner that it was made for. Nobody knows what such pods would find elsewhere, or when they come.
-func (s *Snapshot) LeftAlone(c *Claim) bool {
+func (s *Snapshot) IsLeftAlone(c *Claim) bool {
 	q := &s.Quarantine
-	if !q.Holds() {
+	if !q.HasPodsOrClaims() {
 		return false
 	}
 	n := s.NodeOf(c.Name)
 	if n != nil {
-		if _, out := q.Claims[n.Name]; out || slices.ContainsFunc(s.PodsOn(n.Name), s.Quarantined) {
+		if _, out := q.Claims[n.Name]; out || slices.ContainsFunc(s.PodsOn(n.Name), s.IsQuarantined) {
 			return true
 		}
 	}
 	_, out := q.Claims[c.Name]
-	return out || slices.ContainsFunc(c.MadeFor, func(m MadeFor) bool { return s.view.refusedFor[m.Owner] })
+	return out || slices.ContainsFunc(c.MadeFor, func(m MadeFor) bool { return s.lookups.quarantinedOwners[m.Owner] })
 }
 
-// Refused lists the pods that would be pending were their class not left out.
-func (s *Snapshot) Refused() []*Pod { return s.view.refused }
+// QuarantinedPods lists the pods that would be pending were their class not left out.
+func (s *Snapshot) QuarantinedPods() []*Pod { return s.lookups.quarantinedPods }
 
-// Seeking lists the pods for which a place is looked for.
-func (s *Snapshot) Seeking() []*Pod { return slices.Concat(s.Pending(), s.Homeless()) }
+// PodsSeekingPlace lists the pods for which a place is looked for.
+func (s *Snapshot) PodsSeekingPlace() []*Pod { return slices.Concat(s.Pending(), s.PodsBetweenNodes()) }
 
-// Seekers lists the classes of the pods for which a place is looked for, by key. Those whose pods came last are last.
-func (s *Snapshot) Seekers() []string {
+// ClassesSeekingPlace lists the classes of the pods for which a place is looked for, by key. Those whose pods came last are last.
+func (s *Snapshot) ClassesSeekingPlace() []string {
 	since := make(map[string]time.Time)
-	for _, p := range s.Seeking() {
-		since[p.Class.Key] = Earlier(since[p.Class.Key], s.SoughtSince(p))
+	for _, p := range s.PodsSeekingPlace() {
+		since[p.Class.Key] = Earlier(since[p.Class.Key], s.SeekingSince(p))
 	}
 	return slices.SortedFunc(maps.Keys(since), func(a, b string) int {
 		return cmp.Or(since[a].Compare(since[b]), strings.Compare(a, b))
 	})
 }
 
-// SoughtSince is since when a place is looked for, as far as it is known.
-func (s *Snapshot) SoughtSince(p *Pod) time.Time { return cmp.Or(s.NewAt(p), p.Created, s.Now) }
+// SeekingSince is since when a place is looked for, as far as it is known.
+func (s *Snapshot) SeekingSince(p *Pod) time.Time { return cmp.Or(s.PendingSince(p), p.Created, s.Now) }

@@ -17,16 +17,16 @@ func TestLeftAlone(t *testing.T) {
 	for _, c := range s.Claims[:5] {
 		s.Nodes = append(s.Nodes, &Node{Name: c.Name, ProviderID: c.ProviderID})
 	}
-	left := s.LeavingOut(Quarantine{Classes: map[string]Failure{"guilty": {}}, Claims: map[string]Failure{"itself": {}}})
-	if len(left.Refused()) != 1 {
-		t.Fatalf("%d pods are refused, want the one that waits", len(left.Refused()))
+	left := s.WithQuarantine(Quarantine{Classes: map[string]Failure{"guilty": {}}, Claims: map[string]Failure{"itself": {}}})
+	if len(left.QuarantinedPods()) != 1 {
+		t.Fatalf("%d pods are refused, want the one that waits", len(left.QuarantinedPods()))
 	}
 	want := map[string]bool{"runs-it": true, "made-for-it": true, "itself": true, "coming": true}
 	for _, c := range s.Claims {
-		if got := left.LeftAlone(c); got != want[c.Name] {
+		if got := left.IsLeftAlone(c); got != want[c.Name] {
 			t.Errorf("%s is left alone: %v", c.Name, got)
 		}
-		if s.Seal().LeftAlone(c) {
+		if s.Seal().IsLeftAlone(c) {
 			t.Errorf("%s is left alone although the planner does not fail", c.Name)
 		}
 	}

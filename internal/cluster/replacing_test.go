@@ -20,10 +20,10 @@ func TestReplacingTellsTriesApart(t *testing.T) {
 	}{{began.Add(time.Second), true}, {began.Add(-5 * time.Second), true}, {began.Add(-time.Hour), false}} {
 		made.Created = c.created
 		s := (&Snapshot{Claims: []*Claim{made, old}, Nodes: nodes}).Seal()
-		if got := s.Replacing(made); got != c.want {
+		if got := s.IsReplacement(made); got != c.want {
 			t.Errorf("made %s after the first fence: replacing is %v, want %v", c.created.Sub(began), got, c.want)
 		}
-		for _, h := range s.Plain().Hosts() {
+		for _, h := range s.SchedulerView().Hosts() {
 			if h.Name == "new" && h.Reserved != c.want {
 				t.Errorf("made %s after the first fence: its room is kept: %v, want %v", c.created.Sub(began), h.Reserved, c.want)
 			}
@@ -33,7 +33,7 @@ func TestReplacingTellsTriesApart(t *testing.T) {
 		}
 	}
 	made.Created, old.Move = began, ""
-	if s := (&Snapshot{Claims: []*Claim{made, old}, Nodes: nodes}).Seal(); s.Replacing(made) {
+	if s := (&Snapshot{Claims: []*Claim{made, old}, Nodes: nodes}).Seal(); s.IsReplacement(made) {
 		t.Error("nobody goes in the move any more")
 	}
 }
@@ -53,7 +53,7 @@ func TestPodsThatWaitFindKeptNodesLast(t *testing.T) {
 		who     string
 		overlay *Overlay
 		want    string
-	}{{"pods that wait", s.Plain(), "theirs kept old"}, {"pods of the move", s.Without("old"), "kept theirs"}} {
+	}{{"pods that wait", s.SchedulerView(), "theirs kept old"}, {"pods of the move", s.Without("old"), "kept theirs"}} {
 		var names []string
 		for _, h := range c.overlay.Hosts() {
 			names = append(names, h.Name)

@@ -25,8 +25,8 @@ type Rule struct {
 	// Key is a canonical text of the content: rules with the same key are the same rule.
 	Key  string
 	Kind RuleKind
-	// Topology is the node label whose values are the domains.
-	Topology string
+	// TopologyKey is the node label whose values are the domains.
+	TopologyKey string
 	// Selectors say which pods count: those that all of them select. Only affinity has more than one: Kubernetes counts
 	// for each of a pod's affinity terms the pods that match all of its terms.
 	Selectors []Selector
@@ -42,35 +42,35 @@ type Rule struct {
 
 // Selector selects pods by namespace and labels.
 type Selector struct {
-	// Namespaces by name, sorted; Among adds those whose labels meet it, if HasAmong.
-	Namespaces []string
-	Among      require.Set
-	HasAmong   bool
-	Labels     require.Set
-	// Nothing says that no pod is selected.
-	Nothing bool
+	// Namespaces by name, sorted; Among adds those whose labels meet it, if HasNamespaceLabels.
+	Namespaces         []string
+	NamespaceLabels    require.Set
+	HasNamespaceLabels bool
+	Labels             require.Set
+	// MatchesNone says that no pod is selected.
+	MatchesNone bool
 }
 
 // Selects reports whether a pod with the labels in the namespace is selected; labels are those of the namespace.
 func (s *Selector) Selects(namespace string, namespaceLabels, podLabels Labels) bool {
-	if s.Nothing {
+	if s.MatchesNone {
 		return false
 	}
 	if _, named := slices.BinarySearch(s.Namespaces, namespace); !named {
-		if !s.HasAmong {
+		if !s.HasNamespaceLabels {
 			return false
 		}
-		if _, ok := s.Among.Miss(namespaceLabels.Get); !ok {
+		if _, ok := s.NamespaceLabels.FirstMiss(namespaceLabels.Get); !ok {
 			return false
 		}
 	}
-	_, ok := s.Labels.Miss(podLabels.Get)
+	_, ok := s.Labels.FirstMiss(podLabels.Get)
 	return ok
 }
 
-// Wish is something a pod would like and can do without. Either Term or Rule is set; a spread wished for
+// Preference is something a pod would like and can do without. Either Term or Rule is set; a spread wished for
 // (ScheduleAnyway) is a Rule with weight 1.
-type Wish struct {
+type Preference struct {
 	// Weight as Kubernetes has it, 1 to 100; a preferred anti-affinity is a Rule of kind AntiAffinity.
 	Weight int32
 	Term   require.Set

@@ -46,15 +46,15 @@ type LostSlot struct {
 	Number int
 	// Tries is how many of its nodes have ended too soon, one after the other.
 	Tries int
-	// Next is when the next node may be made for it. Proven is when a node that is there now has lived for long enough; zero if none is.
-	Next, Proven time.Time
-	// Lived is for how long the last one did; By is who ended it, as far as that is known.
-	Lived time.Duration
-	By    string
+	// Next is when the next node may be made for it. ProvenAt is when a node that is there now has lived for long enough; zero if none is.
+	Next, ProvenAt time.Time
+	// Lifetime is for how long the last one did; EndedBy is who ended it, as far as that is known.
+	Lifetime time.Duration
+	EndedBy  string
 }
 
-// Lost is what is known of one of the pool's slots, if its last node ended too soon.
-func (p *Pool) Lost(number int) (LostSlot, bool) {
+// LostSlot is what is known of one of the pool's slots, if its last node ended too soon.
+func (p *Pool) LostSlot(number int) (LostSlot, bool) {
 	i, found := slices.BinarySearchFunc(p.LostSlots, number, func(l LostSlot, n int) int { return l.Number - n })
 	if !found {
 		return LostSlot{}, false
@@ -62,8 +62,8 @@ func (p *Pool) Lost(number int) (LostSlot, bool) {
 	return p.LostSlots[i], true
 }
 
-// EndTooSoon are the slots of which more than one node in a row ended too soon: one may be an accident.
-func (p *Pool) EndTooSoon() []LostSlot {
+// ShortLivedSlots are the slots of which more than one node in a row ended too soon: one may be an accident.
+func (p *Pool) ShortLivedSlots() []LostSlot {
 	var out []LostSlot
 	for _, l := range p.LostSlots {
 		if l.Tries > 1 {

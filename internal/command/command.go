@@ -19,10 +19,10 @@ type Command interface {
 	command()
 }
 
-// IsNote reports whether a command only writes down what has been seen: nobody waits for it as for an act.
-func IsNote(c Command) bool {
+// IsStatusUpdate reports whether a command only writes down what has been seen: nobody waits for it as for an act.
+func IsStatusUpdate(c Command) bool {
 	switch c.(type) {
-	case SetClaim, SetPool, StampClaim, StampPool:
+	case SetClaim, SetPool, WriteClaimHash, WritePoolHash:
 		return true
 	}
 	return false
@@ -57,11 +57,11 @@ type CreateClaim struct {
 	Estimated bool
 	// Replaces is the disruption that the node is made for, if it is.
 	Replaces string
-	// Confirm says that nobody needs the claim any more, after a try of which nobody knows what came of it: it is not
+	// ConfirmOnly says that nobody needs the claim any more, after a try of which nobody knows what came of it: it is not
 	// made, but looked for.
-	Confirm bool
-	// Drift is what the claim says if it is made in place of a drifted node.
-	Drift cluster.DriftMark
+	ConfirmOnly bool
+	// DriftReplacement is what the claim says if it is made in place of a drifted node.
+	DriftReplacement cluster.DriftReplacement
 }
 
 // Nominate tells kube-scheduler on which node a pod is expected, so that it puts it there and keeps the room for it.
@@ -82,8 +82,8 @@ type LaunchInstance struct{ Claim, UID string }
 // Register joins a node to its claim: labels, taints, finalizer and owner are put in place and the node is opened.
 type Register struct {
 	Claim, Node string
-	// Bare says that the node came without the taint that keeps pods off until now: some may be there already.
-	Bare bool
+	// Untainted says that the node came without the taint that keeps pods off until now: some may be there already.
+	Untainted bool
 	// KeepFor is the move for which the node is kept, if it is: kube-scheduler may not use it until the move's nodes go.
 	KeepFor string
 }
@@ -113,8 +113,8 @@ type Unfence struct {
 	Rests     int
 	// ForSaving says that the rest is only from being fenced to save money: the node was, and is needed.
 	ForSaving bool
-	// Why says why the node stays; empty if it is just needed.
-	Why string
+	// BlockReason says why the node stays; empty if it is just needed.
+	BlockReason string
 }
 
 // DeleteClaim begins the end of a node.
@@ -128,8 +128,8 @@ type DeleteClaim struct {
 	Deadline time.Time
 	// Condition is the condition of the node that called for it, if one did.
 	Condition string
-	// Party names those that go together for each other's sake: all of them or none. Empty for one that goes by itself.
-	Party string
+	// Departure names those that go together for each other's sake: all of them or none. Empty for one that goes by itself.
+	Departure string
 }
 
 // DeleteNode begins the end of a node that has lost its claim. ProviderID is its machine's.
@@ -146,9 +146,9 @@ type Evict struct {
 	Node                      string
 	// Owner is the UID of the workload that the pod is of, if it is of one.
 	Owner string
-	// Now deletes the pod instead of asking: its node's time is up. Grace is what the pod still gets.
-	Now   bool
-	Grace time.Duration
+	// Delete deletes the pod instead of asking: its node's time is up. Grace is what the pod still gets.
+	Delete bool
+	Grace  time.Duration
 }
 
 // Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without a ProviderID the claim
@@ -158,10 +158,10 @@ type Terminate struct {
 	Claim, UID, Node, ProviderID string
 	// Drained says that the node has been waited for: right before the end the API server is asked whether a pod is on it that is not
 	// among Stays, the UIDs of those that need not leave. What we remember of pods may be old.
-	Drained bool
-	Stays   []string
-	// Twins are other nodes that say they are the instance; the same goes for them.
-	Twins []string
+	Drained     bool
+	StayingPods []string
+	// DuplicateNodes are other nodes that say they are the instance; the same goes for them.
+	DuplicateNodes []string
 	// Missing is the claim's node that we don't know of: if the API server does, the instance is not ended yet.
 	Missing string
 }
@@ -184,12 +184,12 @@ type SetPool struct {
 	Status cluster.PoolStatus
 }
 
-// StampPool writes the hash of a pool's template on the pool. A namesake, with another UID, is left alone.
-type StampPool struct{ Pool, UID, Hash, Version string }
+// WritePoolHash writes the hash of a pool's template on the pool. A namesake, with another UID, is left alone.
+type WritePoolHash struct{ Pool, UID, Hash, Version string }
 
-// StampClaim writes a hash on a claim that has none, or one that was computed in another way: the claim counts as made from
+// WriteClaimHash writes a hash on a claim that has none, or one that was computed in another way: the claim counts as made from
 // the template as it is now.
-type StampClaim struct{ Claim, UID, Hash, Version string }
+type WriteClaimHash struct{ Claim, UID, Hash, Version string }
 
 // SetClaim writes conditions of a claim, the time of its last pod event and the time by which it must be gone, where they
 // are set.
@@ -212,7 +212,7 @@ func (c Fence) Key() string          { return "fence/" + c.Node }
 func (c Unfence) Key() string        { return "unfence/" + c.Node }
 func (c DeleteClaim) Key() string    { return "delete/" + c.Claim }
 func (c Evict) Key() string {
-	if c.Now { // a refused request must not hold up the last call
+	if c.Delete { // a refused request must not hold up the last call
 		return "delete-pod/" + c.UID
 	}
 	return "evict/" + c.UID
@@ -224,11 +224,11 @@ func (c Release) Key() string {
 	}
 	return "release/node/" + c.Node
 }
-func (c Adopt) Key() string      { return "adopt/" + c.Claim }
-func (c SetPool) Key() string    { return "pool/" + c.Pool }
-func (c StampPool) Key() string  { return "stamp-pool/" + c.Pool }
-func (c StampClaim) Key() string { return "stamp-claim/" + c.Claim }
-func (c SetClaim) Key() string   { return "claim/" + c.Claim }
+func (c Adopt) Key() string          { return "adopt/" + c.Claim }
+func (c SetPool) Key() string        { return "pool/" + c.Pool }
+func (c WritePoolHash) Key() string  { return "stamp-pool/" + c.Pool }
+func (c WriteClaimHash) Key() string { return "stamp-claim/" + c.Claim }
+func (c SetClaim) Key() string       { return "claim/" + c.Claim }
 
 func (CreateClaim) command()    {}
 func (Nominate) command()       {}
@@ -247,8 +247,8 @@ func (Release) command()        {}
 func (Adopt) command()          {}
 func (SetPool) command()        {}
 func (SetClaim) command()       {}
-func (StampPool) command()      {}
-func (StampClaim) command()     {}
+func (WritePoolHash) command()  {}
+func (WriteClaimHash) command() {}
 
 // Reason says why something was done, in the words of metrics and conditions.
 type Reason string
@@ -289,17 +289,17 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Refused says that the cloud won't launch the instance, Refusal in which way; Exhausted are the offerings that it named,
+	// Refused says that the cloud won't launch the instance, Refusal in which way; Unavailable are the offerings that it named,
 	// which it may also do when it has launched the instance after all.
-	Refused   bool
-	Refusal   Refusal
-	Exhausted []Exhausted
-	// Gone says that the cloud no longer knows the instance that a Terminate was about.
-	Gone bool
+	Refused     bool
+	Refusal     Refusal
+	Unavailable []UnavailableOffering
+	// InstanceGone says that the cloud no longer knows the instance that a Terminate was about.
+	InstanceGone bool
 	// Unsure says that the act may have been done although it failed, and must be asked for again until that is known.
 	Unsure bool
-	// Again asks for another try after this time although nothing failed: the act takes a while.
-	Again time.Duration
+	// RetryAfter asks for another try after this time although nothing failed: the act takes a while.
+	RetryAfter time.Duration
 }
 
 // Write names an object and the version that a write gave it. Version is empty if the object was deleted, which may
@@ -327,6 +327,6 @@ type Refusal struct {
 	Message string
 }
 
-// Exhausted names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
+// UnavailableOffering names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
 // value that the offering's labels have. Why is what people could do about it, if anything; it does not tell offerings apart.
-type Exhausted struct{ Type, Zone, CapacityType, Within, Why string }
+type UnavailableOffering struct{ Type, Zone, CapacityType, Within, Advice string }

@@ -6,21 +6,21 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// contractK is the k of the contract.
-const contractK = 2
+// karpenterK is the k of the contract.
+const karpenterK = 2
 
-// Totals are what all nodes of each pool cost, and what disturbing all of them would: what the policy Balanced measures a move
+// PoolTotals are what all nodes of each pool cost, and what disturbing all of them would: what the policy Balanced measures a move
 // against.
-type Totals map[string]Total
+type PoolTotals map[string]PoolTotal
 
-// Total is that of one pool.
-type Total struct{ Price, Cost float64 }
+// PoolTotal is that of one pool.
+type PoolTotal struct{ Price, Cost float64 }
 
-// NewTotals adds up every node of every pool, whether it may go or not.
-func NewTotals(s *cluster.Snapshot) Totals {
-	t := make(Totals, len(s.Pools))
+// NewPoolTotals adds up every node of every pool, whether it may go or not.
+func NewPoolTotals(s *cluster.Snapshot) PoolTotals {
+	t := make(PoolTotals, len(s.Pools))
 	for _, p := range s.Pools {
-		var sum Total
+		var sum PoolTotal
 		for _, c := range s.ClaimsOf(p.Name) {
 			sum.Price += c.Price
 			if n := s.NodeOf(c.Name); n != nil {
@@ -33,7 +33,7 @@ func NewTotals(s *cluster.Snapshot) Totals {
 }
 
 // Score is the part of the pool's price that is saved, divided by the part of the pool that is disturbed.
-func (t Total) Score(saving, cost float64) float64 {
+func (t PoolTotal) Score(saving, cost float64) float64 {
 	if t.Price <= 0 || t.Cost <= 0 || saving <= 0 || cost <= 0 {
 		return 0
 	}
@@ -41,17 +41,17 @@ func (t Total) Score(saving, cost float64) float64 {
 }
 
 // least is the score that a move must have at least.
-func (s Settings) leastScore() float64 {
+func (s Settings) minScore() float64 {
 	if s.BalancedK <= 0 {
-		return 1.0 / contractK
+		return 1.0 / karpenterK
 	}
 	return 1 / s.BalancedK
 }
 
 // Approves asks every pool with the policy Balanced that takes part in a move whether what it saves is worth the disturbance. The
 // saving is split between the pools by what their nodes cost. stay is the first no, by the pool's name.
-func (t Totals) Approves(set Settings, candidates []Candidate, saving float64) (stay *Stay) {
-	parts, before := make(map[string]Total), 0.0
+func (t PoolTotals) Approves(set Settings, candidates []Candidate, saving float64) (blocked *BlockedNode) {
+	parts, before := make(map[string]PoolTotal), 0.0
 	var pools []string
 	for i := range candidates {
 		c := &candidates[i]
@@ -60,7 +60,7 @@ func (t Totals) Approves(set Settings, candidates []Candidate, saving float64) (
 		if !known && c.Pool.Policy == cluster.Balanced {
 			pools = append(pools, c.Pool.Name)
 		}
-		parts[c.Pool.Name] = Total{part.Price + c.Price, part.Cost + c.Cost}
+		parts[c.Pool.Name] = PoolTotal{part.Price + c.Price, part.Cost + c.Cost}
 	}
 	slices.Sort(pools)
 	for _, name := range pools {
@@ -69,18 +69,18 @@ func (t Totals) Approves(set Settings, candidates []Candidate, saving float64) (
 		if len(parts) > 1 && before > 0 {
 			own = saving * part.Price / before
 		}
-		if whole.Score(own, part.Cost) >= set.leastScore() {
+		if whole.Score(own, part.Cost) >= set.minScore() {
 			continue
 		}
 		i := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Pool.Name == name })
-		return &Stay{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Why: NotBalanced, Saving: own,
-			Needed: set.leastScore() * part.Cost / whole.Cost * whole.Price} // no node is free to disturb
+		return &BlockedNode{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Reason: NotBalanced, Saving: own,
+			NeededSaving: set.minScore() * part.Cost / whole.Cost * whole.Price} // no node is free to disturb
 	}
 	return nil
 }
 
-// CouldApprove reports whether the pool would agree if nothing had to take the node's place: if not, no move with this node alone
+// CouldApproveAlone reports whether the pool would agree if nothing had to take the node's place: if not, no move with this node alone
 // will do.
-func (t Totals) CouldApprove(set Settings, c Candidate) bool {
+func (t PoolTotals) CouldApproveAlone(set Settings, c Candidate) bool {
 	return t.Approves(set, []Candidate{c}, c.Price) == nil
 }

@@ -11,7 +11,7 @@ func TestBalance(t *testing.T) {
 	balanced := &cluster.Pool{Name: "a", Policy: cluster.Balanced}
 	other := &cluster.Pool{Name: "b", Policy: cluster.Balanced}
 	free := &cluster.Pool{Name: "c", Policy: cluster.WhenEmptyOrUnderutilized}
-	totals := Totals{"a": {Price: 100, Cost: 200}, "b": {Price: 10, Cost: 1000}, "c": {Price: 1, Cost: 1}}
+	totals := PoolTotals{"a": {Price: 100, Cost: 200}, "b": {Price: 10, Cost: 1000}, "c": {Price: 1, Cost: 1}}
 	of := func(p *cluster.Pool, price, cost float64) Candidate {
 		return Candidate{Claim: &cluster.Claim{Name: "c-" + p.Name}, Node: &cluster.Node{Name: "n-" + p.Name}, Pool: p, Price: price, Cost: cost}
 	}
@@ -35,18 +35,18 @@ func TestBalance(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := ""
-		stay := totals.Approves(Settings{BalancedK: c.k}, c.goes, c.saving)
-		if stay != nil {
-			got = stay.Node
-			if stay.Why != NotBalanced || stay.Saving >= stay.Needed {
-				t.Errorf("%s: %+v", c.name, *stay)
+		blocked := totals.Approves(Settings{BalancedK: c.k}, c.goes, c.saving)
+		if blocked != nil {
+			got = blocked.Node
+			if blocked.Reason != NotBalanced || blocked.Saving >= blocked.NeededSaving {
+				t.Errorf("%s: %+v", c.name, *blocked)
 			}
 		}
 		if got != c.want {
 			t.Errorf("%s: %q says no, want %q", c.name, got, c.want)
 		}
 	}
-	if totals.CouldApprove(Settings{}, of(balanced, 9.9, 40)) || !totals.CouldApprove(Settings{}, of(balanced, 10, 40)) {
+	if totals.CouldApproveAlone(Settings{}, of(balanced, 9.9, 40)) || !totals.CouldApproveAlone(Settings{}, of(balanced, 10, 40)) {
 		t.Error("a node could go if what it costs were saved, and only then")
 	}
 }
@@ -56,7 +56,7 @@ func TestTotals(t *testing.T) {
 	h := newHouse()
 	h.pool.Policy, h.node.DoNotDisrupt, h.web.EvictionCost, h.db.EvictionCost = cluster.Balanced, true, 3, -1
 	h.s.Claims = append(h.s.Claims, &cluster.Claim{Name: "d", Pool: "default", Price: 2.5})
-	if got := NewTotals(h.s.Seal())["default"]; got != (Total{Price: 6.5, Cost: 4}) {
+	if got := NewPoolTotals(h.s.Seal())["default"]; got != (PoolTotal{Price: 6.5, Cost: 4}) {
 		t.Errorf("%+v, want a price of 6.5 and a cost of 1 and 3", got)
 	}
 }

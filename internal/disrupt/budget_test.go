@@ -20,14 +20,14 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 		if rapid.Bool().Draw(t, "percent") {
 			b.Percent, b.Nodes = true, b.Nodes*9
 		}
-		for _, r := range Budgeted() {
+		for _, r := range BudgetReasons() {
 			if rapid.IntRange(0, 2).Draw(t, "reason") == 0 {
 				b.Reasons = append(b.Reasons, string(r))
 			}
 		}
 		p.Budgets = append(p.Budgets, b)
 	}
-	s := &cluster.Snapshot{Pools: []*cluster.Pool{p}, Busy: map[string]bool{}}
+	s := &cluster.Snapshot{Pools: []*cluster.Pool{p}, InFlight: map[string]bool{}}
 	is := func(kind string) cluster.Condition { return cluster.Condition{Type: kind, Status: cluster.True} }
 	for i := range rapid.IntRange(0, 25).Draw(t, "claims") {
 		name := fmt.Sprintf("n%02d", i)
@@ -59,7 +59,7 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 			c.Interruption = cluster.Interruption{Kind: "spot", Force: true}
 		}
 		n.Ready = !odd("sick")
-		s.Busy["fence/"+name] = odd("busy")
+		s.InFlight["fence/"+name] = odd("busy")
 		s.Claims = append(s.Claims, c)
 		if !odd("lost") {
 			s.Nodes = append(s.Nodes, n)
@@ -76,7 +76,7 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 		if reason == string(command.Unhealthy) {
 			if n := s.NodeOf(c.Name); n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating) {
 				total++
-				if !c.Deleting.IsZero() || !n.Deleting.IsZero() || len(n.Taints) > 0 || s.Busy["fence/"+n.Name] {
+				if !c.Deleting.IsZero() || !n.Deleting.IsZero() || len(n.Taints) > 0 || s.InFlight["fence/"+n.Name] {
 					away++
 				}
 			}
@@ -89,7 +89,7 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 			bad = bad || !n.Ready
 			bad = bad || !c.Deleting.IsZero() || !n.Deleting.IsZero() || c.Interruption.Kind != ""
 			bad = bad || len(n.Taints) > 0 || c.Move == "m"
-			bad = bad || s.Busy["fence/"+n.Name]
+			bad = bad || s.InFlight["fence/"+n.Name]
 			if bad {
 				away++
 			}
@@ -118,22 +118,22 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 func TestLedgerIsTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawPool(t)
-		l := NewLedger(s)
+		budgets := NewBudgetTracker(s)
 		taken := 0
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			reason := rapid.SampledFrom(Budgeted()).Draw(t, "reason")
+			reason := rapid.SampledFrom(BudgetReasons()).Draw(t, "reason")
 			left := twinLeft(s, string(reason)) - taken
-			if got := l.Left("p", reason); got != left {
+			if got := budgets.Remaining("p", reason); got != left {
 				t.Fatalf("%s: %d left, want %d", reason, got, left)
 			}
-			if allowed, out := Allowance(s, s.Pools[0], string(reason)); allowed-out != left+taken {
+			if allowed, out := AllowedAndUnavailable(s, s.Pools[0], string(reason)); allowed-out != left+taken {
 				t.Fatalf("%s: allowance %d of which %d are out, want %d left", reason, allowed, out, left+taken)
 			}
 			switch n := rapid.IntRange(0, 4).Draw(t, "n"); {
 			case rapid.IntRange(0, 3).Draw(t, "give") == 0:
-				l.Give("p", n)
+				budgets.Return("p", n)
 				taken -= n
-			case l.Take("p", reason, n):
+			case budgets.Reserve("p", reason, n):
 				if n > left {
 					t.Fatalf("%s: took %d of %d", reason, n, left)
 				}
@@ -147,7 +147,7 @@ func TestLedgerIsTheContract(t *testing.T) {
 
 // A move takes all of its nodes or none.
 func TestAMoveTakesAllOrNone(t *testing.T) {
-	s := &cluster.Snapshot{Busy: map[string]bool{}}
+	s := &cluster.Snapshot{InFlight: map[string]bool{}}
 	of := make(map[string][]Candidate)
 	for _, pool := range []string{"a", "b"} {
 		s.Pools = append(s.Pools, &cluster.Pool{Name: pool, Budgets: []cluster.Budget{{Nodes: 2, Active: true}}})
@@ -158,17 +158,17 @@ func TestAMoveTakesAllOrNone(t *testing.T) {
 			of[pool] = append(of[pool], Candidate{Claim: c})
 		}
 	}
-	l := NewLedger(s.Seal())
-	if l.TakeAll(append(of["b"][:3:3], of["a"][0]), command.Drifted) {
+	budgets := NewBudgetTracker(s.Seal())
+	if budgets.ReserveAll(append(of["b"][:3:3], of["a"][0]), command.Drifted) {
 		t.Errorf("three of a pool went under a budget of two")
 	}
-	if l.Left("a", command.Drifted) != 2 || l.Left("b", command.Empty) != 2 {
-		t.Errorf("a move that did not go took %d and %d", 2-l.Left("a", command.Drifted), 2-l.Left("b", command.Empty))
+	if budgets.Remaining("a", command.Drifted) != 2 || budgets.Remaining("b", command.Empty) != 2 {
+		t.Errorf("a move that did not go took %d and %d", 2-budgets.Remaining("a", command.Drifted), 2-budgets.Remaining("b", command.Empty))
 	}
-	if !l.TakeAll(append(of["b"][:2:2], of["a"][0]), command.Drifted) || l.Left("a", command.Empty) != 1 || l.Left("b", command.Empty) != 0 {
-		t.Errorf("a move of two and one: %d and %d left", l.Left("a", command.Empty), l.Left("b", command.Empty))
+	if !budgets.ReserveAll(append(of["b"][:2:2], of["a"][0]), command.Drifted) || budgets.Remaining("a", command.Empty) != 1 || budgets.Remaining("b", command.Empty) != 0 {
+		t.Errorf("a move of two and one: %d and %d left", budgets.Remaining("a", command.Empty), budgets.Remaining("b", command.Empty))
 	}
-	if l.Take("c", command.Empty, 1) || l.Left("c", command.Empty) != 0 {
+	if budgets.Reserve("c", command.Empty, 1) || budgets.Remaining("c", command.Empty) != 0 {
 		t.Errorf("a node of a pool that is not there was taken")
 	}
 }
@@ -192,21 +192,21 @@ func TestBudgetsAreTold(t *testing.T) {
 			"of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 3 (budgets[0], 2147483647)"},
 		{"no nodes yet", 0, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 0 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 0 (budgets[0], 10%)"},
-		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, Changes: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",
+		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, ChangesAt: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",
 			"of 42 nodes at the same time: Empty, Drifted, Unhealthy: up to 5 (budgets[0], 10%); Underutilized: none (budgets[1], 0) until 2026-11-15T17:00:00Z"},
-		{"will be closed", 42, []cluster.Budget{ten, {Changes: five, Reasons: []string{"Drifted"}}}, cluster.True, "BudgetsAllow",
+		{"will be closed", 42, []cluster.Budget{ten, {ChangesAt: five, Reasons: []string{"Drifted"}}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Unhealthy: up to 5 (budgets[0], 10%); Drifted: up to 5 (budgets[0], 10%), from 2026-11-15T17:00:00Z on budgets[1], 0"},
-		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, Changes: six}, {Nodes: 3, Changes: five}}, cluster.True, "BudgetsAllow",
+		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, ChangesAt: six}, {Nodes: 3, ChangesAt: five}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7), from 2026-11-15T17:00:00Z on budgets[1], 3"},
-		{"what is next comes first in the list", 42, []cluster.Budget{{Nodes: 3, Changes: five}, {Nodes: 7, Active: true, Changes: six}}, cluster.True, "BudgetsAllow",
+		{"what is next comes first in the list", 42, []cluster.Budget{{Nodes: 3, ChangesAt: five}, {Nodes: 7, Active: true, ChangesAt: six}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[1], 7), from 2026-11-15T17:00:00Z on budgets[0], 3"},
-		{"of two that come the first in time is told", 42, []cluster.Budget{{Nodes: 3, Changes: six}, {Nodes: 2, Changes: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
+		{"of two that come the first in time is told", 42, []cluster.Budget{{Nodes: 3, ChangesAt: six}, {Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from 2026-11-15T17:00:00Z on budgets[1], 2"},
-		{"of two that come at the same time the first in the list is told", 42, []cluster.Budget{{Nodes: 3, Changes: five}, {Nodes: 2, Changes: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
+		{"of two that come at the same time the first in the list is told", 42, []cluster.Budget{{Nodes: 3, ChangesAt: five}, {Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from 2026-11-15T17:00:00Z on budgets[0], 3"},
-		{"what will allow as many is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, Changes: five}}, cluster.True, "BudgetsAllow",
+		{"what will allow as many is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, ChangesAt: five}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
-		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 30, Changes: five}, {Nodes: 90, Percent: true, Active: true, Changes: five}}, cluster.True, "BudgetsAllow",
+		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 30, ChangesAt: five}, {Nodes: 90, Percent: true, Active: true, ChangesAt: five}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
 		{"of two that allow the same the first is told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
@@ -216,7 +216,7 @@ func TestBudgetsAreTold(t *testing.T) {
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[0], 0)"},
 	}
 	for _, c := range cases {
-		got := BudgetsAllow(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
+		got := BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
 		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason, Message: c.message}); got != want {
 			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
 		}
@@ -228,7 +228,7 @@ func TestBudgetsInALine(t *testing.T) {
 	f := newFleet()
 	f.pool.Budgets[0].Nodes = 50
 	f.host("n3").Ready = false
-	if got, want := BudgetLine(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and 1 are out"; got != want {
+	if got, want := DescribeBudget(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and 1 are out"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -239,7 +239,7 @@ func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
 		total := rapid.IntRange(1, 6).Draw(t, "nodes")
 		s := &cluster.Snapshot{Now: time.Unix(1e6, 0), Pools: []*cluster.Pool{{Name: "p", Budgets: []cluster.Budget{{Nodes: rapid.IntRange(0, 6).Draw(t, "budget"), Active: true}}}}}
 		up := []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}
-		sick := 0
+		unhealthy := 0
 		for i := range total {
 			name := fmt.Sprint("n", i)
 			c := &cluster.Claim{Name: name, UID: name, ProviderID: name, Pool: "p", Conditions: up}
@@ -250,15 +250,15 @@ func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
 			case 2:
 				n.Ready = false
 				n.Conditions = []cluster.NodeCondition{{Type: "Ready", Status: "False"}}
-				sick++
+				unhealthy++
 			}
 			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, n)
 		}
 		s.Seal()
 		set := RepairSettings{Enabled: true, Legacy: true, MaxUnhealthy: 100, Policies: []RepairPolicy{{Type: "Ready", Status: "False"}}}
-		allowed, out := Allowance(s, s.Pools[0], string(command.Unhealthy))
-		if got, want := len(Repair(s, set).Commands), min(sick, max(allowed-out, 0)); got != want {
-			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, sick, allowed, out)
+		allowed, out := AllowedAndUnavailable(s, s.Pools[0], string(command.Unhealthy))
+		if got, want := len(Repair(s, set).Commands), min(unhealthy, max(allowed-out, 0)); got != want {
+			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, unhealthy, allowed, out)
 		}
 	})
 }

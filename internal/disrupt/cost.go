@@ -18,15 +18,17 @@ func podCost(p *cluster.Pod) float64 { return max(0, p.EvictionCost) }
 func CostOf(pods []*cluster.Pod) float64 {
 	cost := float64(nodeCost)
 	for _, p := range pods {
-		if p.Workload() {
+		if p.IsWorkload() {
 			cost += podCost(p)
 		}
 	}
 	return cost
 }
 
-// idle reports whether none of the pods is a reason to keep their node.
-func idle(pods []*cluster.Pod) bool { return !slices.ContainsFunc(pods, (*cluster.Pod).Workload) }
+// noWorkload reports whether none of the pods is a reason to keep their node.
+func noWorkload(pods []*cluster.Pod) bool {
+	return !slices.ContainsFunc(pods, (*cluster.Pod).IsWorkload)
+}
 
 // Ratio is what a candidate costs per hour for each unit of disturbance: the more, the sooner it should go.
 func (c *Candidate) Ratio() float64 { return c.Price / max(c.Cost, nodeCost) }
@@ -34,8 +36,8 @@ func (c *Candidate) Ratio() float64 { return c.Price / max(c.Cost, nodeCost) }
 // Compare orders candidates by how soon they should go: idle nodes first; then by price for each unit of disturbance, the
 // most first; then those that evict fewer pods, then the older ones, then by name, so that no two are equal.
 func Compare(a, b *Candidate) int {
-	if a.Idle != b.Idle {
-		if a.Idle {
+	if a.Empty != b.Empty {
+		if a.Empty {
 			return -1
 		}
 		return 1

@@ -10,106 +10,106 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// drift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same time as the
+// beginDrift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same time as the
 // budgets allow, those first that carry nothing, then those that have drifted first. As soon as one is gone the next begins.
-func (d *desk) drift() {
-	var rolls *Rolls
-	for _, p := range d.s.Pools {
-		if p.Deleting || p.Static && !d.orders.Static {
+func (ex *executor) beginDrift() {
+	var rollouts *Rollouts
+	for _, p := range ex.s.Pools {
+		if p.Deleting || p.Static && !ex.input.Static {
 			continue
 		}
-		candidates := d.drifted(p)
+		candidates := ex.driftedCandidates(p)
 		if len(candidates) == 0 {
 			continue
 		}
-		if rolls == nil {
-			rolls = NewRolls(d.s, d.set)
+		if rollouts == nil {
+			rollouts = NewRollouts(ex.s, ex.set)
 		}
-		rollout := rolls.of(p)
-		d.wake(rollout.wake)
+		rollout := rollouts.rolloutOf(p)
+		ex.wake(rollout.wakeAt)
 		if rollout.probing { // who has failed most often rests longest: it is the one to try again
 			slices.SortStableFunc(candidates, func(a, b Candidate) int { return b.Claim.Rests - a.Claim.Rests })
 		}
 		if p.Static {
-			candidates = candidates[:min(len(candidates), d.spareSlots(p))]
+			candidates = candidates[:min(len(candidates), ex.freeStaticNodes(p))]
 		}
 		for i := range candidates {
-			if rollout.left <= 0 {
+			if rollout.mayBegin <= 0 {
 				break
 			}
-			if !d.enter(candidates[i], command.Drifted) {
-				d.queueUp(p, command.Drifted)
+			if !ex.queueRequired(candidates[i], command.Drifted) {
+				ex.noteWaiting(p, command.Drifted)
 				break
 			}
-			rollout.left--
+			rollout.mayBegin--
 		}
 		for i := range p.Budgets {
-			d.wake(p.Budgets[i].Changes)
+			ex.wake(p.Budgets[i].ChangesAt)
 		}
 	}
 }
 
-// queueUp notes that nodes wait for room in a budget, if nodes that are on their way out will make some.
-func (d *desk) queueUp(p *cluster.Pool, reason command.Reason) {
-	d.Eager = d.Eager || d.allowed(p, reason) > 0
+// noteWaiting notes that nodes wait for room in a budget, if nodes that are on their way out will make some.
+func (ex *executor) noteWaiting(p *cluster.Pool, reason command.Reason) {
+	ex.PlanSoon = ex.PlanSoon || ex.allowedUnavailable(p, reason) > 0
 }
 
-// Start begins the replacement of nodes that have to go whatever it costs while pods are still being counted: only fences are put
+// StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted: only fences are put
 // up, which can be taken down again. Where the pods that are counted go is not known yet, so that everything else waits; but
 // where pods come and go all the time, whoever waits for a budget would hardly ever find a moment otherwise.
-func Start(s *cluster.Snapshot, set Settings, o Orders) Result {
-	if !anyDue(s, o) { // there are rushes in which every pass counts
+func StartRequired(s *cluster.Snapshot, set Settings, o ExecuteInput) Result {
+	if !anyRequired(s, o) { // there are rushes in which every pass counts
 		return Result{}
 	}
 	counted := s.Pending()
-	o.Found, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
+	o.Proposal, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
 	for i, pod := range counted {
 		o.Placement.Unplaced[i].Pod = pod
 	}
-	d := newDesk(s, set, o)
-	d.gather()
-	d.weed()
-	d.balance()
-	under := len(d.groups)
-	d.repair()
-	d.drift()
-	d.softExpiry()
-	if len(d.groups) > under {
-		d.verify()
+	x := newExecutor(s, set, o)
+	x.gatherActive()
+	x.revalidate()
+	x.fitBudgets()
+	under := len(x.moves)
+	x.beginRepairs()
+	x.beginDrift()
+	x.beginSoftExpiry()
+	if len(x.moves) > under {
+		x.verify()
 	}
-	for _, g := range d.groups[under:] {
-		if g.static || g.worst() != none {
-			d.fence(g)
+	for _, m := range x.moves[under:] {
+		if m.isStatic || m.farthest() != nowhere {
+			x.fence(m)
 		}
 	}
-	return Result{Commands: d.Commands, Begun: d.Begun, WakeAt: d.WakeAt, Eager: d.Eager}
+	return Result{Commands: x.Commands, Begun: x.Begun, WakeAt: x.WakeAt, PlanSoon: x.PlanSoon}
 }
 
-// anyDue reports whether there may be nodes that have to go whatever it costs.
-func anyDue(s *cluster.Snapshot, o Orders) bool {
-	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Care.SoftExpiry > 0 }) ||
+// anyRequired reports whether there may be nodes that have to go whatever it costs.
+func anyRequired(s *cluster.Snapshot, o ExecuteInput) bool {
+	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Overrides.SoftExpiry > 0 }) ||
 		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero() })
 }
 
-// drifted lists the pool's nodes that have drifted and may go, in the order in which they do.
-func (d *desk) drifted(p *cluster.Pool) []Candidate {
+// driftedCandidates lists the pool's nodes that have drifted and may go, in the order in which they do.
+func (ex *executor) driftedCandidates(p *cluster.Pool) []Candidate {
 	var out []Candidate
-	for _, c := range d.s.ClaimsOf(p.Name) {
-		if !c.Is(cluster.Drifted) || DriftOf(d.s, c) == "" {
+	for _, c := range ex.s.ClaimsOf(p.Name) {
+		if !c.Is(cluster.Drifted) || DriftOf(ex.s, c) == "" {
 			continue
 		}
-		candidate, stay := d.judge.MayGo(c, command.Drifted)
-		if stay != nil {
-			d.wake(stay.Until)
+		candidate, blocked := ex.eligibility.MayDisrupt(c, command.Drifted)
+		if blocked != nil {
+			ex.wake(blocked.Until)
 			continue
 		}
-		if !d.gone[candidate.Node.Name] {
+		if !ex.removedNodes[candidate.Node.Name] {
 			out = append(out, candidate)
 		}
 	}
 	slices.SortFunc(out, func(a, b Candidate) int {
-		if a.Idle != b.Idle {
-			if a.Idle {
+		if a.Empty != b.Empty {
+			if a.Empty {
 				return -1
 			}
 			return 1
@@ -120,27 +120,27 @@ func (d *desk) drifted(p *cluster.Pool) []Candidate {
 	return out
 }
 
-// Stamps writes the hash of each pool's template on the pool, and on claims that carry none or one that was computed in another
+// TemplateHashes writes the hash of each pool's template on the pool, and on claims that carry none or one that was computed in another
 // way. Such a claim counts as made from the template as it is now: whoever takes a cluster over does not roll all its nodes. One
 // that is known to have drifted from the template stays so.
-func Stamps(s *cluster.Snapshot) []command.Command {
+func TemplateHashes(s *cluster.Snapshot) []command.Command {
 	var out []command.Command
 	for _, p := range s.Pools {
 		if p.Hash == "" || p.Deleting {
 			continue
 		}
-		if (p.Stamped != cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}) {
-			out = append(out, command.StampPool{Pool: p.Name, UID: p.UID, Hash: p.Hash, Version: p.HashVersion})
+		if (p.WrittenHash != cluster.TemplateHash{Hash: p.Hash, Version: p.HashVersion}) {
+			out = append(out, command.WritePoolHash{Pool: p.Name, UID: p.UID, Hash: p.Hash, Version: p.HashVersion})
 		}
 		for _, c := range s.ClaimsOf(p.Name) {
 			if c.Expected || !c.Deleting.IsZero() || c.Hash != "" && c.HashVersion == p.HashVersion {
 				continue
 			}
 			hash := p.Hash
-			if told := c.Condition(cluster.Drifted); c.Hash != "" && told.Status == cluster.True && told.Reason == PoolDrifted {
+			if described := c.Condition(cluster.Drifted); c.Hash != "" && described.Status == cluster.True && described.Reason == PoolDrifted {
 				hash = c.Hash
 			}
-			out = append(out, command.StampClaim{Claim: c.Name, UID: c.UID, Hash: hash, Version: p.HashVersion})
+			out = append(out, command.WriteClaimHash{Claim: c.Name, UID: c.UID, Hash: hash, Version: p.HashVersion})
 		}
 	}
 	return out

@@ -31,7 +31,7 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 		}, "fence/n1; fence/n2; begin n1 $4; begin n2 $4", ""},
 		{"a static pool that has made another before, on which pods have no room", func(f *fleet) {
 			f.static1()
-			f.replaced(driftID(f.claim("n1")), "new", "small")
+			f.replaced(driftMoveID(f.claim("n1")), "new", "small")
 			for i, node := range []string{"n1", "n2", "n3", "new"} {
 				f.run(fmt.Sprint("q", i), node, []int{5, 4, 4, 2}[i])
 			}
@@ -51,7 +51,7 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 		{"one has not been told of its drift", func(f *fleet) { f.claim("n2").Conditions = f.claim("n2").Conditions[:3] }, "fence/n1; begin n1 $4", ""},
 		{"one is as it should be again", func(f *fleet) { f.claim("n2").DriftedFrom = "" }, "fence/n1; begin n1 $4", ""},
 		{"one is fenced by another part of the plan", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n2"}} }, "fence/n1; begin n1 $4", ""},
-		{"the pool only wants to be told", func(f *fleet) { f.pool.Care.DryRun = true }, "would n1; would n2", "nothing"},
+		{"the pool only wants to be told", func(f *fleet) { f.pool.Overrides.DryRun = true }, "would n1; would n2", "nothing"},
 		{"the pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, "", ""},
 		{"pods have nowhere to go", func(f *fleet) { f.pool.NodeClass.Ready = false; f.run("new", "n3", 1) },
 			"unfence/n2: PodsStranded, rests; fence/n1; begin n1 $4; give up n2: PodsStranded", "fence/n1; begin n1 $4"},
@@ -77,7 +77,7 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 		if c.counts == "" {
 			c.counts = c.want
 		}
-		r := Start(f.s.Seal(), f.set, f.o)
+		r := StartRequired(f.s.Seal(), f.set, f.o)
 		if got := sorted(outcome(&r)); got != sorted(strings.TrimPrefix(c.counts, "nothing")) {
 			t.Errorf("%s, while pods are counted: %q, want %q", c.name, got, c.counts)
 		}
@@ -106,7 +106,7 @@ func TestWhetherAnythingIsDue(t *testing.T) {
 	}{
 		"nothing":                        {func(f *fleet) {}, false},
 		"sick nodes are replaced":        {func(f *fleet) { f.o.Repair.Enabled = true }, true},
-		"a pool has soft expiry":         {func(f *fleet) { f.pool.Care.SoftExpiry = time.Hour }, true},
+		"a pool has soft expiry":         {func(f *fleet) { f.pool.Overrides.SoftExpiry = time.Hour }, true},
 		"a node has drifted":             {func(f *fleet) { f.drifted("n1") }, true},
 		"a drifted node goes already":    {func(f *fleet) { f.drifted("n1"); f.fenced(command.Drifted, "n1") }, false},
 		"a drifted node is being ended":  {func(f *fleet) { f.drifted("n1"); f.claim("n1").Deleting = f.now }, false},
@@ -115,7 +115,7 @@ func TestWhetherAnythingIsDue(t *testing.T) {
 	} {
 		f := newFleet()
 		c.change(f)
-		if got := anyDue(f.s.Seal(), f.o); got != c.want {
+		if got := anyRequired(f.s.Seal(), f.o); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestWhoHasFailedMostIsTriedAgain(t *testing.T) {
 	f := newFleet()
 	f.drifted("n1", "n2", "n3")
 	f.claim("n1").Rests, f.claim("n2").Rests, f.claim("n3").Rests = 1, 3, 2
-	late := f.replaced(driftID(f.claim("n1")), "late", "small") // it has not come up
+	late := f.replaced(driftMoveID(f.claim("n1")), "late", "small") // it has not come up
 	notUp(late)
 	late.Created = f.now.Add(-20 * time.Minute)
 	if got, want := f.carry(), "fence/n2; begin n2 $4"; got != want {
@@ -144,8 +144,8 @@ func TestWhoHasFailedMostIsTriedAgain(t *testing.T) {
 func TestDriftWakesWhenABudgetChanges(t *testing.T) {
 	f := newFleet()
 	f.drifted("n1")
-	f.pool.Budgets[0] = cluster.Budget{Active: true, Changes: f.now.Add(time.Hour)}
-	if r, _ := Carry(f.s.Seal(), f.set, f.o); !r.WakeAt.Equal(f.now.Add(time.Hour)) {
+	f.pool.Budgets[0] = cluster.Budget{Active: true, ChangesAt: f.now.Add(time.Hour)}
+	if r, _ := Execute(f.s.Seal(), f.set, f.o); !r.WakeAt.Equal(f.now.Add(time.Hour)) {
 		t.Errorf("wakes at %s", r.WakeAt)
 	}
 }
@@ -159,9 +159,9 @@ func TestWhatIsStamped(t *testing.T) {
 		want   string
 	}{
 		{"all is written", func(h *house) {}, ""},
-		{"the pool has another hash", func(h *house) { h.pool.Stamped.Hash = "1" }, pool},
-		{"the pool has another version", func(h *house) { h.pool.Stamped.Version = "v2" }, pool},
-		{"the pool is being deleted", func(h *house) { h.pool.Deleting, h.pool.Stamped.Hash, h.claim.Hash = true, "1", "" }, ""},
+		{"the pool has another hash", func(h *house) { h.pool.WrittenHash.Hash = "1" }, pool},
+		{"the pool has another version", func(h *house) { h.pool.WrittenHash.Version = "v2" }, pool},
+		{"the pool is being deleted", func(h *house) { h.pool.Deleting, h.pool.WrittenHash.Hash, h.claim.Hash = true, "1", "" }, ""},
 		{"the template can't be read", func(h *house) { h.pool.Hash, h.claim.Hash = "", "" }, ""},
 		{"a claim has another hash", func(h *house) { h.claim.Hash = "1" }, ""},
 		{"a claim has none", func(h *house) { h.claim.Hash = "" }, "c=2"},
@@ -185,14 +185,14 @@ func TestWhatIsStamped(t *testing.T) {
 	for _, c := range cases {
 		h := newHouse()
 		h.pool.Hash, h.pool.HashVersion, h.claim.Hash, h.claim.HashVersion = "2", "v3", "2", "v3"
-		h.pool.Stamped = cluster.Stamp{Hash: "2", Version: "v3"}
+		h.pool.WrittenHash = cluster.TemplateHash{Hash: "2", Version: "v3"}
 		c.change(h)
 		got := ""
-		for _, cmd := range Stamps(h.s.Seal()) {
+		for _, cmd := range TemplateHashes(h.s.Seal()) {
 			switch cmd := cmd.(type) {
-			case command.StampPool:
+			case command.WritePoolHash:
 				got += cmd.Key()
-			case command.StampClaim:
+			case command.WriteClaimHash:
 				got += fmt.Sprintf("%s=%s", cmd.Claim, cmd.Hash)
 			}
 		}

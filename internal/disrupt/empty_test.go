@@ -12,7 +12,7 @@ import (
 // quiet is a pool of n empty nodes that have been left alone for long, under a budget of one.
 func quiet(n int) *cluster.Snapshot {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	s := &cluster.Snapshot{Now: now, Busy: map[string]bool{}, Pools: []*cluster.Pool{{
+	s := &cluster.Snapshot{Now: now, InFlight: map[string]bool{}, Pools: []*cluster.Pool{{
 		Name: "default", Budgets: []cluster.Budget{{Nodes: 1, Active: true}}}}}
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
@@ -44,12 +44,12 @@ func TestBudgetCountsFencesUnderWay(t *testing.T) {
 	if got := keys(Empty(s.Seal(), nil, 0)); got != "fence/n0 " {
 		t.Fatalf("first: %s, want one fence", got)
 	}
-	s.Busy[command.Fence{Node: "n2"}.Key()] = true
+	s.InFlight[command.Fence{Node: "n2"}.Key()] = true
 	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
 		t.Errorf("while n2 is being fenced: %s, want nothing: the budget is one", got)
 	}
-	delete(s.Busy, command.Fence{Node: "n2"}.Key())
-	s.Busy[command.DeleteClaim{Claim: "n1"}.Key()] = true
+	delete(s.InFlight, command.Fence{Node: "n2"}.Key())
+	s.InFlight[command.DeleteClaim{Claim: "n1"}.Key()] = true
 	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
 		t.Errorf("while n1 is being deleted: %s, want nothing", got)
 	}
@@ -103,7 +103,7 @@ func TestAFenceOfNoMoveInAStaticPoolIsTakenDown(t *testing.T) {
 		"fence and reason":             {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted) }, "unfence/n0 "},
 		"only the reason":              {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted) }, "unfence/n0 "},
 		"a fence that is not ours":     {func(s *cluster.Snapshot) { taint(s, 0) }, ""},
-		"a fence that is being put up": {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted); s.Busy["fence/n0"] = true }, ""},
+		"a fence that is being put up": {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted); s.InFlight["fence/n0"] = true }, ""},
 		"in a move":                    {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Move = "drifted-x" }, ""},
 		"its node is on its way out":   {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Nodes[0].Deleting = s.Now }, ""},
 		"on its way out":               {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Deleting = s.Now }, ""},
@@ -141,7 +141,7 @@ func TestFencesBeyondTheBudgetAreTakenDown(t *testing.T) {
 // An empty node that waits for a budget is looked at again when that changes.
 func TestEmptyNodesWakeWhenABudgetChanges(t *testing.T) {
 	s := quiet(1)
-	s.Pools[0].Budgets[0] = cluster.Budget{Active: true, Changes: s.Now.Add(time.Hour)}
+	s.Pools[0].Budgets[0] = cluster.Budget{Active: true, ChangesAt: s.Now.Add(time.Hour)}
 	if r := Empty(s.Seal(), nil, 0); len(r.Commands) > 0 || !r.WakeAt.Equal(s.Now.Add(time.Hour)) {
 		t.Errorf("%v, and it looks again at %s", r.Commands, r.WakeAt)
 	}
@@ -149,9 +149,9 @@ func TestEmptyNodesWakeWhenABudgetChanges(t *testing.T) {
 
 // A fence that comes down says why, and whose it was.
 func TestOpeningSaysWhyTheNodeStays(t *testing.T) {
-	for want, change := range map[Why]func(*cluster.Snapshot){
+	for want, change := range map[BlockReason]func(*cluster.Snapshot){
 		"":           func(s *cluster.Snapshot) { s.Pods = []*cluster.Pod{{UID: "p", Node: "n0", Owner: "o"}} },
-		DryRun:       func(s *cluster.Snapshot) { s.Pools[0].Care.DryRun = true },
+		DryRun:       func(s *cluster.Snapshot) { s.Pools[0].Overrides.DryRun = true },
 		BudgetBlocks: func(s *cluster.Snapshot) { s.Pools[0].Budgets[0].Nodes = 0 },
 	} {
 		s := quiet(1)
@@ -163,7 +163,7 @@ func TestOpeningSaysWhyTheNodeStays(t *testing.T) {
 		if len(commands) != 1 {
 			t.Fatalf("%q: %v", want, commands)
 		}
-		if c, ok := commands[0].(command.Unfence); !ok || c.UID != "uid" || c.Why != string(want) {
+		if c, ok := commands[0].(command.Unfence); !ok || c.UID != "uid" || c.BlockReason != string(want) {
 			t.Errorf("%q: %+v", want, commands[0])
 		}
 	}
@@ -175,12 +175,12 @@ func TestGivingUpAMoveSaysWhyItsNodesStay(t *testing.T) {
 	taint(s, 0)
 	mark(s, 0, command.Underutilized)
 	s.Claims[0].Move = MoveID(command.Underutilized, []string{"n0"})
-	s.Pools[0].Care.DryRun = true
-	result, _ := Carry(s.Seal(), Settings{}, Orders{})
+	s.Pools[0].Overrides.DryRun = true
+	result, _ := Execute(s.Seal(), Settings{}, ExecuteInput{})
 	if len(result.Commands) != 1 {
 		t.Fatalf("commands %v", result.Commands)
 	}
-	if c, ok := result.Commands[0].(command.Unfence); !ok || c.Why != string(DryRun) {
+	if c, ok := result.Commands[0].(command.Unfence); !ok || c.BlockReason != string(DryRun) {
 		t.Errorf("%+v", result.Commands[0])
 	}
 }

@@ -33,9 +33,9 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 		{"one whose claim is on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, ""},
 		{"one whose node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, ""},
 		{"one that is not up", func(f *fleet) { notUp(f.claim("n1")) }, ""},
-		{"one that is being fenced", func(f *fleet) { f.s.Busy["fence/n1"] = true }, ""},
-		{"one that is being opened", func(f *fleet) { f.s.Busy["unfence/n1"] = true }, ""},
-		{"one that is being deleted", func(f *fleet) { f.s.Busy["delete/n1"] = true }, ""},
+		{"one that is being fenced", func(f *fleet) { f.s.InFlight["fence/n1"] = true }, ""},
+		{"one that is being opened", func(f *fleet) { f.s.InFlight["unfence/n1"] = true }, ""},
+		{"one that is being deleted", func(f *fleet) { f.s.InFlight["delete/n1"] = true }, ""},
 		{"one that somebody else fences", func(f *fleet) { taint(f.s, 0) }, ""},
 		{"one that rests after pods came", func(f *fleet) { f.claim("n1").SavingRestUntil = f.now.Add(time.Minute) }, ""},
 		{"one that rests for long after a move", func(f *fleet) { f.claim("n1").SavingRestUntil = f.now.Add(time.Hour) }, "fence/n1"},
@@ -44,7 +44,7 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 		{"a pool that is being deleted", func(f *fleet) { f.pool.Deleting = true }, ""},
 		{"a static pool", func(f *fleet) { f.pool.Static = true }, ""},
 		{"no budget", func(f *fleet) { f.pool.Budgets[0].Nodes = 0 }, ""},
-		{"a dry run", func(f *fleet) { f.pool.Care.DryRun = true }, "would n1"},
+		{"a dry run", func(f *fleet) { f.pool.Overrides.DryRun = true }, "would n1"},
 
 		{"fenced: it goes", ours, "delete/n1"},
 		{"fenced, and a pod has come", func(f *fleet) { ours(f); f.run("p", "n1", 1) }, "unfence/n1: , rests"},
@@ -73,18 +73,18 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 			f.stray("underutilized-x", f.now)
 			f.s.Owners["web"] = cluster.Owner{UID: "web", Known: true, Desired: 9, Since: f.now}
 		}, ""},
-		{"a new replacement, and a fence is going up", func(f *fleet) { f.stray("underutilized-x", f.now); f.s.Busy["fence/n2"] = true }, ""},
+		{"a new replacement, and a fence is going up", func(f *fleet) { f.stray("underutilized-x", f.now); f.s.InFlight["fence/n2"] = true }, ""},
 		{"a new replacement, and a fence is going up that is known", func(f *fleet) {
 			f.stray("underutilized-x", f.now)
-			f.s.Busy["fence/n2"], f.claim("n2").Move = true, "drifted-y"
+			f.s.InFlight["fence/n2"], f.claim("n2").Move = true, "drifted-y"
 		}, "fence/n1"},
 		{"a new replacement, and a fence is going up on a node that goes", func(f *fleet) {
 			f.stray("underutilized-x", f.now)
-			f.s.Busy["fence/n2"], f.claim("n2").Deleting = true, f.now
+			f.s.InFlight["fence/n2"], f.claim("n2").Deleting = true, f.now
 		}, "fence/n1"},
 		{"a new replacement, and a fence is going up on a node of others", func(f *fleet) {
 			f.stray("underutilized-x", f.now)
-			f.s.Busy["fence/stranger"] = true
+			f.s.InFlight["fence/stranger"] = true
 		}, "fence/n1"},
 	}
 	for _, c := range cases {
@@ -174,12 +174,12 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 		}, "delete/new"},
 		{"too late, and its node has joined", "drifted-x", joined(func(f *fleet, n *cluster.Node) {}), "delete/new"},
 		{"too late, and its node is on its way out", "drifted-x", joined(func(f *fleet, n *cluster.Node) { n.Deleting = f.now }), ""},
-		{"too late, and its node is being fenced", "drifted-x", joined(func(f *fleet, n *cluster.Node) { f.s.Busy["fence/new"] = true }), ""},
+		{"too late, and its node is being fenced", "drifted-x", joined(func(f *fleet, n *cluster.Node) { f.s.InFlight["fence/new"] = true }), ""},
 		{"too late, and a pod is on its node", "drifted-x", joined(func(f *fleet, n *cluster.Node) { f.run("p", "new", 1) }), ""},
 		{"its move goes on", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.claim("n2").Move = c.Replaces }, ""},
 		{"it is only expected", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Expected = true }, ""},
 		{"it is on its way out", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.Deleting = f.now }, ""},
-		{"it is being deleted", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.s.Busy["delete/new"] = true }, ""},
+		{"it is being deleted", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.s.InFlight["delete/new"] = true }, ""},
 		{"people keep it", "underutilized-x", func(f *fleet, c *cluster.Claim) { c.DoNotDisrupt = true }, ""},
 		{"the planner fails on it", "underutilized-x", func(f *fleet, c *cluster.Claim) { f.s.Quarantine.Claims = map[string]cluster.Failure{"new": {}} }, ""},
 		{"it was not made for a move", "", func(f *fleet, c *cluster.Claim) { c.Created = f.now.Add(-late) }, ""},

@@ -21,7 +21,7 @@ import (
 // that in zone a and 40 % in zone b.
 func fleetOf(line string) *fleet {
 	f := newFleet()
-	f.s.Claims, f.s.Nodes, f.s.Pods, f.s.Evicted, f.s.Rested = nil, nil, nil, map[string]int{}, map[string]time.Time{}
+	f.s.Claims, f.s.Nodes, f.s.Pods, f.s.EvictedToSave, f.s.EvictionsDropAt = nil, nil, nil, map[string]int{}, map[string]time.Time{}
 	f.sells()
 	parts := strings.Split(line, ";")
 	for i, word := range strings.Fields(parts[0]) {
@@ -148,7 +148,7 @@ func (f *fleet) makeNode(name, key, value string) {
 	case "tainted":
 		n.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 	case "busy":
-		f.s.Busy["fence/"+name] = true
+		f.s.InFlight["fence/"+name] = true
 	case "stirred": // a pod came or went a while ago
 		d, _ := time.ParseDuration(value)
 		c.LastPodEvent = f.now.Add(-d)
@@ -156,14 +156,14 @@ func (f *fleet) makeNode(name, key, value string) {
 		c.Replaces, c.LastPodEvent = value, time.Time{}
 	case "expects": // a pod
 		p := f.run("e"+name[1:], "", 1)
-		p.Nominated, p.Unschedulable, p.Judged = name, false, false
+		p.Nominated, p.Unschedulable, p.SchedulerSeen = name, false, false
 	}
 }
 
 func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 	class := *p.Class
 	class.Key += key + value
-	rule := &cluster.Rule{Key: key, Topology: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
+	rule := &cluster.Rule{Key: key, TopologyKey: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
 		Namespaces: []string{"shop"}, Labels: require.Set{}.With("app", require.Only("web"))}}}
 	switch key {
 	case "in":
@@ -171,7 +171,7 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 	case "need":
 		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
 	case "reserved":
-		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel, require.Only(reserved))}
+		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel, require.Only(capacityReserved))}
 	case "spread": // over the zones; with a number over at least so many, with a letter among the pods of that revision only
 		if n, err := strconv.Atoi(value); err == nil {
 			rule.MinDomains = n
@@ -182,7 +182,7 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		rule.Key += value
 		class.Rules = []*cluster.Rule{rule}
 	case "apart":
-		rule.Kind, rule.Topology = cluster.AntiAffinity, cluster.HostnameLabel
+		rule.Kind, rule.TopologyKey = cluster.AntiAffinity, cluster.HostnameLabel
 		class.Rules = []*cluster.Rule{rule}
 	case "together":
 		rule.Kind = cluster.Affinity
@@ -191,7 +191,7 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		n, _ := strconv.Atoi(value)
 		for i := range n {
 			r := *rule
-			r.Key, r.Topology, r.Kind = fmt.Sprint("wide", i), cluster.HostnameLabel, cluster.AntiAffinity
+			r.Key, r.TopologyKey, r.Kind = fmt.Sprint("wide", i), cluster.HostnameLabel, cluster.AntiAffinity
 			r.Selectors = []cluster.Selector{{Namespaces: []string{"nowhere"}}}
 			class.Rules = append(class.Rules, &r)
 		}
@@ -215,37 +215,37 @@ func (f *fleet) makePool(p *cluster.Pool, key, value string, number float64) {
 	n := int(number)
 	switch key {
 	case "dry":
-		p.Care.DryRun = true
+		p.Overrides.DryRun = true
 	case "budget":
 		p.Budgets = []cluster.Budget{{Nodes: n, Active: true}}
 	case "changes":
 		d, _ := time.ParseDuration(value)
-		p.Budgets = append(slices.Clone(p.Budgets), cluster.Budget{Nodes: 100, Changes: f.now.Add(d)})
+		p.Budgets = append(slices.Clone(p.Budgets), cluster.Budget{Nodes: 100, ChangesAt: f.now.Add(d)})
 	case "after":
 		d, _ := time.ParseDuration(value)
-		p.ConsolidateAfter = cluster.Wait{For: d}
+		p.ConsolidateAfter = cluster.NillableDuration{For: d}
 	case "balanced":
 		p.Policy = cluster.Balanced
 		f.set.BalancedK = number
 	case "saving":
 		f.set.MinSaving = number
 	case "own-saving":
-		p.Care.MinSaving = &number
+		p.Overrides.MinSaving = &number
 	case "per-pod":
 		f.set.MinSavingPerPod = number
 	case "own-per-pod":
-		p.Care.MinSavingPerPod = &number
+		p.Overrides.MinSavingPerPod = &number
 	case "evictions":
-		p.Care.EvictionsPerHour = &n
+		p.Overrides.EvictionsPerHour = &n
 	case "evicted":
-		f.s.Evicted["web"], f.s.Rested["web"] = n, f.now.Add(20*time.Minute)
+		f.s.EvictedToSave["web"], f.s.EvictionsDropAt["web"] = n, f.now.Add(20*time.Minute)
 	case "any":
 		p.Template.Requirements = require.Set{}
 	case "min":
 		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, n)
 	case "reserves": // so many large nodes in zone a
-		o := offering(slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool { return t.Name == "large" }), "large", "a", reserved, 0)
-		o.Reservation, o.Left = "cr", n
+		o := offering(slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool { return t.Name == "large" }), "large", "a", capacityReserved, 0)
+		o.Reservation, o.ReservationLeft = "cr", n
 		p.Catalog = cluster.NewCatalog(p.Catalog.Types, append(slices.Clone(p.Catalog.Offerings), o))
 	case "steps": // a search may take
 		f.steps = n

@@ -41,7 +41,7 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"pods have nowhere to go any more, and it is being opened", func(f *fleet) {
 			fenced(f)
 			full(f)
-			f.pool.NodeClass.Ready, f.s.Busy["unfence/n1"] = false, true
+			f.pool.NodeClass.Ready, f.s.InFlight["unfence/n1"] = false, true
 		}, "", "", ""},
 		{"one pod has nowhere to go any more, and another needs a new node", func(f *fleet) {
 			fenced(f)
@@ -53,15 +53,15 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"a pod says no after all", func(f *fleet) { fenced(f); f.pod("p1").DoNotDisrupt = true }, "delete/n1", "", ""},
 		{"it goes in another move", func(f *fleet) { f.fenced(command.Drifted, "n1") }, begins, "", begins},
 		{"the fence is gone", func(f *fleet) { fenced(f); f.host("n1").Taints = nil }, begins, begins, begins},
-		{"it is being opened", func(f *fleet) { f.s.Busy["unfence/n1"] = true }, "", "", ""},
-		{"it is being deleted", func(f *fleet) { fenced(f); f.s.Busy["delete/n1"] = true }, "", "", ""},
+		{"it is being opened", func(f *fleet) { f.s.InFlight["unfence/n1"] = true }, "", "", ""},
+		{"it is being deleted", func(f *fleet) { fenced(f); f.s.InFlight["delete/n1"] = true }, "", "", ""},
 		{"its node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", "", ""},
 		{"it is only expected", func(f *fleet) { f.claim("n1").Expected = true }, "", "", ""},
 		{"the planner fails on it", func(f *fleet) { f.s.Quarantine.Claims = map[string]cluster.Failure{"n1": {}} }, begins, "", begins},
 		{"no node has come", func(f *fleet) { f.s.Nodes, f.s.Pods = f.s.Nodes[1:], f.s.Pods[1:]; f.claim("n1").Conditions = nil }, "delete/n1", "", "delete/n1"},
 		{"it has not been opened", func(f *fleet) { f.closed(); f.s.Pods = f.s.Pods[1:] }, "delete/n1", "", "delete/n1"},
 		{"it has not been opened, but a pod is there", func(f *fleet) { f.closed() }, begins, "", begins},
-		{"it is being opened just now", func(f *fleet) { f.closed(); f.s.Pods = f.s.Pods[1:]; f.s.Busy["register/n1"] = true }, begins, "", begins},
+		{"it is being opened just now", func(f *fleet) { f.closed(); f.s.Pods = f.s.Pods[1:]; f.s.InFlight["register/n1"] = true }, begins, "", begins},
 		{"it has been opened", func(f *fleet) {
 			f.closed()
 			f.claim("n1").Conditions = f.node("x", "small").Conditions
@@ -186,7 +186,7 @@ func TestWhenAnInterruptedNodeHasToGo(t *testing.T) {
 		f.run("y", "n3", 4) // no room
 		c.change(f, claim)
 		s := f.s.Seal()
-		if got := HasToGo(s, f.set, claim); got != c.goes {
+		if got := MustGoNow(s, f.set, claim); got != c.goes {
 			t.Errorf("%s: it has to go %t, want %t", c.name, got, c.goes)
 		}
 		r, _, _ := Interrupt(s, f.set, f.o, false)

@@ -22,7 +22,7 @@ func TestSizesOfWorkloads(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		add(name, func(*cluster.Pod) {})
 	}
-	add("done", func(p *cluster.Pod) { p.Done = true })
+	add("done", func(p *cluster.Pod) { p.Finished = true })
 	add("daemon", func(p *cluster.Pod) { p.Daemon = true })
 	add("mirror", func(p *cluster.Pod) { p.Mirror = true })
 	add("leaving", func(p *cluster.Pod) { p.Deleting = h.s.Now })
@@ -31,9 +31,9 @@ func TestSizesOfWorkloads(t *testing.T) {
 	}
 	h.s.Owners["unknown"], h.s.Owners["none"] = cluster.Owner{UID: "unknown", Desired: 9}, cluster.Owner{UID: "none", Known: true}
 	h.s.Owners["single"] = cluster.Owner{UID: "single", Known: true, Desired: 1}
-	p := NewPatience(h.s.Seal(), h.set)
+	rates := NewEvictionRates(h.s.Seal(), h.set)
 	for owner, want := range map[string]int{"deploy": 2, "loose": 3, "stateful": 1, "single": 1, "unknown": 1, "none": 1, "stranger": 1} {
-		if got := p.size(owner); got != want {
+		if got := rates.workloadSize(owner); got != want {
 			t.Errorf("%s has %d pods, want %d", owner, got, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestWhatAReplacementCosts(t *testing.T) {
 		claim := &cluster.Claim{Name: "new", Pool: "default", Replaces: "underutilized-x"}
 		f.s.Claims = append(f.s.Claims, claim)
 		c.change(f, claim)
-		price, known := newDesk(f.s.Seal(), f.set, f.o).priceOf(claim)
+		price, known := newExecutor(f.s.Seal(), f.set, f.o).replacementPrice(claim)
 		if got := fmt.Sprint(price, known); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -108,16 +108,16 @@ func TestWhoIsGone(t *testing.T) {
 	} {
 		f := newFleet()
 		c.change(f)
-		d := newDesk(f.s.Seal(), f.set, f.o)
-		if got := d.gone["n1"]; got != c.want || d.gone["n2"] || d.gone[""] {
-			t.Errorf("%s: %t, want %t: %v", c.name, got, c.want, d.gone)
+		x := newExecutor(f.s.Seal(), f.set, f.o)
+		if got := x.removedNodes["n1"]; got != c.want || x.removedNodes["n2"] || x.removedNodes[""] {
+			t.Errorf("%s: %t, want %t: %v", c.name, got, c.want, x.removedNodes)
 		}
 	}
 }
 
 // A claim is told from others even before it has a UID.
 func TestIdentities(t *testing.T) {
-	if a, b := Identity(&cluster.Claim{Name: "a"}), Identity(&cluster.Claim{Name: "b"}); a == "" || a == b {
+	if a, b := ClaimIdentity(&cluster.Claim{Name: "a"}), ClaimIdentity(&cluster.Claim{Name: "b"}); a == "" || a == b {
 		t.Errorf("%q and %q", a, b)
 	}
 }
@@ -159,13 +159,13 @@ func TestWhatIsWithdrawn(t *testing.T) {
 		{"a claim on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, "", ""},
 		{"a node on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", ""},
 		{"a claim without a node", func(f *fleet) { f.s.Nodes = f.s.Nodes[1:] }, "", ""},
-		{"a node that is being opened", func(f *fleet) { f.s.Busy["unfence/n1"] = true }, "", ""},
+		{"a node that is being opened", func(f *fleet) { f.s.InFlight["unfence/n1"] = true }, "", ""},
 	} {
 		f := newFleet()
 		fails(f)
 		f.fenced(command.Drifted, "n1")
 		c.change(f)
-		part, all := Withdraw(f.s.Seal(), false), Withdraw(f.s, true)
+		part, all := ReopenQuarantined(f.s.Seal(), false), ReopenQuarantined(f.s, true)
 		if got, whenever := outcome(&part), outcome(&all); got != c.part || whenever != c.whenever {
 			t.Errorf("%s: %q, and if all fails %q; want %q and %q", c.name, got, whenever, c.part, c.whenever)
 		}
@@ -174,13 +174,13 @@ func TestWhatIsWithdrawn(t *testing.T) {
 
 // What a pool that balances makes of a move: the part of its price that is saved, over the part of it that is disturbed.
 func TestWhenAMoveIsBalanced(t *testing.T) {
-	whole := Total{Price: 10, Cost: 10}
+	whole := PoolTotal{Price: 10, Cost: 10}
 	for _, c := range []struct {
-		total        Total
+		total        PoolTotal
 		saving, cost float64
 		want         float64
 	}{
-		{whole, 1, 2, 0.5}, {whole, 2, 1, 2}, {whole, 0, 1, 0}, {whole, -1, 1, 0}, {whole, 1, 0, 0}, {Total{Price: 0, Cost: 10}, 1, 1, 0}, {Total{Price: 10}, 1, 1, 0},
+		{whole, 1, 2, 0.5}, {whole, 2, 1, 2}, {whole, 0, 1, 0}, {whole, -1, 1, 0}, {whole, 1, 0, 0}, {PoolTotal{Price: 0, Cost: 10}, 1, 1, 0}, {PoolTotal{Price: 10}, 1, 1, 0},
 	} {
 		if got := c.total.Score(c.saving, c.cost); got != c.want {
 			t.Errorf("%+v saves %g and costs %g: %g, want %g", c.total, c.saving, c.cost, got, c.want)
@@ -190,19 +190,19 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 	goes := func(p *cluster.Pool, price, cost float64) Candidate {
 		return Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{Name: p.Name}, Pool: p, Price: price, Cost: cost}
 	}
-	totals := Totals{"a": whole, "b": whole}
-	if stay := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 1); stay != nil {
-		t.Errorf("a move that is just good enough: %+v", *stay)
+	totals := PoolTotals{"a": whole, "b": whole}
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 1); blocked != nil {
+		t.Errorf("a move that is just good enough: %+v", *blocked)
 	}
-	if stay := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 0.9); stay == nil || stay.Needed != 1 || stay.Saving != 0.9 {
-		t.Errorf("one that is not: %+v", stay)
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 0.9); blocked == nil || blocked.NeededSaving != 1 || blocked.Saving != 0.9 {
+		t.Errorf("one that is not: %+v", blocked)
 	}
 	// The saving is split by price: 3 of 4 parts are a's.
-	if stay := totals.Approves(Settings{}, []Candidate{goes(b, 1, 2), goes(a, 3, 2)}, 2); stay == nil || stay.Claim != "b" || stay.Saving != 0.5 {
-		t.Errorf("one of two pools: %+v, want b's no", stay)
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 2), goes(a, 3, 2)}, 2); blocked == nil || blocked.Claim != "b" || blocked.Saving != 0.5 {
+		t.Errorf("one of two pools: %+v, want b's no", blocked)
 	}
-	if stay := totals.Approves(Settings{}, []Candidate{goes(b, 1, 9), goes(a, 1, 9)}, 2); stay == nil || stay.Claim != "a" {
-		t.Errorf("both pools: %+v, want the first by name", stay)
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 9), goes(a, 1, 9)}, 2); blocked == nil || blocked.Claim != "a" {
+		t.Errorf("both pools: %+v, want the first by name", blocked)
 	}
 }
 
@@ -210,8 +210,8 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 func TestDriftOfPoolsIsToldApart(t *testing.T) {
 	s := rolling(1, 0, 0)
 	for _, c := range []struct{ own, set, want time.Duration }{{time.Hour, time.Minute, time.Hour}, {0, time.Minute, time.Minute}, {0, 0, 10 * time.Minute}} {
-		s.Pools[0].Care.Watch = c.own
-		if got := NewRolls(s, Settings{DriftWatch: c.set}).watchFor(s.Pools[0]); got != c.want {
+		s.Pools[0].Overrides.CanaryWatch = c.own
+		if got := NewRollouts(s, Settings{DriftWatch: c.set}).canaryWatch(s.Pools[0]); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -230,13 +230,13 @@ func TestDriftOfPoolsIsToldApart(t *testing.T) {
 		{"what has drifted goes", func(f *fleet) { f.claim("n1").Deleting = f.now }, false},
 		{"one is under way", func(f *fleet) { f.fenced(command.Drifted, "n2") }, false},
 		{"another move is under way", func(f *fleet) { f.fenced(command.Unhealthy, "n2") }, true},
-		{"one is being fenced", func(f *fleet) { f.s.Busy["fence/n1"] = true }, false},
+		{"one is being fenced", func(f *fleet) { f.s.InFlight["fence/n1"] = true }, false},
 	} {
 		f := staticFleet(3)
 		f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 3}
 		f.drifted("n1")
 		c.change(f)
-		if got := NewRolls(f.s.Seal(), f.set).Proceeds(f.pool); strings.HasPrefix(got.Reason, "NoRoom") != c.want {
+		if got := NewRollouts(f.s.Seal(), f.set).DriftCondition(f.pool); strings.HasPrefix(got.Reason, "NoRoom") != c.want {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

@@ -33,222 +33,222 @@ type RepairPolicy struct {
 // it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong with the nodes: then none
 // is touched.
 func Repair(s *cluster.Snapshot, set RepairSettings) Result {
-	var out Result
+	var result Result
 	if !set.Enabled || len(set.Policies) == 0 {
-		return out
+		return result
 	}
-	end := func(c *cluster.Claim, n *cluster.Node, ill illness) bool {
-		if p := s.Pool(c.Pool); p != nil && p.Care.DryRun {
-			g := ailing(s, c, n, p)
-			out.would(g.move(), g.nodes)
+	end := func(c *cluster.Claim, n *cluster.Node, condition unhealthyCondition) bool {
+		if p := s.Pool(c.Pool); p != nil && p.Overrides.DryRun {
+			m := unhealthyMove(s, c, n, p)
+			result.addDryRun(m.describe(), m.nodes)
 			return true
 		}
-		out.Commands = append(out.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
-			Deadline: s.Now, Condition: ill.policy.Type, Message: ill.message(n)})
+		result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
+			Deadline: s.Now, Condition: condition.policy.Type, Message: condition.message(n)})
 		return true
 	}
 	if set.Legacy {
 		for _, p := range s.Pools {
-			repairGroup(s, s.ClaimsOf(p.Name), set, p, &out, end)
+			repairPool(s, s.ClaimsOf(p.Name), set, p, &result, end)
 		}
 	}
-	repairGroup(s, s.ClaimsOf(""), set, nil, &out, end)
-	return out
+	repairPool(s, s.ClaimsOf(""), set, nil, &result, end)
+	return result
 }
 
 // message says what ails the node.
-func (i *illness) message(n *cluster.Node) string {
-	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", i.policy.Type, n.Name, i.policy.Status, i.policy.Toleration)
+func (u *unhealthyCondition) message(n *cluster.Node) string {
+	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status, u.policy.Toleration)
 }
 
-// repair begins the replacement of sick nodes. They go like the others, when what takes their place is up. Then their pods have the
+// beginRepairs begins the replacement of sick nodes. They go like the others, when what takes their place is up. Then their pods have the
 // time that the policy or the node gives them; where neither does, a pod may keep its node.
-func (d *desk) repair() {
-	set := d.orders.Repair
+func (ex *executor) beginRepairs() {
+	set := ex.input.Repair
 	if !set.Enabled || len(set.Policies) == 0 || set.Legacy {
 		return
 	}
-	for _, p := range d.s.Pools {
+	for _, p := range ex.s.Pools {
 		if p.Deleting {
 			continue
 		}
-		repairGroup(d.s, d.s.ClaimsOf(p.Name), set, p, &d.Result, func(c *cluster.Claim, n *cluster.Node, _ illness) bool {
-			if d.gone[n.Name] {
+		repairPool(ex.s, ex.s.ClaimsOf(p.Name), set, p, &ex.Result, func(c *cluster.Claim, n *cluster.Node, _ unhealthyCondition) bool {
+			if ex.removedNodes[n.Name] {
 				return false
 			}
-			if p.Static && !d.orders.Static {
-				d.Notes = append(d.Notes, blocked(d.s, c, n, fmt.Sprintf("NodePool %s is static and the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
+			if p.Static && !ex.input.Static {
+				ex.Notes = append(ex.Notes, repairBlockedNotes(ex.s, c, n, fmt.Sprintf("NodePool %s is static and the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
 				return false
 			}
-			if d.s.Now.Before(c.RestUntil) {
-				d.wake(c.RestUntil)
+			if ex.s.Now.Before(c.RestUntil) {
+				ex.wake(c.RestUntil)
 				return false
 			}
-			if why := d.keptByPods(c); why != "" {
-				d.Notes = append(d.Notes, blocked(d.s, c, n, why)...)
+			if reason := ex.blockingPod(c); reason != "" {
+				ex.Notes = append(ex.Notes, repairBlockedNotes(ex.s, c, n, reason)...)
 				return false
 			}
-			return d.admit(c, n, p)
+			return ex.queueRepair(c, n, p)
 		})
 	}
 }
 
-// keptByPods says which pod keeps a sick node that has no time after which nobody is asked; empty if none does.
-func (d *desk) keptByPods(c *cluster.Claim) string {
-	if d.clinic.Bounded(c) {
+// blockingPod says which pod keeps a sick node that has no time after which nobody is asked; empty if none does.
+func (ex *executor) blockingPod(c *cluster.Claim) string {
+	if ex.health.HasForcedEnd(c) {
 		return ""
 	}
-	_, stay := d.judge.MayGo(c, command.Unhealthy)
-	if stay == nil || !stay.ByPods() {
+	_, blocked := ex.eligibility.MayDisrupt(c, command.Unhealthy)
+	if blocked == nil || !blocked.ByPod() {
 		return ""
 	}
-	d.wake(stay.Until)
-	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set terminationGracePeriod in NodePool %s", stay.Pod, stay.Why, c.Pool)
+	ex.wake(blocked.Until)
+	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set terminationGracePeriod in NodePool %s", blocked.Pod, blocked.Reason, c.Pool)
 }
 
-// forceSick counts the pods of a sick node that will be made to leave although they, or a disruption budget, object: they need
+// forceUnhealthyPods counts the pods of a sick node that will be made to leave although they, or a disruption budget, object: they need
 // other places, too.
-func (d *desk) forceSick(g *group) {
-	if g.reason != command.Unhealthy || g.static {
+func (ex *executor) forceUnhealthyPods(m *activeMove) {
+	if m.reason != command.Unhealthy || m.isStatic {
 		return
 	}
-	for i := range g.nodes {
-		if !d.clinic.Bounded(g.nodes[i].Claim) {
+	for i := range m.nodes {
+		if !ex.health.HasForcedEnd(m.nodes[i].Claim) {
 			continue
 		}
-		for _, p := range d.s.PodsOn(g.nodes[i].Node.Name) {
-			if p.Reschedulable() && !d.s.Moves(p) {
-				d.expel(p)
+		for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+			if p.IsReschedulable() && !ex.s.NeedsNewPlace(p) {
+				ex.forcePod(p)
 			}
 		}
 	}
 }
 
-// admit lines a sick node up to be replaced. Its pool's budgets have been asked.
-func (d *desk) admit(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
-	g := ailing(d.s, c, n, p)
-	if p.Care.DryRun {
-		d.would(g.move(), g.nodes)
+// queueRepair lines a sick node up to be replaced. Its pool's budgets have been asked.
+func (ex *executor) queueRepair(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
+	m := unhealthyMove(ex.s, c, n, p)
+	if p.Overrides.DryRun {
+		ex.addDryRun(m.describe(), m.nodes)
 		return true
 	}
 	if n.Ready { // one that is not counts as out already
-		g.taken = true
-		d.ledger.Give(p.Name, -1)
+		m.budgetReserved = true
+		ex.budgets.Return(p.Name, -1)
 	}
-	d.gone[n.Name] = true
-	d.groups = append(d.groups, g)
+	ex.removedNodes[n.Name] = true
+	ex.moves = append(ex.moves, m)
 	return true
 }
 
-// ailing is the move of a sick node.
-func ailing(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) *group {
-	g := &group{id: MoveID(command.Unhealthy, []string{Identity(c)}), reason: command.Unhealthy, static: p.Static,
+// unhealthyMove is the move of a sick node.
+func unhealthyMove(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) *activeMove {
+	m := &activeMove{id: MoveID(command.Unhealthy, []string{ClaimIdentity(c)}), reason: command.Unhealthy, isStatic: p.Static,
 		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
-	estimate(s, &g.nodes[0])
-	return g
+	fillEstimates(s, &m.nodes[0])
+	return m
 }
 
-// diagnoseAll finds the nodes that are beyond hope, by claim.
-func (d *desk) diagnoseAll() {
-	d.sick = make(map[string]illness)
-	if !d.orders.Repair.Enabled {
+// findUnhealthy finds the nodes that are beyond hope, by claim.
+func (ex *executor) findUnhealthy() {
+	ex.unhealthy = make(map[string]unhealthyCondition)
+	if !ex.input.Repair.Enabled {
 		return
 	}
-	for _, c := range d.s.Claims {
-		if ill, sick := beyondHope(d.s, d.orders.Repair, c); sick {
-			d.sick[c.Name] = ill
+	for _, c := range ex.s.Claims {
+		if condition, unhealthy := needsRepair(ex.s, ex.input.Repair, c); unhealthy {
+			ex.unhealthy[c.Name] = condition
 		}
 	}
 }
 
-// beyondHope reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody has asked to
+// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody has asked to
 // leave it alone.
-func beyondHope(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (illness, bool) {
+func needsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (unhealthyCondition, bool) {
 	n := s.NodeOf(c.Name)
 	if n == nil || n.DoNotRepair || c.DoNotRepair {
-		return illness{}, false
+		return unhealthyCondition{}, false
 	}
-	ill, sick := diagnose(n, set.Policies)
-	return ill, sick && !s.Now.Before(ill.due())
+	condition, unhealthy := worstCondition(n, set.Policies)
+	return condition, unhealthy && !s.Now.Before(condition.dueAt())
 }
 
-// illness is what ails a node, and when that has been tolerated for long enough.
-type illness struct {
+// unhealthyCondition is what ails a node, and when that has been tolerated for long enough.
+type unhealthyCondition struct {
 	policy RepairPolicy
 	since  time.Time
 }
 
-func (i *illness) due() time.Time { return i.since.Add(i.policy.Toleration) }
+func (u *unhealthyCondition) dueAt() time.Time { return u.since.Add(u.policy.Toleration) }
 
-// ward counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't use up the budget
+// countForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't use up the budget
 // for repairs, as they would for other reasons: they are those that it is for.
-func ward(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
+func countForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 	for _, c := range claims {
 		n := s.NodeOf(c.Name)
-		if !inWard(c, n) {
+		if !countsForRepair(c, n) {
 			continue
 		}
 		total++
-		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || tainted(n) || underWay(s, c, n) {
+		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
 			leaving++
 		}
 	}
 	return total, leaving
 }
 
-// inWard reports whether a node counts among those that may fall sick. One whose machine is being ended does not, as with all
+// countsForRepair reports whether a node counts among those that may fall sick. One whose machine is being ended does not, as with all
 // other budgets: that nobody hears from it any more is no illness.
-func inWard(c *cluster.Claim, n *cluster.Node) bool {
+func countsForRepair(c *cluster.Claim, n *cluster.Node) bool {
 	return n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
 }
 
-// repairGroup looks after the nodes of a pool, or those without one (p is nil).
-func repairGroup(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, out *Result, begin func(*cluster.Claim, *cluster.Node, illness) bool) {
+// repairPool looks after the nodes of a pool, or those without one (p is nil).
+func repairPool(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, result *Result, begin func(*cluster.Claim, *cluster.Node, unhealthyCondition) bool) {
 	group := "all standalone NodeClaims"
-	total, leaving := ward(s, claims)
-	sick := make(map[string]illness)
+	total, leaving := countForRepair(s, claims)
+	unhealthy := make(map[string]unhealthyCondition)
 	for _, c := range claims {
-		if n := s.NodeOf(c.Name); inWard(c, n) {
-			if ill, is := diagnose(n, set.Policies); is {
-				sick[c.Name] = ill
+		if n := s.NodeOf(c.Name); countsForRepair(c, n) {
+			if condition, is := worstCondition(n, set.Policies); is {
+				unhealthy[c.Name] = condition
 			}
 		}
 	}
-	allowed, left := set.bearable(total), total
+	allowed, left := set.tolerated(total), total
 	if p != nil {
-		group, left = "NodePool "+p.Name, newAccount(s, p).share(command.Unhealthy).allowed-leaving
+		group, left = "NodePool "+p.Name, newPoolBudget(s, p).limitFor(command.Unhealthy).allowed-leaving
 	}
 	for _, c := range claims {
-		ill, is := sick[c.Name]
+		condition, is := unhealthy[c.Name]
 		n := s.NodeOf(c.Name)
-		if !is || s.LeftAlone(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
+		if !is || s.IsLeftAlone(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
 			continue
 		}
-		if s.Now.Before(ill.due()) {
-			out.WakeAt = cluster.Earlier(out.WakeAt, ill.due())
+		if s.Now.Before(condition.dueAt()) {
+			result.WakeAt = cluster.Earlier(result.WakeAt, condition.dueAt())
 			continue
 		}
-		if len(sick) > allowed {
-			out.Notes = append(out.Notes, blocked(s, c, n, fmt.Sprintf("%d of the %d nodes of %s are unhealthy, more than %d%%: the cause is not this node",
-				len(sick), total, group, set.MaxUnhealthy))...)
+		if len(unhealthy) > allowed {
+			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("%d of the %d nodes of %s are unhealthy, more than %d%%: the cause is not this node",
+				len(unhealthy), total, group, set.MaxUnhealthy))...)
 			continue
 		}
 		if left <= 0 {
-			out.Eager = out.Eager || left+leaving > 0
-			out.Notes = append(out.Notes, blocked(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
+			result.PlanSoon = result.PlanSoon || left+leaving > 0
+			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
 			continue
 		}
-		if begin(c, n, ill) {
+		if begin(c, n, condition) {
 			left--
 		}
 	}
 }
 
-// blocked tells node, claim and pool why a node is not replaced.
-func blocked(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, why string) []cluster.Note {
-	notes := []cluster.Note{n.Note("NodeRepairBlocked", why), c.Note("NodeRepairBlocked", why)}
+// repairBlockedNotes tells node, claim and pool why a node is not replaced.
+func repairBlockedNotes(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, reason string) []cluster.Note {
+	notes := []cluster.Note{n.Note("NodeRepairBlocked", reason), c.Note("NodeRepairBlocked", reason)}
 	if p := s.Pool(c.Pool); p != nil {
-		notes = append(notes, p.Note("NodeRepairBlocked", why))
+		notes = append(notes, p.Note("NodeRepairBlocked", reason))
 	}
 	for i := range notes {
 		notes[i].Warning = true
@@ -256,17 +256,17 @@ func blocked(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, why string)
 	return notes
 }
 
-// diagnose finds the illness of a node that has been tolerated first.
-func diagnose(n *cluster.Node, policies []RepairPolicy) (worst illness, sick bool) {
+// worstCondition finds the illness of a node that has been tolerated first.
+func worstCondition(n *cluster.Node, policies []RepairPolicy) (worst unhealthyCondition, unhealthy bool) {
 	for _, policy := range policies {
 		for _, cond := range n.Conditions {
 			if cond.Type != policy.Type || cond.Status != policy.Status {
 				continue
 			}
-			if ill := (illness{policy, cond.Since}); !sick || ill.due().Before(worst.due()) {
-				worst, sick = ill, true
+			if condition := (unhealthyCondition{policy, cond.Since}); !unhealthy || condition.dueAt().Before(worst.dueAt()) {
+				worst, unhealthy = condition, true
 			}
 		}
 	}
-	return worst, sick
+	return worst, unhealthy
 }

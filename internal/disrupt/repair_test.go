@@ -64,7 +64,7 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"a repair was given up lately", func(f *fleet) { f.claim("n1").RestUntil = f.now.Add(time.Second) }, "", ""},
 		{"a repair was given up long ago", func(f *fleet) { f.claim("n1").RestUntil = f.now }, begins, ""},
 		{"the pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, "", ""},
-		{"the pool only wants to be told", func(f *fleet) { f.pool.Care.DryRun = true }, "would n1", ""},
+		{"the pool only wants to be told", func(f *fleet) { f.pool.Overrides.DryRun = true }, "would n1", ""},
 		{"a static pool without the gate", func(f *fleet) { f.pool.Static = true }, "",
 			"n1: NodePool default is static and the feature gate StaticCapacity is off: nothing would take the node's place"},
 		{"a static pool", func(f *fleet) { f.pool.Static, f.o.Static = true, true }, begins, ""},
@@ -100,9 +100,9 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"one of two is kept, so that the other may go", func(f *fleet) { f.single(); f.sicken(time.Hour, "n2"); no(f) }, "fence/n2; begin n2 $4",
 			"n1: pod shop/p1 may not be evicted now (PodDoNotDisrupt), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
 		{"a disruption budget keeps it", func(f *fleet) { f.guard(0, 1, 2) }, "",
-			"n1: pod shop/p1 may not be evicted now (GuardBlocks), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
+			"n1: pod shop/p1 may not be evicted now (PDBBlocks), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
 		{"two disruption budgets keep it", func(f *fleet) { f.guard(1, 1, 3); f.guard(1, 1, 3) }, "",
-			"n1: pod shop/p1 may not be evicted now (SeveralGuards), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
+			"n1: pod shop/p1 may not be evicted now (SeveralPDBs), and nothing says after which time it may be: set terminationGracePeriod in NodePool default"},
 		{"a pod keeps it in vain", func(f *fleet) { no(f); f.claim("n1").HasTerminationGrace = true }, begins, ""},
 		{"a pod keeps it in vain by the policy", func(f *fleet) { no(f); f.o.Repair.Policies[0].HasGrace = true }, begins, ""},
 		{"a pod is expected", func(f *fleet) { f.run("new", "", 1).Nominated = "n1" }, begins, ""},
@@ -113,7 +113,7 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		f := newFleet()
 		f.sicken(10*time.Minute, "n1")
 		c.change(f)
-		r, _ := Carry(f.s.Seal(), f.set, f.o)
+		r, _ := Execute(f.s.Seal(), f.set, f.o)
 		if got := outcome(&r); got != c.want || notes(&r) != c.note {
 			t.Errorf("%s: %q, want %q; told is %q, want %q", c.name, got, c.want, notes(&r), c.note)
 		}
@@ -130,7 +130,7 @@ func TestWhenSickNodesAreLookedAtAgain(t *testing.T) {
 		f := newFleet()
 		f.sicken(time.Hour, "n1")
 		change(f, f.now.Add(time.Minute))
-		if r, _ := Carry(f.s.Seal(), f.set, f.o); !r.WakeAt.Equal(f.now.Add(time.Minute)) {
+		if r, _ := Execute(f.s.Seal(), f.set, f.o); !r.WakeAt.Equal(f.now.Add(time.Minute)) {
 			t.Errorf("%s: %s", name, r.WakeAt)
 		}
 	}
@@ -142,18 +142,18 @@ func TestWhatSickNodesTakeFromBudgets(t *testing.T) {
 		f := newFleet()
 		f.sicken(time.Hour, "n1")
 		f.host("n1").Ready = ready
-		f.o.Ledger = NewLedger(f.s.Seal())
-		before := f.o.Ledger.Left("default", command.Drifted)
+		f.o.Budgets = NewBudgetTracker(f.s.Seal())
+		before := f.o.Budgets.Remaining("default", command.Drifted)
 		f.carry()
-		if got := before - f.o.Ledger.Left("default", command.Drifted); got != want {
+		if got := before - f.o.Budgets.Remaining("default", command.Drifted); got != want {
 			t.Errorf("ready %t: %d are taken, want %d", ready, got, want)
 		}
 		f.run("x", "n2", 4)
 		f.run("y", "n3", 4)
 		f.pool.NodeClass.Ready = false // its pods have nowhere to go
-		f.o.Ledger = NewLedger(f.s.Seal())
-		if f.carry(); before != f.o.Ledger.Left("default", command.Drifted) {
-			t.Errorf("ready %t: a repair that is given up leaves %d of %d", ready, f.o.Ledger.Left("default", command.Drifted), before)
+		f.o.Budgets = NewBudgetTracker(f.s.Seal())
+		if f.carry(); before != f.o.Budgets.Remaining("default", command.Drifted) {
+			t.Errorf("ready %t: a repair that is given up leaves %d of %d", ready, f.o.Budgets.Remaining("default", command.Drifted), before)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestWhichSickNodesEnd(t *testing.T) {
 		{"a node of a pool", func(f *fleet) {}, ""},
 		{"a node of a pool, as it was before", func(f *fleet) { f.o.Repair.Legacy = true }, "delete/n1"},
 		{"a node in a move, as it was before", func(f *fleet) { f.o.Repair.Legacy = true; f.fenced(command.Drifted, "n1") }, "delete/n1"},
-		{"a dry run, as it was before", func(f *fleet) { f.o.Repair.Legacy, f.pool.Care.DryRun = true, true }, "would n1"},
+		{"a dry run, as it was before", func(f *fleet) { f.o.Repair.Legacy, f.pool.Overrides.DryRun = true, true }, "would n1"},
 		{"a node of no pool", func(f *fleet) { f.claim("n1").Pool = "" }, "delete/n1"},
 		{"a node of no pool, and the gate is off", func(f *fleet) { f.claim("n1").Pool, f.o.Repair.Enabled = "", false }, ""},
 		{"a node of no pool, and the cause is elsewhere", func(f *fleet) { f.claim("n1").Pool, f.o.Repair.MaxUnhealthy = "", 0 }, ""},
@@ -205,7 +205,7 @@ func TestWhatBecomesOfARepair(t *testing.T) {
 		{"a pod is expected", func(f *fleet) { f.run("new", "", 1).Nominated = "n1" }, goes},
 		{"a pod objects", func(f *fleet) { f.pod("p1").DoNotDisrupt = true }, "unfence/n1: PodDoNotDisrupt; give up n1: PodDoNotDisrupt"},
 		{"a disruption budget allows nothing now", func(f *fleet) { f.guard(0, 1, 2) }, ""},
-		{"a disruption budget never allows anything", func(f *fleet) { f.guard(0, 3, 3) }, "unfence/n1: GuardBlocks; give up n1: GuardBlocks"},
+		{"a disruption budget never allows anything", func(f *fleet) { f.guard(0, 3, 3) }, "unfence/n1: PDBBlocks; give up n1: PDBBlocks"},
 		{"a pod objects in vain", func(f *fleet) { f.pod("p1").DoNotDisrupt, f.o.Repair.Policies[0].HasGrace = true, true }, goes},
 		{"two disruption budgets object in vain", func(f *fleet) { f.guard(1, 1, 3); f.guard(1, 1, 3); f.o.Repair.Policies[0].HasGrace = true }, goes},
 		{"a disruption budget objects in vain", func(f *fleet) { f.guard(0, 1, 2); f.o.Repair.Policies[0].HasGrace = true }, goes},
@@ -265,7 +265,7 @@ func TestWhenPodsOfASickNodeMustBeGone(t *testing.T) {
 	f.sicken(time.Hour, "n1")
 	f.fenced(command.Unhealthy, "n1")
 	end := func() command.DeleteClaim {
-		r, _ := Carry(f.s.Seal(), f.set, f.o)
+		r, _ := Execute(f.s.Seal(), f.set, f.o)
 		return r.Commands[0].(command.DeleteClaim)
 	}
 	if d := end(); !d.Deadline.IsZero() || d.Condition != "Ready" || d.Message != "condition Ready of node n1 has been False for 10m0s or longer" {

@@ -16,11 +16,11 @@ const leastSaving = 1e-6
 type Appraisal struct {
 	// Bins are the new nodes, with only those types left that are cheap enough, whichever of them the cloud hands out.
 	Bins []schedule.Bin
-	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and Worst the most that
+	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and MaxAfter the most that
 	// they may cost.
-	Before, After, Worst float64
-	// Needed is what the move must save at least: Before - Worst is no less.
-	Needed float64
+	Before, After, MaxAfter float64
+	// NeededSaving is what the move must save at least: Before - Worst is no less.
+	NeededSaving float64
 }
 
 // Saving is what the move is expected to save per hour.
@@ -28,45 +28,45 @@ func (a *Appraisal) Saving() float64 { return a.Before - a.After }
 
 // Worthwhile leaves those types in the new nodes with which taking the candidates away pays. If there are none for one of them,
 // stay says why the move does not pay.
-func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trimmed []schedule.Bin, stay *Stay) {
-	a, stay := Appraise(set, candidates, bins)
-	return a.Bins, stay
+func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trimmed []schedule.Bin, blocked *BlockedNode) {
+	a, blocked := Appraise(set, candidates, bins)
+	return a.Bins, blocked
 }
 
 // Appraise says what it is worth to take the candidates away and to make the bins instead.
 //
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them gets a
 // ceiling, and keeps the types that cost no more than that at worst.
-func Appraise(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *Stay) {
+func Appraise(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *BlockedNode) {
 	return appraise(set, candidates, candidates, bins, true)
 }
 
 // appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them. With choice, what takes the
 // place of several nodes may be none that could be kept instead.
-func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *Stay) {
+func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *BlockedNode) {
 	var a Appraisal
 	for i := range candidates {
 		a.Before += candidates[i].Price
 	}
-	a.Needed = Needed(set, candidates)
-	if why := a.trim(set, candidates, origins, bins, choice); why != "" {
-		stay := &Stay{Why: why, Saving: a.Before, Needed: a.Needed}
+	a.NeededSaving = NeededSaving(set, candidates)
+	if reason := a.capPrices(set, candidates, origins, bins, choice); reason != "" {
+		blocked := &BlockedNode{Reason: reason, Saving: a.Before, NeededSaving: a.NeededSaving}
 		for i := range bins {
-			stay.Saving -= bins[i].Price
-			stay.Estimated = stay.Estimated || bins[i].Estimated
+			blocked.Saving -= bins[i].Price
+			blocked.Estimated = blocked.Estimated || bins[i].Estimated
 		}
-		stay.Sure = min(stay.Saving, a.Before-a.Worst)
+		blocked.CertainSaving = min(blocked.Saving, a.Before-a.MaxAfter)
 		if len(candidates) > 0 {
-			stay.Claim, stay.Node = candidates[0].Claim.Name, candidates[0].Node.Name
+			blocked.Claim, blocked.Node = candidates[0].Claim.Name, candidates[0].Node.Name
 		}
-		return Appraisal{}, stay
+		return Appraisal{}, blocked
 	}
 	return a, nil
 }
 
-// Needed is what a move that takes the candidates away must save per hour at least. What it must save by the word of one pool
+// NeededSaving is what a move that takes the candidates away must save per hour at least. What it must save by the word of one pool
 // holds for the whole of it.
-func Needed(set Settings, candidates []Candidate) float64 {
+func NeededSaving(set Settings, candidates []Candidate) float64 {
 	before, evicted := 0.0, 0
 	for i := range candidates {
 		before, evicted = before+candidates[i].Price, evicted+candidates[i].Evicted
@@ -74,10 +74,10 @@ func Needed(set Settings, candidates []Candidate) float64 {
 	least := leastSaving
 	for i := range candidates {
 		part, perPod := set.MinSaving, set.MinSavingPerPod
-		if own := candidates[i].Pool.Care.MinSaving; own != nil {
+		if own := candidates[i].Pool.Overrides.MinSaving; own != nil {
 			part = *own
 		}
-		if own := candidates[i].Pool.Care.MinSavingPerPod; own != nil {
+		if own := candidates[i].Pool.Overrides.MinSavingPerPod; own != nil {
 			perPod = *own
 		}
 		least = max(least, part*before, perPod*float64(evicted))
@@ -85,76 +85,76 @@ func Needed(set Settings, candidates []Candidate) float64 {
 	return least
 }
 
-// trim gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the bins would count for at
+// capPrices gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the bins would count for at
 // least, as far as it came to that.
-func (a *Appraisal) trim(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) Why {
-	ceiling := a.Before - a.Needed
+func (a *Appraisal) capPrices(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) BlockReason {
+	ceiling := a.Before - a.NeededSaving
 	if ceiling < 0 {
 		return SavesTooLittle
 	}
-	shelves := make([]*shelf, len(bins))
+	caps := make([]*priceCap, len(bins))
 	cheapest := 0.0
 	for i := range bins {
-		rule, why := spotRule(set, candidates, origins, &bins[i])
-		if why != "" {
-			return why
+		rule, reason := spotTermsFor(set, candidates, origins, &bins[i])
+		if reason != "" {
+			return reason
 		}
-		shelves[i] = newShelf(&bins[i], rule, set.Schedule.RelaxMinValues)
-		if choice && outdoes(candidates, bins) {
-			shelves[i].outdo(sourcesOf(candidates, &bins[i]))
+		caps[i] = newPriceCap(&bins[i], rule, set.Schedule.RelaxMinValues)
+		if choice && replacesSeveral(candidates, bins) {
+			caps[i].dropNoCheaper(sourcesOfBin(candidates, &bins[i]))
 		}
-		if len(shelves[i].wares) == 0 {
-			a.Worst = a.Before // nothing is sure to be saved
+		if len(caps[i].types) == 0 {
+			a.MaxAfter = a.Before // nothing is sure to be saved
 			return NothingCheaper
 		}
-		cheapest += shelves[i].wares[0].worst
+		cheapest += caps[i].types[0].high
 	}
-	a.Worst = cheapest
+	a.MaxAfter = cheapest
 	switch {
 	case cheapest > a.Before-leastSaving:
 		return NothingCheaper
 	case cheapest > ceiling:
 		return SavesTooLittle
 	}
-	a.Worst = 0
-	return a.fill(shelves, ceiling)
+	a.MaxAfter = 0
+	return a.shareCap(caps, ceiling)
 }
 
-// outdoes reports whether a single new node takes the place of several: it must then be cheaper than any of these that is like it.
-func outdoes(candidates []Candidate, bins []schedule.Bin) bool {
+// replacesSeveral reports whether a single new node takes the place of several: it must then be cheaper than any of these that is like it.
+func replacesSeveral(candidates []Candidate, bins []schedule.Bin) bool {
 	return len(bins) == 1 && len(candidates) > 1
 }
 
-// fill shares the ceiling out: each shelf gets what it needs at least, and what remains is shared in proportion to that.
-func (a *Appraisal) fill(shelves []*shelf, ceiling float64) Why {
+// shareCap shares the ceiling out: each shelf gets what it needs at least, and what remains is shared in proportion to that.
+func (a *Appraisal) shareCap(caps []*priceCap, ceiling float64) BlockReason {
 	least := 0.0
-	for _, sh := range shelves {
-		if sh.least() < 0 {
-			return sh.short()
+	for _, c := range caps {
+		if c.minCap() < 0 {
+			return c.tooFewReason()
 		}
-		least += sh.least()
+		least += c.minCap()
 	}
 	if least > ceiling {
-		a.Worst = least
+		a.MaxAfter = least
 		// The one that needs the most beyond its cheapest type is what it fails at.
-		return slices.MaxFunc(shelves, func(x, y *shelf) int {
-			return cmp.Compare(x.least()-x.wares[0].worst, y.least()-y.wares[0].worst)
-		}).short()
+		return slices.MaxFunc(caps, func(x, y *priceCap) int {
+			return cmp.Compare(x.minCap()-x.types[0].high, y.minCap()-y.types[0].high)
+		}).tooFewReason()
 	}
-	for _, sh := range shelves {
-		part := ceiling / float64(len(shelves))
-		if least > 0 && len(shelves) > 1 {
-			part = sh.least() / least * ceiling
+	for _, c := range caps {
+		part := ceiling / float64(len(caps))
+		if least > 0 && len(caps) > 1 {
+			part = c.minCap() / least * ceiling
 		}
-		bin, worst := sh.bin(sh.upTo(part))
-		a.Bins, a.After, a.Worst = append(a.Bins, bin), a.After+bin.Price, a.Worst+worst
+		bin, worst := c.binWith(c.typesWithin(part))
+		a.Bins, a.After, a.MaxAfter = append(a.Bins, bin), a.After+bin.Price, a.MaxAfter+worst
 	}
 	return ""
 }
 
-// sourcesOf are the candidates whose pods go to the new node; all of them if its pods come from none of them.
-func sourcesOf(candidates []Candidate, bin *schedule.Bin) []Candidate {
-	of := byNode(candidates)
+// sourcesOfBin are the candidates whose pods go to the new node; all of them if its pods come from none of them.
+func sourcesOfBin(candidates []Candidate, bin *schedule.Bin) []Candidate {
+	of := candidateByNode(candidates)
 	var out []Candidate
 	for i := range candidates {
 		if slices.ContainsFunc(bin.Pods, func(p *cluster.Pod) bool { return of(p) == i }) {

@@ -129,12 +129,12 @@ func TestWhatPays(t *testing.T) {
 		{"each pod must be worth it", Settings{MinSavingPerPod: 0.7}, nil, leaves("large", onDemand, 4, 4), comes(od, all...), "small@on-demand $1.00"},
 		{"each pod is not worth it", Settings{MinSavingPerPod: 0.9}, nil, leaves("large", onDemand, 4, 4), comes(od, all...), "SavesTooLittle saves 3.00 of 3.60"},
 		{"the pods are not worth the node", Settings{MinSavingPerPod: 1.1}, nil, leaves("large", onDemand, 4, 4), nil, "SavesTooLittle saves 4.00 of 4.40"},
-		{"the pool has its own word", Settings{MinSaving: 0.1, MinSavingPerPod: 0.9}, func(p *cluster.Pool) { zero := 0.0; p.Care.MinSaving, p.Care.MinSavingPerPod = &half, &zero },
+		{"the pool has its own word", Settings{MinSaving: 0.1, MinSavingPerPod: 0.9}, func(p *cluster.Pool) { zero := 0.0; p.Overrides.MinSaving, p.Overrides.MinSavingPerPod = &half, &zero },
 			leaves("large", onDemand, 4, 4), comes(od, all...), "small|medium@on-demand $1.00"},
-		{"each pool has a word", Settings{}, func(p *cluster.Pool) { p.Care.MinSavingPerPod = &one },
+		{"each pool has a word", Settings{}, func(p *cluster.Pool) { p.Overrides.MinSavingPerPod = &one },
 			func(p *cluster.Pool) []Candidate {
 				q := *p
-				q.Name, q.Care = "q", cluster.Care{}
+				q.Name, q.Overrides = "q", cluster.DisruptionOverrides{}
 				return []Candidate{goer(&q, "x", onDemand, 2, 3), goer(p, "y", onDemand, 2, 1)}
 			}, comes(od, "small"), "SavesTooLittle saves 3.00 of 4.00"},
 		{"two for one: what is left below the price is shared", Settings{}, nil, leaves("large", onDemand, 4, 3),
@@ -181,10 +181,10 @@ func TestWhatPays(t *testing.T) {
 		if c.come != nil {
 			bins = c.come(p)
 		}
-		trimmed, stay := Worthwhile(c.set, c.goes(p), bins)
+		trimmed, blocked := Worthwhile(c.set, c.goes(p), bins)
 		got := kept(trimmed)
-		if stay != nil {
-			got += fmt.Sprintf("%s saves %.2f of %.2f", stay.Why, stay.Saving, stay.Needed)
+		if blocked != nil {
+			got += fmt.Sprintf("%s saves %.2f of %.2f", blocked.Reason, blocked.Saving, blocked.NeededSaving)
 		}
 		if got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
@@ -243,7 +243,7 @@ func dearest(t *rapid.T, b *schedule.Bin) float64 {
 	for _, name := range b.Types {
 		prices := map[string]float64{}
 		for _, o := range b.Pool.Catalog.Offerings {
-			if _, ok := b.Requirements.Miss(o.Labels.Get); ok && b.Pool.Catalog.Types[o.Type].Name == name {
+			if _, ok := b.Requirements.FirstMiss(o.Labels.Get); ok && b.Pool.Catalog.Types[o.Type].Name == name {
 				prices[o.CapacityType] = max(prices[o.CapacityType], o.Price)
 			}
 		}
@@ -263,15 +263,15 @@ func dearest(t *rapid.T, b *schedule.Bin) float64 {
 func TestEveryMoveSaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set, candidates, bins := drawDeal(t)
-		a, stay := Appraise(set, candidates, bins)
+		a, blocked := Appraise(set, candidates, bins)
 		before, evicted := 0.0, 0
 		for _, c := range candidates {
 			before, evicted = before+c.Price, evicted+c.Evicted
 		}
 		needed := max(1e-6, set.MinSaving*before, set.MinSavingPerPod*float64(evicted))
-		if stay != nil {
+		if blocked != nil {
 			if len(bins) == 0 && needed <= before {
-				t.Fatalf("a node that nobody needs stays: %+v", *stay)
+				t.Fatalf("a node that nobody needs stays: %+v", *blocked)
 			}
 			return
 		}
@@ -285,7 +285,7 @@ func TestEveryMoveSaves(t *testing.T) {
 				t.Fatalf("%s is expected to cost more than the most that it may", kept(a.Bins[i:i+1]))
 			}
 		}
-		if before-worst < needed-1e-9 || math.Abs(a.Worst-worst) > 1e-9 || math.Abs(a.After-after) > 1e-9 || math.Abs(a.Before-before) > 1e-9 {
+		if before-worst < needed-1e-9 || math.Abs(a.MaxAfter-worst) > 1e-9 || math.Abs(a.After-after) > 1e-9 || math.Abs(a.Before-before) > 1e-9 {
 			t.Fatalf("%s for $%.2f: saves $%.4f at worst, must $%.4f; %+v", kept(a.Bins), before, before-worst, needed, a)
 		}
 	})
@@ -302,7 +302,7 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 		candidates[0].CapacityType = onDemand
 		var want []string
 		terms, _ := bins[0].Requirements.Get(cluster.CapacityTypeLabel)
-		limit := candidates[0].Price - Needed(set, candidates)
+		limit := candidates[0].Price - NeededSaving(set, candidates)
 		for _, name := range bins[0].Types {
 			single := binOf(bins[0].Pool, nil, name)
 			single.Requirements = single.Requirements.Replace(cluster.CapacityTypeLabel, terms)
@@ -310,18 +310,18 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 				single.Requirements = single.Requirements.Replace(cluster.CapacityTypeLabel, require.Only(spot))
 			}
 			sold := slices.ContainsFunc(bins[0].Pool.Catalog.Offerings, func(o cluster.Offering) bool {
-				_, ok := single.Requirements.Miss(o.Labels.Get)
+				_, ok := single.Requirements.FirstMiss(o.Labels.Get)
 				return ok
 			})
 			if sold && dearest(t, &single) <= limit {
 				want = append(want, name)
 			}
 		}
-		trimmed, stay := Worthwhile(set, candidates, bins)
-		if stay != nil && len(want) > 0 {
-			t.Fatalf("%+v, want %v", *stay, want)
+		trimmed, blocked := Worthwhile(set, candidates, bins)
+		if blocked != nil && len(want) > 0 {
+			t.Fatalf("%+v, want %v", *blocked, want)
 		}
-		if stay == nil && !slices.Equal(trimmed[0].Types, want) {
+		if blocked == nil && !slices.Equal(trimmed[0].Types, want) {
 			t.Fatalf("%v, want %v", trimmed[0].Types, want)
 		}
 	})

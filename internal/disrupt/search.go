@@ -22,118 +22,118 @@ func Search(s *cluster.Snapshot, set Settings) Proposal { return search(s, set, 
 // search is Search with another bound of steps.
 func search(s *cluster.Snapshot, set Settings, steps int) Proposal {
 	out := Proposal{Rev: s.Rev, Now: s.Now}
-	candidates, stays, wake := Candidates(s, set, command.Underutilized)
-	out.Stays, out.WakeAt = stays, wake
-	busy := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return c.Idle })
-	busy, cut := takeOn(s, set, busy)
+	candidates, blocked, wake := Candidates(s, set, command.Underutilized)
+	out.Blocked, out.WakeAt = blocked, wake
+	busy := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return c.Empty })
+	busy, cut := splitByRules(s, set, busy)
 	for i := range cut {
-		out.Stays = append(out.Stays, Stay{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name, Why: SearchCut})
+		out.Blocked = append(out.Blocked, BlockedNode{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name, Reason: SearchCut})
 	}
 	if len(busy) > 0 {
 		sr := newSearcher(s, set, candidates, busy, steps)
-		sr.deletions()
-		sr.reappraise()
-		sr.swaps(good)
-		sr.groups()
-		sr.swaps(0)
-		sr.pairs()
-		moves, refused := sr.rehearse(sr.moves())
-		out.Moves, out.Faults = moves, sr.stage.Faults()
-		out.Stays = append(append(out.Stays, sr.stays()...), refused...)
-		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wake)
-		out.Cut = sr.spent() || slices.ContainsFunc(sr.all, func(p prospect) bool { return p.left })
+		sr.findDeletions()
+		sr.updateWorth()
+		sr.findSwaps(goodSwapShare)
+		sr.findGroups()
+		sr.findSwaps(0)
+		sr.findPairs()
+		moves, refused := sr.checkBegin(sr.moves())
+		out.Moves, out.Faults = moves, sr.whatIf.Faults()
+		out.Blocked = append(append(out.Blocked, sr.blockedNodes()...), refused...)
+		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wakeAt)
+		out.Truncated = sr.isOutOfSteps() || slices.ContainsFunc(sr.candidates, func(c searchCandidate) bool { return c.skipped })
 	}
-	out.Cut = out.Cut || len(cut) > 0
-	slices.SortFunc(out.Stays, func(a, b Stay) int { return strings.Compare(a.Claim, b.Claim) })
+	out.Truncated = out.Truncated || len(cut) > 0
+	slices.SortFunc(out.Blocked, func(a, b BlockedNode) int { return strings.Compare(a.Claim, b.Claim) })
 	return out
 }
 
 // searcher is one search.
 type searcher struct {
-	s        *cluster.Snapshot
-	set      Settings
-	stage    *schedule.Stage
-	budgets  *Ledger
-	patience *Patience
-	totals   Totals
-	all      []prospect
-	// work is how many pods may still be packed anew to find out whether it pays, steps how often it may look at rules between pods.
-	work, steps int
-	// deals are what has been found, in that order. party joins candidates whose deals hang together, crowd is how many they
-	// are. homes are where pods go that need no new node.
-	deals        []deal
-	party, crowd []int
-	homes        map[string]schedule.Assignment
-	byNode       map[string]int
-	// idle are the nodes that carry nothing and are about to go by themselves.
-	idle map[string]bool
-	// wake is when the answer may change by itself.
-	wake time.Time
+	s             *cluster.Snapshot
+	set           Settings
+	whatIf        *schedule.WhatIf
+	budgets       *BudgetTracker
+	evictionRates *EvictionRates
+	totals        PoolTotals
+	candidates    []searchCandidate
+	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may look at rules between pods.
+	packingBudget, maxSteps int
+	// searchSteps are what has been found, in that order. party joins candidates whose deals hang together, unionSize is how many they
+	// are. assigned are where pods go that need no new node.
+	searchSteps            []searchStep
+	unionParent, unionSize []int
+	assigned               map[string]schedule.Assignment
+	byNode                 map[string]int
+	// emptyNodes are the nodes that carry nothing and are about to go by themselves.
+	emptyNodes map[string]bool
+	// wakeAt is when the answer may change by itself.
+	wakeAt time.Time
 }
 
-// prospect is a candidate in a search.
-type prospect struct {
+// searchCandidate is a candidate in a search.
+type searchCandidate struct {
 	Candidate
-	// own is what its pods are worth, worth the same with those who are to come.
-	own, worth float64
-	taken      bool
-	// looked says that something was tried with it, left that there are no steps for it.
-	looked, left bool
-	// stay is why it stays, as far as that is known: the best that was found for it, if anything was noted.
-	stay  Stay
-	noted bool
+	// ownWorth is what its pods are worth, worth the same with those who are to come.
+	ownWorth, worth float64
+	taken           bool
+	// tried says that something was tried with it, left that there are no steps for it.
+	tried, skipped bool
+	// blocked is why it stays, as far as that is known: the best that was found for it, if anything was noted.
+	blocked        BlockedNode
+	hasBlockReason bool
 }
 
-// leastWork is how many pods are packed anew at least, however small the cluster, if it takes that many to find out.
-const leastWork = 6_000
+// minPackingBudget is how many pods are packed anew at least, however small the cluster, if it takes that many to find out.
+const minPackingBudget = 6_000
 
 // waste is what the node costs beyond what its pods are worth.
-func (p *prospect) waste() float64 { return p.Price - p.worth }
+func (p *searchCandidate) waste() float64 { return p.Price - p.worth }
 
 func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate, steps int) *searcher {
-	sr := &searcher{s: s, set: set, budgets: NewLedger(s), patience: NewPatience(s, set), totals: NewTotals(s),
-		homes: make(map[string]schedule.Assignment), byNode: make(map[string]int), idle: make(map[string]bool)}
-	sr.work, sr.steps = leastWork, steps
+	sr := &searcher{s: s, set: set, budgets: NewBudgetTracker(s), evictionRates: NewEvictionRates(s, set), totals: NewPoolTotals(s),
+		assigned: make(map[string]schedule.Assignment), byNode: make(map[string]int), emptyNodes: make(map[string]bool)}
+	sr.packingBudget, sr.maxSteps = minPackingBudget, steps
 	for _, p := range s.Pools {
 		for i := range p.Budgets {
-			sr.wake = cluster.Earlier(sr.wake, p.Budgets[i].Changes)
+			sr.wakeAt = cluster.Earlier(sr.wakeAt, p.Budgets[i].ChangesAt)
 		}
 	}
-	departures := make([]schedule.Departure, len(busy))
+	departures := make([]schedule.RemovableNode, len(busy))
 	for i, c := range busy {
-		sr.all = append(sr.all, prospect{Candidate: c, stay: Stay{Claim: c.Claim.Name, Node: c.Node.Name, Why: NothingCheaper}})
-		sr.work += len(c.Pods) / 4
-		sr.party, sr.crowd, sr.byNode[c.Node.Name] = append(sr.party, i), append(sr.crowd, 1), i
-		departures[i] = schedule.Departure{Host: c.Node.Name, Pods: c.Pods}
+		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c, blocked: BlockedNode{Claim: c.Claim.Name, Node: c.Node.Name, Reason: NothingCheaper}})
+		sr.packingBudget += len(c.Pods) / 4
+		sr.unionParent, sr.unionSize, sr.byNode[c.Node.Name] = append(sr.unionParent, i), append(sr.unionSize, 1), i
+		departures[i] = schedule.RemovableNode{Host: c.Node.Name, Pods: c.Pods}
 	}
 	for i := range candidates {
-		if candidates[i].Idle { // it is about to go by itself
-			sr.idle[candidates[i].Node.Name] = true
+		if candidates[i].Empty { // it is about to go by itself
+			sr.emptyNodes[candidates[i].Node.Name] = true
 		}
 	}
-	sr.stage = schedule.NewStage(without(s), set.Schedule, departures, func(h *cluster.Host) bool {
-		return !sr.idle[h.Name] && sr.receives(h)
+	sr.whatIf = schedule.NewWhatIf(withoutLeaving(s), set.Schedule, departures, func(h *cluster.Host) bool {
+		return !sr.emptyNodes[h.Name] && sr.mayReceivePods(h)
 	})
-	for i := range sr.all {
-		sr.all[i].own = sr.stage.Worth(i)
+	for i := range sr.candidates {
+		sr.candidates[i].ownWorth = sr.whatIf.Worth(i)
 	}
-	sr.ration()
-	sr.reappraise()
+	sr.skipCostly()
+	sr.updateWorth()
 	return sr
 }
 
-// reappraise works out what the pods of each node are worth that stays so far, those included that are to come.
-func (sr *searcher) reappraise() {
-	for i := range sr.all {
-		if !sr.all[i].taken {
-			sr.all[i].worth = sr.stage.Worth(i)
+// updateWorth works out what the pods of each node are worth that stays so far, those included that are to come.
+func (sr *searcher) updateWorth() {
+	for i := range sr.candidates {
+		if !sr.candidates[i].taken {
+			sr.candidates[i].worth = sr.whatIf.Worth(i)
 		}
 	}
 }
 
-// without is the snapshot as it will be when what has been decided is done: without the nodes that go, and those that are
+// withoutLeaving is the snapshot as it will be when what has been decided is done: without the nodes that go, and those that are
 // fenced.
-func without(s *cluster.Snapshot) *cluster.Overlay { return s.Without(leavingHosts(s)...) }
+func withoutLeaving(s *cluster.Snapshot) *cluster.Overlay { return s.Without(leavingHosts(s)...) }
 
 // leavingHosts are the hosts that go, and those that are fenced.
 func leavingHosts(s *cluster.Snapshot) []string {
@@ -152,39 +152,39 @@ func leavingHosts(s *cluster.Snapshot) []string {
 	return gone
 }
 
-// receives reports whether pods may be moved to the host for money's sake: it is there, at work, and neither expects others
+// mayReceivePods reports whether pods may be moved to the host for money's sake: it is there, at work, and neither expects others
 // nor is still being filled.
-func (sr *searcher) receives(h *cluster.Host) bool {
+func (sr *searcher) mayReceivePods(h *cluster.Host) bool {
 	n := sr.s.Node(h.Name)
-	if n == nil || !h.Initialized || h.Fenced || !n.Ready || tainted(n) || sr.s.Awaited(h.Name) {
+	if n == nil || !h.Initialized || h.Fenced || !n.Ready || hasFence(n) || sr.s.HasNominatedPod(h.Name) {
 		return false
 	}
 	c := sr.s.ClaimOf(h.Name)
 	if c == nil {
 		return !n.Ours // one of ours has lost its claim and goes, or is to be found by it
 	}
-	if stray(c) && idle(sr.s.PodsOn(h.Name)) { // it is kept for a move, or about to go
+	if neverUsed(c) && noWorkload(sr.s.PodsOn(h.Name)) { // it is kept for a move, or about to go
 		return false
 	}
-	if !Settled(sr.s, sr.set, c) {
-		wait, _ := WaitFor(sr.s.Pool(c.Pool), command.Underutilized)
-		sr.wake = cluster.Earlier(sr.wake, quietAt(wait, c, sr.set.Nomination))
+	if !IsQuietTarget(sr.s, sr.set, c) {
+		wait, _ := QuietPeriod(sr.s.Pool(c.Pool), command.Underutilized)
+		sr.wakeAt = cluster.Earlier(sr.wakeAt, quietAt(wait, c, sr.set.Nomination))
 		return false
 	}
-	return !underWay(sr.s, c, n)
+	return !hasCommandUnderWay(sr.s, c, n)
 }
 
-// order sorts the candidates by how soon they should go: those that waste the most for the disturbance come first, and what
+// sortByWaste sorts the candidates by how soon they should go: those that waste the most for the disturbance come first, and what
 // is only tried out last.
-func (sr *searcher) order() []int {
-	order := make([]int, len(sr.all))
+func (sr *searcher) sortByWaste() []int {
+	order := make([]int, len(sr.candidates))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		a, b := &sr.all[i], &sr.all[j]
-		if a.Pool.Care.DryRun != b.Pool.Care.DryRun {
-			if b.Pool.Care.DryRun {
+		a, b := &sr.candidates[i], &sr.candidates[j]
+		if a.Pool.Overrides.DryRun != b.Pool.Overrides.DryRun {
+			if b.Pool.Overrides.DryRun {
 				return -1
 			}
 			return 1
@@ -194,21 +194,21 @@ func (sr *searcher) order() []int {
 	return order
 }
 
-// chosen are the candidates of some places.
-func (sr *searcher) chosen(places []int) []Candidate {
+// candidatesAt are the candidates of some places.
+func (sr *searcher) candidatesAt(places []int) []Candidate {
 	out := make([]Candidate, len(places))
 	for i, at := range places {
-		out[i] = sr.all[at].Candidate
+		out[i] = sr.candidates[at].Candidate
 	}
 	return out
 }
 
-// stays says of each candidate that is in no move why.
-func (sr *searcher) stays() []Stay {
-	var out []Stay
-	for i := range sr.all {
-		if !sr.all[i].taken {
-			out = append(out, sr.all[i].stay)
+// blockedNodes says of each candidate that is in no move why.
+func (sr *searcher) blockedNodes() []BlockedNode {
+	var out []BlockedNode
+	for i := range sr.candidates {
+		if !sr.candidates[i].taken {
+			out = append(out, sr.candidates[i].blocked)
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func report(w *town, n int) {
 		moved += count
 		searching = len(p.Moves) > 0
 	}
-	fresh := schedule.Place(w.afresh().Plain(), schedule.Settings{})
+	fresh := schedule.Place(w.afresh().SchedulerView(), schedule.Settings{})
 	fmt.Printf("workload=consolidate-%d nodes=%d pods=%d decision_s=%.3f cost_before=%.2f cost_after=%.2f cost_fresh=%.2f pods_moved=%d alloc_mb=%d rounds=%d nodes_after=%d\n",
 		n, nodes, pods, w.took.Seconds(), before, w.cost(), fresh.Price, moved, w.alloc>>20, rounds, len(w.nodes))
 }

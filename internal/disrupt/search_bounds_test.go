@@ -36,35 +36,35 @@ func TestWhatASearchIsCutAt(t *testing.T) {
 // A search ends with the last of its steps.
 func TestStepsAreSpent(t *testing.T) {
 	sr := searcherOf("large:1 large:5; pods apart")
-	for bound, want := range map[int]bool{sr.stage.Steps(): true, sr.stage.Steps() + 1: false} {
-		if sr.steps = bound; sr.spent() != want {
-			t.Errorf("%d of %d steps are spent: %t", sr.stage.Steps(), bound, !want)
+	for bound, want := range map[int]bool{sr.whatIf.Steps(): true, sr.whatIf.Steps() + 1: false} {
+		if sr.maxSteps = bound; sr.isOutOfSteps() != want {
+			t.Errorf("%d of %d steps are spent: %t", sr.whatIf.Steps(), bound, !want)
 		}
 	}
 }
 
 // In a larger cluster more pods are packed anew to find out whether it pays: a quarter of them.
 func TestWorkGrowsWithTheCluster(t *testing.T) {
-	if sr := searcherOf("huge:1,1,1,1,1,1,1,1 huge:1,1,1,1,1,1,1 small:1"); sr.work != leastWork+2+1 {
-		t.Errorf("%d pods are packed anew, want 3 more than %d", sr.work, leastWork)
+	if sr := searcherOf("huge:1,1,1,1,1,1,1,1 huge:1,1,1,1,1,1,1 small:1"); sr.packingBudget != minPackingBudget+2+1 {
+		t.Errorf("%d pods are packed anew, want 3 more than %d", sr.packingBudget, minPackingBudget)
 	}
 }
 
 // Pairs are looked at among sixteen nodes at most, 36 of them; each counts as work, and none is looked at once no work is left.
 func TestPairsAreBounded(t *testing.T) {
-	const each = 16/glance + 1 + 1 // of many's pods
+	const each = 16/fullPlacementCost + 1 + 1 // of many's pods
 	for _, c := range []struct{ nodes, work, want int }{
-		{fewNodes, leastWork, mostPairs * each}, {fewNodes + 1, leastWork, 0}, {fewNodes, 0, 0}, {fewNodes, 1, each}, {fewNodes, 2 * each, 2 * each},
+		{fewNodes, minPackingBudget, mostPairs * each}, {fewNodes + 1, minPackingBudget, 0}, {fewNodes, 0, 0}, {fewNodes, 1, each}, {fewNodes, 2 * each, 2 * each},
 	} {
 		g := groupingOf(many(c.nodes))
-		g.work = c.work
-		if g.pairs(); c.work-g.work != c.want {
-			t.Errorf("%d nodes and work for %d pods: %d are placed anew, want %d", c.nodes, c.work, c.work-g.work, c.want)
+		g.packingBudget = c.work
+		if g.findPairs(); c.work-g.packingBudget != c.want {
+			t.Errorf("%d nodes and work for %d pods: %d are placed anew, want %d", c.nodes, c.work, c.work-g.packingBudget, c.want)
 		}
 	}
 	few := groupingOf(many(4))
-	before := few.work
-	if few.pairs(); before-few.work != 6*2 {
-		t.Errorf("of four nodes %d pods are placed anew, want those of the six pairs", before-few.work)
+	before := few.packingBudget
+	if few.findPairs(); before-few.packingBudget != 6*2 {
+		t.Errorf("of four nodes %d pods are placed anew, want those of the six pairs", before-few.packingBudget)
 	}
 }

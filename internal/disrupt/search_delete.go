@@ -5,51 +5,51 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// deletions finds nodes whose pods have room on those that stay.
-func (sr *searcher) deletions() {
-	order := sr.order()
-	sr.stage.Arrange(order)
+// findDeletions finds nodes whose pods have room on those that stay.
+func (sr *searcher) findDeletions() {
+	order := sr.sortByWaste()
+	sr.whatIf.SetOrder(order)
 	for _, i := range order {
-		if !sr.open(i) {
+		if !sr.mayStillGo(i) {
 			continue
 		}
-		if a, pays := sr.appraise([]int{i}, sr.chosen([]int{i}), nil); pays && sr.stage.Clear(i) {
-			sr.accept([]int{i}, a)
+		if a, pays := sr.appraise([]int{i}, sr.candidatesAt([]int{i}), nil); pays && sr.whatIf.RemoveFully(i) {
+			sr.acceptStep([]int{i}, a)
 		} else {
-			sr.stage.Undo()
+			sr.whatIf.Undo()
 		}
 	}
 }
 
-// open reports whether the candidate may still go; if not its stay says why.
-func (sr *searcher) open(i int) bool {
-	c := &sr.all[i]
-	if c.taken || c.left || sr.stage.Gone(i) {
+// mayStillGo reports whether the candidate may still go; if not its stay says why.
+func (sr *searcher) mayStillGo(i int) bool {
+	c := &sr.candidates[i]
+	if c.taken || c.skipped || sr.whatIf.IsRemoved(i) {
 		return false
 	}
-	if sr.spent() {
-		if !c.looked {
-			c.stay.Why = SearchCut
+	if sr.isOutOfSteps() {
+		if !c.tried {
+			c.blocked.Reason = SearchCut
 		}
 		return false
 	}
-	if sr.stage.Promised(i) || !sr.joinable([]int{i}) {
-		c.stay.Why = PodsExpected
+	if sr.whatIf.IsPromised(i) || !sr.mayUnion([]int{i}) {
+		c.blocked.Reason = PodsExpected
 		return false
 	}
-	if pod := sr.stage.Stuck(i); pod != nil {
-		c.stay.Why, c.stay.Pod = PodsStranded, pod.ID()
+	if pod := sr.whatIf.StuckPod(i); pod != nil {
+		c.blocked.Reason, c.blocked.Pod = PodsStranded, pod.ID()
 		return false
 	}
-	if sr.budgets.Left(c.Pool.Name, command.Underutilized) <= 0 {
-		c.stay.Why = BudgetBlocks
+	if sr.budgets.Remaining(c.Pool.Name, command.Underutilized) <= 0 {
+		c.blocked.Reason = BudgetBlocks
 		return false
 	}
-	if pod, until, ok := sr.patience.Bears(c.Candidate); !ok {
-		c.stay.Why, c.stay.Pod, c.stay.Until = WorkloadResting, pod.ID(), until
-		sr.wake = cluster.Earlier(sr.wake, until)
+	if pod, until, ok := sr.evictionRates.Allow(c.Candidate); !ok {
+		c.blocked.Reason, c.blocked.Pod, c.blocked.Until = WorkloadResting, pod.ID(), until
+		sr.wakeAt = cluster.Earlier(sr.wakeAt, until)
 		return false
 	}
-	c.looked = true
+	c.tried = true
 	return true
 }

@@ -86,7 +86,7 @@ func (w *town) drawCare(r *rand.Rand) {
 		}
 	}
 	for n := range r.IntN(4) {
-		w.guards = append(w.guards, &cluster.Guard{Namespace: "default", Name: fmt.Sprint("guard", n), Allowed: r.IntN(2), Healthy: 5, Wanted: 2, Expected: 5,
+		w.guards = append(w.guards, &cluster.PDB{Namespace: "default", Name: fmt.Sprint("guard", n), Allowed: r.IntN(2), Healthy: 5, DesiredHealthy: 2, Expected: 5,
 			Selector: cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(fmt.Sprintf("app-%05d", r.IntN(6))))}})
 	}
 }

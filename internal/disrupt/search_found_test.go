@@ -27,31 +27,31 @@ func (f *fleet) search() string {
 		}
 		out = append(out, line)
 	}
-	for i := range p.Stays {
-		stay := &p.Stays[i]
-		line := fmt.Sprintf("%s %s", stay.Claim, stay.Why)
-		if stay.Pod != "" {
-			line += " " + stay.Pod
+	for i := range p.Blocked {
+		blocked := &p.Blocked[i]
+		line := fmt.Sprintf("%s %s", blocked.Claim, blocked.Reason)
+		if blocked.Pod != "" {
+			line += " " + blocked.Pod
 		}
-		if math.Abs(stay.Saving) > 1e-9 {
-			line += fmt.Sprintf(" $%.3g", stay.Saving)
+		if math.Abs(blocked.Saving) > 1e-9 {
+			line += fmt.Sprintf(" $%.3g", blocked.Saving)
 		}
-		if math.Abs(stay.Sure-stay.Saving) > 1e-9 {
-			line += fmt.Sprintf(", $%.3g for sure,", stay.Sure)
+		if math.Abs(blocked.CertainSaving-blocked.Saving) > 1e-9 {
+			line += fmt.Sprintf(", $%.3g for sure,", blocked.CertainSaving)
 		}
 		// At first a search asks for more than has to be saved, and may remember that.
-		if stay.Needed > 1e-4 && stay.Why != SavesTooLittle && stay.Why != BudgetBlocks {
-			line += fmt.Sprintf(" of $%.3g", stay.Needed)
+		if blocked.NeededSaving > 1e-4 && blocked.Reason != SavesTooLittle && blocked.Reason != BudgetBlocks {
+			line += fmt.Sprintf(" of $%.3g", blocked.NeededSaving)
 		}
-		if !stay.Until.IsZero() {
-			line += fmt.Sprintf(" until %s", stay.Until.Sub(f.now))
+		if !blocked.Until.IsZero() {
+			line += fmt.Sprintf(" until %s", blocked.Until.Sub(f.now))
 		}
 		out = append(out, line)
 	}
 	if !p.WakeAt.IsZero() {
 		out = append(out, fmt.Sprintf("look again in %s", p.WakeAt.Sub(f.now)))
 	}
-	if p.Cut {
+	if p.Truncated {
 		out = append(out, "cut")
 	}
 	return strings.Join(out, "; ")
@@ -286,16 +286,16 @@ func TestWhatASearchFindsBegins(t *testing.T) {
 	} {
 		f := fleetOf(c.cluster)
 		found := Search(f.s.Seal(), f.set)
-		if told := f.begin(&found); len(found.Moves) == 0 || strings.Contains(told, "pass ") || !strings.Contains(told, "begin ") {
-			t.Errorf("%s (%s): of %d moves becomes %q, want all of them to begin", c.name, c.cluster, len(found.Moves), told)
+		if described := f.begin(&found); len(found.Moves) == 0 || strings.Contains(described, "pass ") || !strings.Contains(described, "begin ") {
+			t.Errorf("%s (%s): of %d moves becomes %q, want all of them to begin", c.name, c.cluster, len(found.Moves), described)
 		}
 	}
 }
 
 // begin says what becomes of what was found.
 func (f *fleet) begin(found *Proposal) string {
-	f.o.Found = found
-	r, _ := Carry(f.s, f.set, f.o)
+	f.o.Proposal = found
+	r, _ := Execute(f.s, f.set, f.o)
 	return outcome(&r)
 }
 
@@ -316,10 +316,10 @@ func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
 			if list := untold(f, &found); len(list) > 0 {
 				t.Errorf("%s: nobody knows what becomes of %v", cluster, list)
 			}
-			f.o.Found = &found
-			r, _ := Carry(f.s, f.set, f.o)
-			moves, waiting = moves+len(found.Moves), waiting+len(r.Passed)
-			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.Passed, func(g GivenUp) bool { return g.Why != OthersFirst }) {
+			f.o.Proposal = &found
+			r, _ := Execute(f.s, f.set, f.o)
+			moves, waiting = moves+len(found.Moves), waiting+len(r.NotBegun)
+			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.NotBegun, func(g GivenUp) bool { return g.BlockReason != OthersFirst }) {
 				t.Errorf("%s: of %d moves becomes %q", cluster, len(found.Moves), outcome(&r))
 			}
 		}
@@ -331,19 +331,19 @@ func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
 
 // untold are the nodes that go in no move and don't say why, or do both.
 func untold(f *fleet, p *Proposal) (out []string) {
-	told := make(map[string]int)
+	described := make(map[string]int)
 	for i := range p.Moves {
 		for _, name := range p.Moves[i].Claims {
-			told[name]++
+			described[name]++
 		}
 	}
-	for i := range p.Stays {
-		if p.Stays[i].Why != "" {
-			told[p.Stays[i].Claim]++
+	for i := range p.Blocked {
+		if p.Blocked[i].Reason != "" {
+			described[p.Blocked[i].Claim]++
 		}
 	}
 	for _, c := range f.s.Claims {
-		if told[c.Name] != 1 {
+		if described[c.Name] != 1 {
 			out = append(out, c.Name)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 // groupingOf looks for groups among all nodes of a cluster.
-func groupingOf(line string) *grouping {
+func groupingOf(line string) *groupSearch {
 	sr := searcherOf(line)
-	sr.stage.Arrange(sr.order())
-	g := &grouping{searcher: sr, loss: usualLoss, housed: usually}
-	for i := range sr.all {
+	sr.whatIf.SetOrder(sr.sortByWaste())
+	g := &groupSearch{searcher: sr, packingLoss: usualLoss, roomShare: usualRoomShare}
+	for i := range sr.candidates {
 		g.list = append(g.list, i)
 	}
 	return g
@@ -28,11 +28,11 @@ func TestGroupsThatDoNotPayCostLittle(t *testing.T) {
 		nodes, want int
 	}{{2, 2 + 1}, {3, 3 + 2 + 1}, {16, 16 + 8 + 4 + 2 + 1}, {99, 16 + 8 + 4 + 2 + 1}, {100, 16 + 4 + 1}} {
 		g := groupingOf(many(c.nodes))
-		before := g.work
-		if passed := g.next(g.list); passed != min(c.nodes, 2) {
+		before := g.packingBudget
+		if passed := g.tryNext(g.list); passed != min(c.nodes, 2) {
 			t.Errorf("%d nodes: the next group is looked for after %d", c.nodes, passed)
 		}
-		if got := before - g.work; got != c.want {
+		if got := before - g.packingBudget; got != c.want {
 			t.Errorf("%d nodes: %d pods are packed anew, want %d", c.nodes, got, c.want)
 		}
 	}
@@ -41,14 +41,14 @@ func TestGroupsThatDoNotPayCostLittle(t *testing.T) {
 // A search that has packed as many pods anew as it may goes no further in its lists.
 func TestGroupsEndWithTheWork(t *testing.T) {
 	once := groupingOf(many(5))
-	work, steps := once.work, once.stage.Steps()
-	once.next(once.list)
-	used, looked := work-once.work, once.stage.Steps()-steps
+	work, steps := once.packingBudget, once.whatIf.Steps()
+	once.tryNext(once.list)
+	used, looked := work-once.packingBudget, once.whatIf.Steps()-steps
 	for left := range 2 {
 		g := groupingOf(many(5))
-		g.work = used + left
-		g.group(map[string][]int{"all": g.list})
-		if on := g.stage.Steps()-steps > looked; on != (left > 0) {
+		g.packingBudget = used + left
+		g.searchLists(map[string][]int{"all": g.list})
+		if on := g.whatIf.Steps()-steps > looked; on != (left > 0) {
 			t.Errorf("with work left for %d pods it goes on: %t", left, on)
 		}
 	}
@@ -74,12 +74,12 @@ func TestWhatIsHopelessIsNotTried(t *testing.T) {
 		{"nodes that are half empty, and no work is left", half, manyNodes, 0, 1.02, 0, true},
 	} {
 		g := groupingOf(strings.Repeat(c.nodes, c.count) + "; pods apart")
-		g.housed, g.loss, g.work = c.housed, c.loss, c.work
-		if got := g.hopeless(g.list[:4]); got != c.want {
+		g.roomShare, g.packingLoss, g.packingBudget = c.housed, c.loss, c.work
+		if got := g.isHopeless(g.list[:4]); got != c.want {
 			t.Errorf("%s: hopeless is %t, want %t", c.name, got, c.want)
 		}
-		before := g.stage.Steps()
-		if g.next(g.list); g.stage.Steps() > before == c.want {
+		before := g.whatIf.Steps()
+		if g.tryNext(g.list); g.whatIf.Steps() > before == c.want {
 			t.Errorf("%s: it is tried: %t", c.name, !c.want)
 		}
 	}
@@ -92,10 +92,10 @@ func TestGroupsThatCanNotPayAreNotPacked(t *testing.T) {
 		loss   float64
 		work   int
 		packed bool
-	}{{"it could pay", 1.02, leastWork, true}, {"it can't", 2.1, leastWork, false}, {"no work is left", 1.02, 0, false}, {"a little is", 1.02, 1, true}} {
+	}{{"it could pay", 1.02, minPackingBudget, true}, {"it can't", 2.1, minPackingBudget, false}, {"no work is left", 1.02, 0, false}, {"a little is", 1.02, 1, true}} {
 		g := groupingOf(many(3))
-		g.loss, g.work = c.loss, c.work
-		if g.try(g.list, g.together); g.work < c.work != c.packed {
+		g.packingLoss, g.packingBudget = c.loss, c.work
+		if g.try(g.list, g.buyTogether); g.packingBudget < c.work != c.packed {
 			t.Errorf("%s: it is packed: %t", c.name, !c.packed)
 		}
 	}
@@ -112,8 +112,8 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 		{"half of it finds room", "medium:3 medium:3 huge:12,1", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"cheap nodes", "small:1 small:1 huge:8,7", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"new nodes are full", "large:8 large:8", []string{"n1", "n2"}, 0, 1},
-		{"what they need is reserved, and costs nothing", "medium:1 medium:1; all any; all reserves 2; pods reserved", []string{"n1", "n2"}, usually, usualLoss},
-		{"nobody sells what they need", "medium:1 medium:1; pods need x", []string{"n1", "n2"}, usually, usualLoss},
+		{"what they need is reserved, and costs nothing", "medium:1 medium:1; all any; all reserves 2; pods reserved", []string{"n1", "n2"}, usualRoomShare, usualLoss},
+		{"nobody sells what they need", "medium:1 medium:1; pods need x", []string{"n1", "n2"}, usualRoomShare, usualLoss},
 	} {
 		g := groupingOf(c.cluster)
 		var places []int
@@ -121,11 +121,11 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 			places = append(places, g.byNode[name])
 		}
 		for range 60 {
-			g.try(places, g.together)
-			g.stage.Undo()
+			g.try(places, g.buyTogether)
+			g.whatIf.Undo()
 		}
-		if !(math.Abs(g.housed-c.housed) < 1e-6 && math.Abs(g.loss-c.loss) < 1e-6) {
-			t.Errorf("%s: housed %g and loss %g, want %g and %g", c.name, g.housed, g.loss, c.housed, c.loss)
+		if !(math.Abs(g.roomShare-c.housed) < 1e-6 && math.Abs(g.packingLoss-c.loss) < 1e-6) {
+			t.Errorf("%s: housed %g and loss %g, want %g and %g", c.name, g.roomShare, g.packingLoss, c.housed, c.loss)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 // A node that may not go any more when its turn comes does not keep others from going together.
 func TestGroupsLeaveOutWhoMayNotGo(t *testing.T) {
 	g := groupingOf("large:5 large:5 large:5; p2 owner db; all evictions 1")
-	g.s.Evicted["db"] = 1
-	if got := g.first(g.list, mostNodes); len(got) != 2 || got[0] != 0 || got[1] != 2 {
+	g.s.EvictedToSave["db"] = 1
+	if got := g.firstAllowed(g.list, mostNodes); len(got) != 2 || got[0] != 0 || got[1] != 2 {
 		t.Errorf("%v may go, want the first and the last", got)
 	}
 }

@@ -23,16 +23,16 @@ func searcherOf(line string) *searcher {
 // At most 64 nodes are in a move, each counted once, however they came together.
 func TestMovesHaveABound(t *testing.T) {
 	sr := searcherOf(strings.Repeat("large:5 ", mostJoined+1))
-	if last := mostJoined; !sr.joinable([]int{0, last}) {
+	if last := mostJoined; !sr.mayUnion([]int{0, last}) {
 		t.Error("two nodes may not go together")
 	}
 	for i := range mostJoined {
-		sr.join(0, i)
+		sr.union(0, i)
 	}
-	if !sr.joinable([]int{0}) || !sr.joinable([]int{1, 2, 3}) {
+	if !sr.mayUnion([]int{0}) || !sr.mayUnion([]int{1, 2, 3}) {
 		t.Errorf("%d nodes that are in a move may not go on", mostJoined)
 	}
-	if sr.joinable([]int{0, mostJoined}) || sr.joinable([]int{mostJoined, 5}) {
+	if sr.mayUnion([]int{0, mostJoined}) || sr.mayUnion([]int{mostJoined, 5}) {
 		t.Errorf("a move of %d nodes takes one more", mostJoined)
 	}
 }
@@ -49,7 +49,7 @@ func TestMovesTellWhatTheyDisturb(t *testing.T) {
 // A search that can't come to all nodes begins with another one each minute, so that all come in turn.
 func TestSearchesBeginInTurn(t *testing.T) {
 	at := func(d time.Duration, n int) int {
-		return firstOf(&cluster.Snapshot{Now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC).Add(d)}, n)
+		return rotationStart(&cluster.Snapshot{Now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC).Add(d)}, n)
 	}
 	for _, n := range []int{1, 2, 7, 30, 100} {
 		begun := make(map[int]bool)
@@ -92,7 +92,7 @@ func TestWhatMayBeLeftOver(t *testing.T) {
 		for _, price := range c.come {
 			bins = append(bins, schedule.Bin{Price: price})
 		}
-		if got := leftOver(goes, bins); got != c.want {
+		if got := leftOverPrice(goes, bins); got != c.want {
 			t.Errorf("nodes with %v pods for new ones at %v: %g, want %g", c.pods, c.come, got, c.want)
 		}
 	}

@@ -28,7 +28,7 @@ func crowded(pods, nodes int, rules bool) *town {
 		c.Requests = resource.Vector{resource.CPU: 100 + int64(i%97), resource.Memory: int64(100+i%89) << 20, resource.Pods: 1}
 		if rules {
 			others, _ := require.Make(require.NotIn, []string{own})
-			c.Rules = []*cluster.Rule{{Key: own, Kind: cluster.AntiAffinity, Topology: cluster.HostnameLabel, Selectors: []cluster.Selector{{
+			c.Rules = []*cluster.Rule{{Key: own, Kind: cluster.AntiAffinity, TopologyKey: cluster.HostnameLabel, Selectors: []cluster.Selector{{
 				Namespaces: []string{"default"}, Labels: require.Set{}.With("repel", others).With("group", require.Only(group))}}}}
 		}
 		id := "pod-" + own
@@ -68,11 +68,11 @@ func TestHostileSearchIsCut(t *testing.T) {
 		s.Now = s.Now.Add(time.Duration(round) * 15 * time.Minute)
 		p := disrupt.Search(s, settings())
 		cut, before := 0, len(came)
-		for i := range p.Stays {
-			if p.Stays[i].Why == disrupt.SearchCut {
+		for i := range p.Blocked {
+			if p.Blocked[i].Reason == disrupt.SearchCut {
 				cut++
 			} else {
-				came[p.Stays[i].Claim] = true
+				came[p.Blocked[i].Claim] = true
 			}
 		}
 		for i := range p.Moves {
@@ -80,8 +80,8 @@ func TestHostileSearchIsCut(t *testing.T) {
 				came[name] = true
 			}
 		}
-		if !p.Cut || cut == 0 || len(came) == before {
-			t.Fatalf("round %d: cut is %v, %d nodes were not looked at, and %d for the first time", round, p.Cut, cut, len(came)-before)
+		if !p.Truncated || cut == 0 || len(came) == before {
+			t.Fatalf("round %d: cut is %v, %d nodes were not looked at, and %d for the first time", round, p.Truncated, cut, len(came)-before)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestHostileSearchIsCut(t *testing.T) {
 // Ordinary workloads are far from any bound, and so are thousands of classes without rules.
 func TestOrdinarySearchIsWhole(t *testing.T) {
 	for what, w := range map[string]*town{"a scale-down": scaledDown(100), "classes without rules": crowded(1000, 100, false)} {
-		if p := disrupt.Search(w.snapshot(), settings()); p.Cut {
+		if p := disrupt.Search(w.snapshot(), settings()); p.Truncated {
 			t.Errorf("%s: the search is cut", what)
 		}
 	}

@@ -47,13 +47,13 @@ func inspectMoves(t *testing.T, s *step) {
 		}
 		ids := make([]string, len(m.Claims))
 		for j, name := range m.Claims {
-			ids[j] = disrupt.Identity(s.before.Claim(name))
+			ids[j] = disrupt.ClaimIdentity(s.before.Claim(name))
 		}
 		if m.ID != disrupt.MoveID(command.Underutilized, ids) || math.Abs(m.After-after) > 1e-9 {
 			t.Errorf("move %s of %v says that it costs %v, and its nodes cost %v", m.ID, m.Claims, m.After, after)
 		}
-		if saving := m.Before - m.After; saving < m.Needed-1e-9 || m.Needed <= 0 || saving < s.set.MinSaving*m.Before-1e-9 {
-			t.Errorf("move %s saves %v of %v and must save %v", m.ID, saving, m.Before, m.Needed)
+		if saving := m.Before - m.After; saving < m.NeededSaving-1e-9 || m.NeededSaving <= 0 || saving < s.set.MinSaving*m.Before-1e-9 {
+			t.Errorf("move %s saves %v of %v and must save %v", m.ID, saving, m.Before, m.NeededSaving)
 		}
 		for _, name := range m.Claims {
 			if gone[name] {
@@ -68,7 +68,7 @@ func inspectMoves(t *testing.T, s *step) {
 				if p.DoNotDisrupt {
 					t.Errorf("%s on %s may not be disturbed", p.Name, name)
 				}
-				if want := s.before.Moves(p); want != (places[p.UID] == 1) {
+				if want := s.before.NeedsNewPlace(p); want != (places[p.UID] == 1) {
 					t.Errorf("%s on %s has %d places", p.Name, name, places[p.UID])
 				}
 				delete(places, p.UID)
@@ -97,56 +97,56 @@ func inspectBudgets(t *testing.T, s *step) {
 		}
 	}
 	for pool, n := range count {
-		if allowed, out := disrupt.Allowance(s.before, s.before.Pool(pool), string(command.Underutilized)); n > allowed-out {
+		if allowed, out := disrupt.AllowedAndUnavailable(s.before, s.before.Pool(pool), string(command.Underutilized)); n > allowed-out {
 			t.Errorf("%d nodes of %s go and budgets allow %d, of which %d are out", n, pool, allowed, out)
 		}
 	}
 }
 
 // inspectFigures: a reason that is about money does not contradict itself.
-func inspectFigures(t *testing.T, stay *disrupt.Stay) {
+func inspectFigures(t *testing.T, blocked *disrupt.BlockedNode) {
 	t.Helper()
-	enough := stay.Sure >= stay.Needed
-	switch stay.Why {
+	enough := blocked.CertainSaving >= blocked.NeededSaving
+	switch blocked.Reason {
 	case disrupt.NotBalanced:
-		enough = stay.Saving >= stay.Needed
+		enough = blocked.Saving >= blocked.NeededSaving
 	case disrupt.NothingCheaper:
-		enough = enough && stay.Needed > 0
+		enough = enough && blocked.NeededSaving > 0
 	case disrupt.SavesTooLittle, disrupt.MinValuesTooDear:
 	default:
 		return
 	}
-	if enough || stay.Sure > stay.Saving {
-		t.Errorf("%s stays because of %s, with %v to be saved, %v of it for sure, and %v needed: that is not so", stay.Claim, stay.Why, stay.Saving, stay.Sure, stay.Needed)
+	if enough || blocked.CertainSaving > blocked.Saving {
+		t.Errorf("%s stays because of %s, with %v to be saved, %v of it for sure, and %v needed: that is not so", blocked.Claim, blocked.Reason, blocked.Saving, blocked.CertainSaving, blocked.NeededSaving)
 	}
 }
 
 // inspectStays: every node is in a move, idle, or told why it stays.
 func inspectStays(t *testing.T, s *step) {
 	t.Helper()
-	told := make(map[string]int)
+	described := make(map[string]int)
 	for i := range s.proposal.Moves {
 		for _, name := range s.proposal.Moves[i].Claims {
-			told[name]++
+			described[name]++
 		}
 	}
-	for _, stay := range s.proposal.Stays {
-		told[stay.Claim]++
-		if stay.Why == "" || stay.Node == "" {
-			t.Errorf("%s stays, and nobody knows why: %+v", stay.Claim, stay)
+	for _, blocked := range s.proposal.Blocked {
+		described[blocked.Claim]++
+		if blocked.Reason == "" || blocked.Node == "" {
+			t.Errorf("%s stays, and nobody knows why: %+v", blocked.Claim, blocked)
 		}
-		inspectFigures(t, &stay)
+		inspectFigures(t, &blocked)
 	}
 	for _, c := range s.before.Claims {
-		if told[c.Name] != 1 && !idle(s.before, c.Name) {
-			t.Errorf("%s is spoken of %d times", c.Name, told[c.Name])
+		if described[c.Name] != 1 && !idle(s.before, c.Name) {
+			t.Errorf("%s is spoken of %d times", c.Name, described[c.Name])
 		}
 	}
 }
 
 func idle(s *cluster.Snapshot, node string) bool {
 	for _, p := range s.PodsOn(node) {
-		if p.Workload() {
+		if p.IsWorkload() {
 			return false
 		}
 	}
@@ -160,7 +160,7 @@ func inspectNodes(t *testing.T, s *step) {
 		var sum resource.Vector
 		for _, p := range s.after.PodsOn(n.Name) {
 			sum = sum.Add(p.Class.Requests)
-			if !cluster.Lands(p.Class, n.Labels, n.Taints) {
+			if !cluster.MayRunOn(p.Class, n.Labels, n.Taints) {
 				t.Errorf("%s does not suit %s", n.Name, p.Name)
 			}
 		}
@@ -181,7 +181,7 @@ func inspectRules(t *testing.T, s *step) {
 		}
 		at := s.after.Node(p.Node)
 		for _, rule := range p.Class.Rules {
-			domain, _ := at.Labels.Get(rule.Topology)
+			domain, _ := at.Labels.Get(rule.TopologyKey)
 			have := s.selected(s.after, rule)
 			switch rule.Kind {
 			case cluster.AntiAffinity:
@@ -193,7 +193,7 @@ func inspectRules(t *testing.T, s *step) {
 					t.Errorf("%s is alone in %s, %d of its company are elsewhere", p.Name, domain, others)
 				}
 			case cluster.Spread:
-				if rule.Topology != cluster.ZoneLabel {
+				if rule.TopologyKey != cluster.ZoneLabel {
 					continue
 				}
 				if now, then := s.skew(have, rule), s.skew(s.selected(s.before, rule), rule); now > max(then, rule.MaxSkew) {
@@ -218,7 +218,7 @@ func (s *step) selected(in *cluster.Snapshot, rule *cluster.Rule) map[string]int
 	out := make(map[string]int)
 	for _, p := range in.Pods {
 		if n := in.Node(p.Node); n != nil && rule.Selectors[0].Selects(p.Namespace, nil, p.Labels) {
-			domain, _ := n.Labels.Get(rule.Topology)
+			domain, _ := n.Labels.Get(rule.TopologyKey)
 			out[domain]++
 		}
 	}
@@ -237,12 +237,12 @@ func total(counts map[string]int) int {
 func (s *step) skew(counts map[string]int, rule *cluster.Rule) int {
 	there := make(map[string]bool)
 	for _, n := range s.before.Nodes {
-		domain, _ := n.Labels.Get(rule.Topology)
+		domain, _ := n.Labels.Get(rule.TopologyKey)
 		there[domain] = true
 	}
 	least, most := -1, 0
 	for _, n := range s.after.Nodes {
-		if domain, _ := n.Labels.Get(rule.Topology); there[domain] {
+		if domain, _ := n.Labels.Get(rule.TopologyKey); there[domain] {
 			if most = max(most, counts[domain]); least < 0 || counts[domain] < least {
 				least = counts[domain]
 			}

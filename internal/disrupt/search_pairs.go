@@ -12,29 +12,29 @@ const (
 	// fewNodes is up to how many candidates pairs of them are looked at, and mostPairs how many pairs at most: each takes a placement
 	// of the whole cluster.
 	fewNodes, mostPairs = 16, 36
-	// glance is which part of a cluster's pods counts as work each time all of them are taken in anew.
-	glance = 8
+	// fullPlacementCost is which part of a cluster's pods counts as work each time all of them are taken in anew.
+	fullPlacementCost = 8
 )
 
-// pairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and takes the pair that
+// findPairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and takes the pair that
 // saves the most.
 //
 // Each pair is placed anew as a whole, which the stage does not do: there, room on nodes is looked for first, and new nodes are bought for
 // the rest. Where pods are spread over zones, a node that is there may take one of them only after another has gone to a new node
 // in another zone.
-func (sr *searcher) pairs() {
-	if len(sr.deals) > 0 || len(sr.all) > fewNodes {
+func (sr *searcher) findPairs() {
+	if len(sr.searchSteps) > 0 || len(sr.candidates) > fewNodes {
 		return
 	}
-	shut := sr.closed()
-	var best *pair
-	order, tried := sr.order(), 0
+	closed := sr.closedHosts()
+	var best *nodePair
+	order, tried := sr.sortByWaste(), 0
 	for n, i := range order {
 		for _, j := range order[:n] {
-			if tried++; sr.work <= 0 || tried > mostPairs {
+			if tried++; sr.packingBudget <= 0 || tried > mostPairs {
 				break
 			}
-			if p := sr.pair([]int{j, i}, shut); p != nil && (best == nil || p.Saving() > best.Saving()) {
+			if p := sr.tryPair([]int{j, i}, closed); p != nil && (best == nil || p.Saving() > best.Saving()) {
 				best = p
 			}
 		}
@@ -44,34 +44,34 @@ func (sr *searcher) pairs() {
 	}
 }
 
-// pair is two nodes that go together, and where their pods go.
-type pair struct {
-	deal
+// nodePair is two nodes that go together, and where their pods go.
+type nodePair struct {
+	searchStep
 	assigned []schedule.Assignment
 }
 
-// closed are the hosts that take no pods that are moved to save money.
-func (sr *searcher) closed() map[string]bool {
+// closedHosts are the hosts that take no pods that are moved to save money.
+func (sr *searcher) closedHosts() map[string]bool {
 	out := make(map[string]bool)
-	hosts := without(sr.s).Hosts()
+	hosts := withoutLeaving(sr.s).Hosts()
 	for i := range hosts {
 		h := &hosts[i]
-		out[h.Name] = !sr.receives(h) || idle(sr.s.PodsOn(h.Name)) && sr.s.ClaimOf(h.Name) != nil
+		out[h.Name] = !sr.mayReceivePods(h) || noWorkload(sr.s.PodsOn(h.Name)) && sr.s.ClaimOf(h.Name) != nil
 	}
 	return out
 }
 
-// pair says what it is worth if two nodes go together; nil if it does not pay, or they may not.
-func (sr *searcher) pair(places []int, shut map[string]bool) *pair {
-	chosen := sr.chosen(places)
-	if !sr.open(places[0]) || !sr.open(places[1]) || !sr.joinable(places) || !sr.mayGoTogether(chosen) {
+// tryPair says what it is worth if two nodes go together; nil if it does not pay, or they may not.
+func (sr *searcher) tryPair(places []int, closed map[string]bool) *nodePair {
+	chosen := sr.candidatesAt(places)
+	if !sr.mayStillGo(places[0]) || !sr.mayStillGo(places[1]) || !sr.mayUnion(places) || !sr.mayGoTogether(chosen) {
 		return nil
 	}
-	before, needed := sr.asks(places, chosen)
-	sr.work -= len(sr.s.Pods)/glance + len(chosen[0].Pods) + len(chosen[1].Pods)
+	before, needed := sr.priceAndNeeded(places, chosen)
+	sr.packingBudget -= len(sr.s.Pods)/fullPlacementCost + len(chosen[0].Pods) + len(chosen[1].Pods)
 	gone := append(leavingHosts(sr.s), chosen[0].Node.Name, chosen[1].Node.Name)
-	placed := schedule.Place(sr.s.Without(gone...).Avoiding(shut), sr.set.Schedule)
-	of := byNode(chosen)
+	placed := schedule.Place(sr.s.Without(gone...).WithAvoided(closed), sr.set.Schedule)
+	of := candidateByNode(chosen)
 	theirs := func(p *cluster.Pod) bool { return of(p) >= 0 }
 	for i := range placed.Unplaced {
 		if theirs(placed.Unplaced[i].Pod) {
@@ -84,14 +84,14 @@ func (sr *searcher) pair(places []int, shut map[string]bool) *pair {
 	}) {
 		return nil
 	}
-	if along, _ := riders(sr.set, chosen, bins, of, demand{enough: true, choice: true}); len(along) > 0 {
+	if along, _ := freeRiders(sr.set, chosen, bins, of, partDemand{needsSaving: true, needsChoice: true}); len(along) > 0 {
 		return nil
 	}
 	a, ok := sr.appraise(places, chosen, bins)
 	if !ok {
 		return nil
 	}
-	out := &pair{deal: deal{places, a}}
+	out := &nodePair{searchStep: searchStep{places, a}}
 	for _, at := range placed.Assigned {
 		if theirs(at.Pod) {
 			out.assigned = append(out.assigned, at)
@@ -105,21 +105,21 @@ func (sr *searcher) mayGoTogether(chosen []Candidate) bool {
 	count := make(map[string]int)
 	for i := range chosen {
 		pool := chosen[i].Pool.Name
-		if count[pool]++; count[pool] > sr.budgets.Left(pool, command.Underutilized) {
+		if count[pool]++; count[pool] > sr.budgets.Remaining(pool, command.Underutilized) {
 			return false
 		}
 	}
-	_, _, bears := sr.patience.Bears(chosen...)
+	_, _, bears := sr.evictionRates.Allow(chosen...)
 	return bears
 }
 
 // acceptPair makes a deal of a pair.
-func (sr *searcher) acceptPair(p *pair) {
-	for _, i := range p.places {
-		sr.all[i].taken = true
+func (sr *searcher) acceptPair(p *nodePair) {
+	for _, i := range p.indices {
+		sr.candidates[i].taken = true
 	}
 	for _, at := range p.assigned {
-		sr.homes[at.Pod.UID] = at
+		sr.assigned[at.Pod.UID] = at
 	}
-	sr.deals = append(sr.deals, p.deal)
+	sr.searchSteps = append(sr.searchSteps, p.searchStep)
 }

@@ -22,10 +22,10 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 		{"only another node has pods with rules", "large:1 large:5; p2 spread", 2, nil, true},
 		{"only a pod of a DaemonSet has rules", "large:1,1 large:5; p2 spread; p2 daemon", 2, nil, true},
 		{"a new node of a pool with limits", "large:1 large:5", 2, limited, false},
-		{"a new node of a pool that is on trial", "large:1 large:5", 2, &cluster.Pool{Name: "tried", OnTrial: true}, false},
+		{"a new node of a pool that is on trial", "large:1 large:5", 2, &cluster.Pool{Name: "tried", Probing: true}, false},
 		{"a new node of another pool", "large:1 large:5", 2, &cluster.Pool{Name: "other"}, true},
-		{"as many pods as are rehearsed", "large:1 large:5; pods spread", mostRehearsed, nil, false},
-		{"one more", "large:1 large:5; pods spread", mostRehearsed + 1, nil, true},
+		{"as many pods as are rehearsed", "large:1 large:5; pods spread", maxCheckedPods, nil, false},
+		{"one more", "large:1 large:5; pods spread", maxCheckedPods + 1, nil, true},
 		{"a fence is going up", "large:1 large:5; pods spread; n2 busy", 2, nil, true},
 		{"another move is under way", "large:1 large:5; pods spread; n2 fenced Drifted", 2, nil, true},
 	} {
@@ -36,7 +36,7 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 				moves[i].Bins = []schedule.Bin{{Pool: c.pool}}
 			}
 		}
-		if got := sr.begins(moves); got != c.want {
+		if got := sr.surelyBegins(moves); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
 	}
@@ -45,21 +45,21 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 // Whoever tries one move alone has the nodes of the others stay, and forgets what was found out when all of them went.
 func TestMovesAreTriedAlone(t *testing.T) {
 	f := fleetOf("large:1 large:2 large:3")
-	d := newDesk(f.s.Seal(), f.set, f.o)
-	trial := &trial{}
+	x := newExecutor(f.s.Seal(), f.set, f.o)
+	trial := &uncertainMoves{}
 	for _, name := range []string{"n1", "n2", "n3"} {
-		trial.fresh = append(trial.fresh, &group{nodes: []Candidate{{Node: f.host(name)}}})
+		trial.active = append(trial.active, &activeMove{nodes: []Candidate{{Node: f.host(name)}}})
 	}
-	d.sought["n9"] = true
-	for only, g := range trial.fresh {
-		d.letGo(trial, g)
+	x.otherPodsHosts["n9"] = true
+	for only, m := range trial.active {
+		x.letOnly(trial, m)
 		for i, name := range []string{"n1", "n2", "n3"} {
-			if d.gone[name] != (i == only) {
-				t.Errorf("move %d alone: %s goes: %t", only+1, name, d.gone[name])
+			if x.removedNodes[name] != (i == only) {
+				t.Errorf("move %d alone: %s goes: %t", only+1, name, x.removedNodes[name])
 			}
 		}
-		if len(d.sought) > 0 {
-			t.Errorf("move %d alone: %v are still sought", only+1, d.sought)
+		if len(x.otherPodsHosts) > 0 {
+			t.Errorf("move %d alone: %v are still sought", only+1, x.otherPodsHosts)
 		}
 	}
 }

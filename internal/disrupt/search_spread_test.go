@@ -24,7 +24,7 @@ func spreadTown(r *rand.Rand) *town {
 		w.daemons = []*cluster.Daemon{agent(int64(50 + r.IntN(150)))}
 	}
 	labels := cluster.LabelsOf(map[string]string{"app": "web"})
-	class := &cluster.PodClass{Key: "web", Terms: []require.Set{nil}, Rules: []*cluster.Rule{{Key: "web", Topology: cluster.ZoneLabel, MaxSkew: 1,
+	class := &cluster.PodClass{Key: "web", Terms: []require.Set{nil}, Rules: []*cluster.Rule{{Key: "web", TopologyKey: cluster.ZoneLabel, MaxSkew: 1,
 		Selectors: []cluster.Selector{{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only("web"))}}}}}
 	milli := int64(100 * (2 + r.IntN(9)))
 	class.Requests = resource.Vector{resource.CPU: milli, resource.Memory: milli * int64(1+r.IntN(4)) << 20, resource.Pods: 1}
@@ -63,7 +63,7 @@ func (w *town) scale(r *rand.Rand, n int, born func() *cluster.Pod) {
 		s.Pods = append(s.Pods, p)
 	}
 	slices.SortFunc(s.Pods, func(a, b *cluster.Pod) int { return strings.Compare(a.UID, b.UID) })
-	placed := schedule.Place(s.Seal().Plain(), schedule.Settings{})
+	placed := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 	w.settle(placed.Bins, placed.Assigned)
 }
 
@@ -91,10 +91,10 @@ func TestSpreadWorkloadComesToRestNearTheBest(t *testing.T) {
 	for seed := range uint64(towns) {
 		w := spreadTown(rand.New(rand.NewPCG(seed, 17)))
 		last := w.rest(spreadSettings())
-		for i := range last.Stays {
-			inspectFigures(t, &last.Stays[i])
+		for i := range last.Blocked {
+			inspectFigures(t, &last.Blocked[i])
 		}
-		fresh := schedule.Place(w.afresh().Plain(), schedule.Settings{})
+		fresh := schedule.Place(w.afresh().SchedulerView(), schedule.Settings{})
 		ratios = append(ratios, w.cost()/fresh.Price)
 		mean += ratios[len(ratios)-1] / towns
 	}

@@ -77,8 +77,8 @@ func TestBudgetsBoundWhatGoes(t *testing.T) {
 		w.allow(allowed)
 		p := disrupt.Search(w.snapshot(), settings())
 		blocked := 0
-		for _, s := range p.Stays {
-			if s.Why == disrupt.BudgetBlocks {
+		for _, s := range p.Blocked {
+			if s.Reason == disrupt.BudgetBlocks {
 				blocked++
 			}
 		}
@@ -91,7 +91,7 @@ func TestBudgetsBoundWhatGoes(t *testing.T) {
 // A node that is still being filled is no place for pods of others, until it is quiet.
 func TestNoisyNodesTakeNobody(t *testing.T) {
 	w := street(1, 12)
-	w.pools[0].ConsolidateAfter = cluster.Wait{For: 2 * time.Hour}
+	w.pools[0].ConsolidateAfter = cluster.NillableDuration{For: 2 * time.Hour}
 	w.claims["node-000001"].LastPodEvent = noon().Add(-3 * time.Hour)
 	w.claims["node-000001"].Conditions[2].Since = noon().Add(-3 * time.Hour)
 	p := disrupt.Search(w.snapshot(), settings())
@@ -109,10 +109,10 @@ func TestNoisyNodesTakeNobody(t *testing.T) {
 func TestStaysSayWhatIsMissing(t *testing.T) {
 	w := street(14)
 	p := disrupt.Search(w.snapshot(), settings())
-	if len(p.Moves) != 0 || len(p.Stays) != 1 {
-		t.Fatalf("%d moves and %d stays, want one stay", len(p.Moves), len(p.Stays))
+	if len(p.Moves) != 0 || len(p.Blocked) != 1 {
+		t.Fatalf("%d moves and %d stays, want one stay", len(p.Moves), len(p.Blocked))
 	}
-	if s := p.Stays[0]; s.Why != disrupt.NothingCheaper && s.Why != disrupt.SavesTooLittle || s.Needed <= 0 || s.Saving >= s.Needed {
+	if s := p.Blocked[0]; s.Reason != disrupt.NothingCheaper && s.Reason != disrupt.SavesTooLittle || s.NeededSaving <= 0 || s.Saving >= s.NeededSaving {
 		t.Errorf("a full node stays because of %+v", s)
 	}
 }
@@ -125,8 +125,8 @@ func TestWhoTakesPodsInStays(t *testing.T) {
 	}
 	w.claims["node-000001"].Deleting = noon()
 	p := disrupt.Search(w.snapshot(), settings())
-	stay := slices.IndexFunc(p.Stays, func(s disrupt.Stay) bool { return s.Node == "node-000002" })
-	if stay < 0 || p.Stays[stay].Why != disrupt.PodsExpected {
-		t.Errorf("moves %+v, stays %+v; want the second node to wait for the first one's pod", p.Moves, p.Stays)
+	blocked := slices.IndexFunc(p.Blocked, func(s disrupt.BlockedNode) bool { return s.Node == "node-000002" })
+	if blocked < 0 || p.Blocked[blocked].Reason != disrupt.PodsExpected {
+		t.Errorf("moves %+v, stays %+v; want the second node to wait for the first one's pod", p.Moves, p.Blocked)
 	}
 }

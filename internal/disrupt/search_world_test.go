@@ -28,7 +28,7 @@ type town struct {
 	claims  map[string]*cluster.Claim
 	nodes   map[string]*cluster.Node
 	pods    map[string]*cluster.Pod
-	guards  []*cluster.Guard
+	guards  []*cluster.PDB
 	born    int // nodes so far
 	// deployed counts the deployments.
 	deployed int
@@ -47,7 +47,7 @@ func newTown(catalog *cluster.Catalog, pools ...*cluster.Pool) *town {
 
 // snapshot shows the town as it is.
 func (w *town) snapshot() *cluster.Snapshot {
-	s := &cluster.Snapshot{Now: noon(), Names: &resource.Names{}, Pools: w.pools, Daemons: w.daemons, Guards: w.guards}
+	s := &cluster.Snapshot{Now: noon(), Names: &resource.Names{}, Pools: w.pools, Daemons: w.daemons, PDBs: w.guards}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		s.Claims = append(s.Claims, w.claims[name])
 	}
@@ -127,7 +127,7 @@ func (w *town) build(p *cluster.Pool, o *cluster.Offering, more cluster.Labels) 
 	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "town://" + name, Labels: labels, Taints: p.Template.Taints,
 		Ready: true, Ours: true, Capacity: kind.Capacity, Allocatable: kind.Allocatable}
 	for _, d := range w.daemons {
-		if cluster.Lands(d.Class, labels, p.Template.Taints) {
+		if cluster.MayRunOn(d.Class, labels, p.Template.Taints) {
 			id := d.Name + "-" + name
 			w.pods[id] = &cluster.Pod{UID: id, Name: id, Namespace: d.Namespace, Class: d.Class, Labels: d.Labels, Owner: d.UID, Node: name, Daemon: true}
 		}
@@ -229,7 +229,7 @@ func workload(r *rand.Rand, n int) (*cluster.PodClass, cluster.Labels) {
 	c := &cluster.PodClass{Key: name, Terms: []require.Set{nil}}
 	milli := int64(50 * math.Ceil(math.Exp(0.8*r.NormFloat64()+1.7)))
 	c.Requests = resource.Vector{resource.CPU: min(milli, 4000), resource.Memory: int64(1+r.IntN(24)) * milli << 18, resource.Pods: 1}
-	rule := &cluster.Rule{Key: name, Topology: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
+	rule := &cluster.Rule{Key: name, TopologyKey: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
 		Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(name))}}}
 	switch r.IntN(20) {
 	case 0, 1:
@@ -244,10 +244,10 @@ func workload(r *rand.Rand, n int) (*cluster.PodClass, cluster.Labels) {
 	case 8, 9:
 		c.Rules = []*cluster.Rule{rule}
 	case 10:
-		rule.Topology = cluster.HostnameLabel
+		rule.TopologyKey = cluster.HostnameLabel
 		c.Rules = []*cluster.Rule{rule}
 	case 11:
-		rule.Topology, rule.Kind = cluster.HostnameLabel, cluster.AntiAffinity
+		rule.TopologyKey, rule.Kind = cluster.HostnameLabel, cluster.AntiAffinity
 		c.Rules = []*cluster.Rule{rule}
 	case 12:
 		rule.Kind = cluster.Affinity
@@ -268,7 +268,7 @@ func (w *town) populate(r *rand.Rand, pods int) {
 		}
 	}
 	slices.SortFunc(s.Pods, func(a, b *cluster.Pod) int { return strings.Compare(a.UID, b.UID) })
-	placement := schedule.Place(s.Seal().Plain(), schedule.Settings{})
+	placement := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 	w.settle(placement.Bins, placement.Assigned)
 }
 

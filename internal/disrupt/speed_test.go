@@ -15,7 +15,7 @@ import (
 // disruption budget.
 func city(n int) *cluster.Snapshot {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	s := &cluster.Snapshot{Now: now, Busy: map[string]bool{}, Owners: map[string]cluster.Owner{}, Evicted: map[string]int{}}
+	s := &cluster.Snapshot{Now: now, InFlight: map[string]bool{}, Owners: map[string]cluster.Owner{}, EvictedToSave: map[string]int{}}
 	pool := &cluster.Pool{Name: "default", Policy: cluster.Balanced, Catalog: shop(), Budgets: []cluster.Budget{{Nodes: 10, Percent: true, Active: true}}}
 	pool.Template.Requirements = require.Set{}.With(cluster.CapacityTypeLabel, require.Only(onDemand, spot)).With(cluster.ZoneLabel, require.Only("a", "b"))
 	s.Pools = []*cluster.Pool{pool}
@@ -29,9 +29,9 @@ func city(n int) *cluster.Snapshot {
 		name := fmt.Sprintf("app-%d", i)
 		kinds[i] = kind{fmt.Sprintf("ns-%d", i%10), cluster.LabelsOf(map[string]string{"app": name, "tier": "web"}), &cluster.PodClass{Key: name}}
 		s.Owners[name] = cluster.Owner{UID: name, Known: true, Desired: n * 20 / len(kinds)}
-		s.Evicted[name] = i % 3
+		s.EvictedToSave[name] = i % 3
 		if i%3 == 0 {
-			s.Guards = append(s.Guards, &cluster.Guard{Namespace: kinds[i].namespace, Name: name, Allowed: 1, Healthy: 9, Wanted: 8, Expected: 10,
+			s.PDBs = append(s.PDBs, &cluster.PDB{Namespace: kinds[i].namespace, Name: name, Allowed: 1, Healthy: 9, DesiredHealthy: 8, Expected: 10,
 				Selector: cluster.Selector{Namespaces: []string{kinds[i].namespace}, Labels: require.Set{}.With("app", require.Only(name))}})
 		}
 	}
@@ -67,7 +67,7 @@ func BenchmarkLedger(b *testing.B) {
 	s := city(10_000)
 	b.ResetTimer()
 	for range b.N {
-		if NewLedger(s).Left("default", command.Drifted) != 1000 {
+		if NewBudgetTracker(s).Remaining("default", command.Drifted) != 1000 {
 			b.Fatal("the budget is 10%")
 		}
 	}
@@ -77,7 +77,7 @@ func BenchmarkTotals(b *testing.B) {
 	s := city(10_000)
 	b.ResetTimer()
 	for range b.N {
-		if NewTotals(s)["default"].Price != 40_000 {
+		if NewPoolTotals(s)["default"].Price != 40_000 {
 			b.Fatal("all cost 4")
 		}
 	}
@@ -87,7 +87,7 @@ func BenchmarkTellClaims(b *testing.B) {
 	s := city(10_000)
 	b.ResetTimer()
 	for range b.N {
-		if commands, _ := TellClaims(s, NewRolls(s, Settings{}), nil); len(commands) != 0 {
+		if commands, _ := ClaimConditions(s, NewRollouts(s, Settings{}), nil); len(commands) != 0 {
 			b.Fatalf("%d commands", len(commands))
 		}
 	}
@@ -112,8 +112,8 @@ func BenchmarkAppraise(b *testing.B) {
 	bins := []schedule.Bin{binOf(p, []string{onDemand, spot}, names...)}
 	b.ResetTimer()
 	for range b.N {
-		if _, stay := Appraise(Settings{MinSaving: 0.05}, candidates, bins); stay != nil {
-			b.Fatalf("%+v", *stay)
+		if _, blocked := Appraise(Settings{MinSaving: 0.05}, candidates, bins); blocked != nil {
+			b.Fatalf("%+v", *blocked)
 		}
 	}
 }

@@ -15,34 +15,34 @@ import (
 // Static keeps the number of nodes that static pools ask for. Pods have no say in it, and neither have budgets: whoever
 // lowers the number wants fewer nodes.
 func Static(s *cluster.Snapshot, settings schedule.Settings) Result {
-	var out Result
+	var result Result
 	for _, p := range s.Pools {
 		if !p.Static || p.Deleting {
 			continue // the claims of a pool that is deleted go with it
 		}
-		out.wakeForSlots(s, p)
+		result.wakeForSlots(s, p)
 		var staying []*cluster.Claim
 		for _, c := range s.ClaimsOf(p.Name) {
-			if c.Deleting.IsZero() && !s.Busy[command.DeleteClaim{Claim: c.Name}.Key()] && counts(s, c) {
+			if c.Deleting.IsZero() && !s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] && countsForReplicas(s, c) {
 				staying = append(staying, c)
 			}
 		}
 		switch have := int64(len(staying)); {
 		case have < p.Replicas:
-			grow(s, p, settings, int(p.Replicas-have), &out)
+			growPool(s, p, settings, int(p.Replicas-have), &result)
 		case have > p.Replicas:
-			shrink(s, staying, int(have-p.Replicas), p, &out)
+			shrinkPool(s, staying, int(have-p.Replicas), p, &result)
 		}
 	}
-	return out
+	return result
 }
 
-// grow asks for n more claims.
-func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n int, out *Result) {
-	blocked := func(why string) {
-		note := p.Note("StaticCapacityBlocked", fmt.Sprintf("%d of %d nodes are missing: %s", n, p.Replicas, why))
+// growPool asks for n more claims.
+func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n int, result *Result) {
+	blocked := func(reason string) {
+		note := p.Note("StaticCapacityBlocked", fmt.Sprintf("%d of %d nodes are missing: %s", n, p.Replicas, reason))
 		note.Warning = true
-		out.Notes = append(out.Notes, note)
+		result.Notes = append(result.Notes, note)
 	}
 	switch {
 	case len(p.Problems) > 0:
@@ -56,16 +56,16 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 		return
 	case p.Catalog == nil:
 		return // the cloud has not said yet what it sells
-	case p.Held:
-		blocked("the cloud has refused the pool's launches: " + p.HeldFor)
-		out.WakeAt = cluster.Earlier(out.WakeAt, p.HeldUntil)
+	case p.InBackoff:
+		blocked("the cloud has refused the pool's launches: " + p.BackoffCause)
+		result.WakeAt = cluster.Earlier(result.WakeAt, p.BackoffUntil)
 		return
 	}
-	slots := newSlots(s, p)
-	out.tellResting(p, n, slots.resting)
-	n -= len(slots.resting) + leaving(s, p)
-	if p.OnTrial { // one finds out
-		if schedule.Untried(s, p) {
+	slots := newStaticSlots(s, p)
+	result.noteRestingSlots(p, n, slots.restingSlots)
+	n -= len(slots.restingSlots) + countLeaving(s, p)
+	if p.Probing { // one finds out
+		if schedule.HasUnlaunchedClaim(s, p) {
 			return
 		}
 		n = min(n, 1)
@@ -73,10 +73,10 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 	if n <= 0 {
 		return
 	}
-	bins, why := schedule.Blank(s, p, settings, n)
-	for i, at := range slots.take(len(bins)) {
+	bins, why := schedule.EmptyBins(s, p, settings, n)
+	for i, at := range slots.takeSlots(len(bins)) {
 		b := &bins[i]
-		out.Commands = append(out.Commands, command.CreateClaim{
+		result.Commands = append(result.Commands, command.CreateClaim{
 			Name: at.name, Slot: at.Slot, Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
 			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
 		})
@@ -86,15 +86,15 @@ func grow(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n in
 	}
 }
 
-// shrink lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the
+// shrinkPool lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the
 // youngest.
-func shrink(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool, out *Result) {
+func shrinkPool(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool, result *Result) {
 	there := slices.DeleteFunc(slices.Clone(claims), func(c *cluster.Claim) bool { return c.Expected })
 	n -= len(claims) - len(there) // they go once they are there, before any that runs
 	claims = there
 	cost := make(map[string]int, len(claims))
 	for _, c := range claims {
-		cost[c.Name] = staticCost(s, c)
+		cost[c.Name] = removalCost(s, c)
 	}
 	slices.SortFunc(claims, func(a, b *cluster.Claim) int {
 		return cmp.Or(cmp.Compare(cost[a.Name], cost[b.Name]), b.Created.Compare(a.Created), strings.Compare(a.Name, b.Name))
@@ -105,13 +105,13 @@ func shrink(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool
 		if node := s.NodeOf(c.Name); node != nil {
 			d.Node = node.Name
 		}
-		out.Commands = append(out.Commands, d)
+		result.Commands = append(result.Commands, d)
 	}
 }
 
-// staticCost is how much the end of a claim would disturb: nothing before it is launched, little while nobody runs there,
+// removalCost is how much the end of a claim would disturb: nothing before it is launched, little while nobody runs there,
 // then the more the more pods do; what people have asked not to disturb comes last.
-func staticCost(s *cluster.Snapshot, c *cluster.Claim) int {
+func removalCost(s *cluster.Snapshot, c *cluster.Claim) int {
 	n := s.NodeOf(c.Name)
 	switch {
 	case !c.Is(cluster.Launched):
@@ -126,7 +126,7 @@ func staticCost(s *cluster.Snapshot, c *cluster.Claim) int {
 		if p.DoNotDisrupt {
 			return math.MaxInt
 		}
-		if p.Workload() {
+		if p.IsWorkload() {
 			cost++
 		}
 	}

@@ -53,15 +53,15 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"a pool that is not static", 5, func(f *fleet) { f.pool.Static = false }, ""},
 		{"a pool that is being deleted", 5, func(f *fleet) { f.pool.Deleting = true }, ""},
 		{"one is on its way out", 3, func(f *fleet) { f.claim("n1").Deleting = f.now }, "create 1"},
-		{"one is being deleted", 3, func(f *fleet) { f.s.Busy["delete/n1"] = true }, "create 1"},
+		{"one is being deleted", 3, func(f *fleet) { f.s.InFlight["delete/n1"] = true }, "create 1"},
 		{"one was made to replace another that is there", 2, func(f *fleet) { f.claim("n3").Replaces = f.fenced(command.Drifted, "n1") }, ""},
 		{"one was made to replace another that is being deleted", 2, func(f *fleet) {
 			f.claim("n3").Replaces = f.fenced(command.Drifted, "n1")
-			f.s.Busy["delete/n1"] = true
+			f.s.InFlight["delete/n1"] = true
 		}, ""},
 		{"one was made to replace another that is being deleted, and that is one too many", 1, func(f *fleet) {
 			f.claim("n3").Replaces = f.fenced(command.Drifted, "n1")
-			f.s.Busy["delete/n1"] = true
+			f.s.InFlight["delete/n1"] = true
 		}, "delete n2 on n2"},
 
 		// What keeps a pool from growing.
@@ -71,9 +71,9 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"the catalog can't be read", 4, func(f *fleet) { f.pool.Catalog, f.pool.CatalogError = nil, "denied" }, "1 of 4 nodes are missing: denied (true)"},
 		{"the catalog could not be read lately", 4, func(f *fleet) { f.pool.CatalogError = "denied" }, "create 1"},
 		{"the catalog is not known yet", 4, func(f *fleet) { f.pool.Catalog = nil }, ""},
-		{"the cloud refuses", 4, func(f *fleet) { f.pool.Held, f.pool.HeldFor = true, "quota" }, "1 of 4 nodes are missing: the cloud has refused the pool's launches: quota (true)"},
-		{"on trial one finds out", 6, func(f *fleet) { f.pool.OnTrial = true }, "create 1"},
-		{"on trial one finds out already", 6, func(f *fleet) { f.pool.OnTrial = true; f.claim("n1").Conditions = nil }, ""},
+		{"the cloud refuses", 4, func(f *fleet) { f.pool.InBackoff, f.pool.BackoffCause = true, "quota" }, "1 of 4 nodes are missing: the cloud has refused the pool's launches: quota (true)"},
+		{"on trial one finds out", 6, func(f *fleet) { f.pool.Probing = true }, "create 1"},
+		{"on trial one finds out already", 6, func(f *fleet) { f.pool.Probing = true; f.claim("n1").Conditions = nil }, ""},
 		{"the limit leaves room for one", 6, func(f *fleet) { f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 4} },
 			"create 1; 2 of 6 nodes are missing: spec.limits.nodes is 4 (true)"},
 
@@ -108,7 +108,7 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 func TestSlotsOfStaticPools(t *testing.T) {
 	f := staticFleet(9)
 	names := func(n int) (out []string) {
-		for _, at := range newSlots(f.s.Seal(), f.pool).take(n) {
+		for _, at := range newStaticSlots(f.s.Seal(), f.pool).takeSlots(n) {
 			out = append(out, at.name)
 		}
 		return out
@@ -157,14 +157,14 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 		{"one is up and on its way out", func(f *fleet) { made(f).Deleting = f.now }, "want $1"},
 		{"one is up from an earlier try", func(f *fleet) { made(f).Created = f.now.Add(-time.Hour) }, "want $1"},
 		{"one is up in place of another", func(f *fleet) { made(f).Replaces = "drifted-other" }, "want $1"},
-		{"one is up, and the fence is being put up again", func(f *fleet) { made(f); f.s.Busy["fence/n1"] = true }, ""},
-		{"one is up, and the fence has been put up for too long", func(f *fleet) { made(f); f.begins(10 * time.Minute); f.s.Busy["fence/n1"] = true }, "give up n1: ReplacementsLate"},
+		{"one is up, and the fence is being put up again", func(f *fleet) { made(f); f.s.InFlight["fence/n1"] = true }, ""},
+		{"one is up, and the fence has been put up for too long", func(f *fleet) { made(f); f.begins(10 * time.Minute); f.s.InFlight["fence/n1"] = true }, "give up n1: ReplacementsLate"},
 		{"it is as it should be again", func(f *fleet) { made(f); f.claim("n1").DriftedFrom = "" }, "unfence/n1: NoLongerDue; give up n1: NoLongerDue"},
 		{"the gate is off", func(f *fleet) { made(f); f.o.Static = false }, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
 		{"the pool can't be read", func(f *fleet) { f.pool.Problems = []cluster.Problem{{}} }, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
 		{"the class is not ready", func(f *fleet) { f.pool.NodeClass.Ready = false }, ""},
 		{"the catalog is not known", func(f *fleet) { f.pool.Catalog = nil }, ""},
-		{"the cloud refuses", func(f *fleet) { f.pool.Held = true }, ""},
+		{"the cloud refuses", func(f *fleet) { f.pool.InBackoff = true }, ""},
 		{"the limit leaves no room", func(f *fleet) { f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 3} }, ""},
 	}
 	for _, c := range cases {
@@ -192,7 +192,7 @@ func TestHowManyDriftedStaticNodesBegin(t *testing.T) {
 		{"no limit", func(f *fleet) {}, 3},
 		{"room for two", limit(5), 2},
 		{"room for none", limit(3), 0},
-		{"room for two of which one is being fenced", func(f *fleet) { limit(5)(f); f.s.Busy["fence/n3"] = true }, 1},
+		{"room for two of which one is being fenced", func(f *fleet) { limit(5)(f); f.s.InFlight["fence/n3"] = true }, 1},
 		{"room for two of which one is for a fenced node", func(f *fleet) { limit(5)(f); f.fenced(command.Drifted, "n3") }, 1},
 		{"room for two beside one that is there", func(f *fleet) { limit(6)(f); f.replaced(f.fenced(command.Drifted, "n3"), "new", "large") }, 2},
 		{"a budget of one", func(f *fleet) { f.pool.Budgets[0] = cluster.Budget{Nodes: 1, Active: true} }, 1},
@@ -221,8 +221,8 @@ func TestHowManyDriftedStaticNodesBegin(t *testing.T) {
 		{"the pool can't be read", func(f *fleet) { f.pool.Problems = []cluster.Problem{{}} }, 0},
 		{"the class is not ready", func(f *fleet) { f.pool.NodeClass.Ready = false }, 0},
 		{"the catalog is not known", func(f *fleet) { f.pool.Catalog = nil }, 0},
-		{"the cloud refuses", func(f *fleet) { f.pool.Held = true }, 0},
-		{"on trial", func(f *fleet) { f.pool.OnTrial = true }, 0},
+		{"the cloud refuses", func(f *fleet) { f.pool.InBackoff = true }, 0},
+		{"on trial", func(f *fleet) { f.pool.Probing = true }, 0},
 		{"the gate is off", func(f *fleet) { f.o.Static = false }, 0},
 		{"the pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, 0},
 	}
@@ -231,7 +231,7 @@ func TestHowManyDriftedStaticNodesBegin(t *testing.T) {
 		f.o.Static = true
 		f.drifted("n1", "n2", "n3")
 		c.change(f)
-		r, _ := Carry(f.s.Seal(), f.set, f.o)
+		r, _ := Execute(f.s.Seal(), f.set, f.o)
 		if got := len(r.Begun); got != c.want {
 			t.Errorf("%s: %d begin, want %d: %s", c.name, got, c.want, outcome(&r))
 		}

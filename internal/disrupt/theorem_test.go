@@ -43,7 +43,7 @@ func comesToRest(t *testing.T, seed uint64) {
 		for i := range p.Moves {
 			m := &p.Moves[i]
 			saved += m.Before - m.After
-			least = min(least, m.Needed)
+			least = min(least, m.NeededSaving)
 		}
 		if after := w.cost(); len(p.Moves) > 0 && after > before-least+1e-9 || !w.dear && math.Abs(before-saved-w.swept-after) > 1e-6 {
 			t.Errorf("a round of %d moves: $%.6f became $%.6f, though it was to save $%.6f", len(p.Moves), before, after, saved)
@@ -86,7 +86,7 @@ func tell(p *disrupt.Proposal) string {
 			out += fmt.Sprintln("  ", b.Pool.Name, b.Types, b.Requirements, b.Price, b.Seats)
 		}
 	}
-	for _, s := range p.Stays {
+	for _, s := range p.Blocked {
 		out += fmt.Sprintln(s)
 	}
 	return out

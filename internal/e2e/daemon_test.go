@@ -116,7 +116,7 @@ func TestDaemonsAsTheAPIServerMakesThem(t *testing.T) {
 	s := book.Snapshot()
 	for _, d := range expected {
 		for _, p := range s.Pods {
-			if d.Made(p) && (p.Class.Requests != d.Class.Requests || len(p.Class.Ports) != len(d.Class.Ports)) {
+			if d.Owns(p) && (p.Class.Requests != d.Class.Requests || len(p.Class.Ports) != len(d.Class.Ports)) {
 				t.Errorf("DaemonSet %s counts as %v with ports %v; its pod asks for %v with ports %v", d.Name, d.Class.Requests, d.Class.Ports, p.Class.Requests, p.Class.Ports)
 			}
 		}

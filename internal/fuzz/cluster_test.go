@@ -176,7 +176,7 @@ func checkLimits(t *testing.T, s *cluster.Snapshot, p *plan.Plan) {
 	}
 	for name, n := range made {
 		pool := s.Pool(name)
-		if !pool.Static && !pool.Usable() {
+		if !pool.Static && !pool.IsUsable() {
 			t.Errorf("pool %s is not usable and gets %d nodes", name, n)
 		}
 		if have := int64(len(s.ClaimsOf(name))); pool.Limits.HasNodes && have+n > pool.Limits.Nodes {

@@ -123,7 +123,7 @@ func (w *world) book(backwards bool) *ingest.Book {
 		steps = append(steps, func() { b.SetPod(p) })
 	}
 	for _, g := range w.guards {
-		steps = append(steps, func() { b.SetGuard(g) })
+		steps = append(steps, func() { b.SetPDB(g) })
 	}
 	if backwards {
 		slices.Reverse(steps)
@@ -132,7 +132,7 @@ func (w *world) book(backwards bool) *ingest.Book {
 		step()
 	}
 	b.FetchCatalogs(context.Background(), w)
-	b.SetCensus(w.now, w.running)
+	b.SetInventory(w.now, w.running)
 	return b
 }
 

@@ -102,7 +102,7 @@ func TestShortClaimsMeanTheSame(t *testing.T) {
 			}
 			for k := range catalog.Offerings {
 				label := catalog.Offerings[k].Label
-				if _, allowed := c.Requirements.Miss(label); !allowed {
+				if _, allowed := c.Requirements.FirstMiss(label); !allowed {
 					continue
 				}
 				met = true

@@ -21,9 +21,9 @@ func TestWordyPodsOfAWorkloadThatFailed(t *testing.T) {
 	s := book.Snapshot()
 	before, _ := planned(book)
 	owner := cluster.OwnerKey(hostile.Namespace, "workload")
-	b := &cluster.Setback{Owner: owner, Tries: 3, Since: s.Now, Next: s.Now.Add(cluster.RetryAfter(3)), Standing: []string{"x", "y"}}
+	b := &cluster.WorkloadTries{Owner: owner, FailedTries: 3, Since: s.Now, NextTry: s.Now.Add(cluster.TryAfter(3)), UnusedClaims: []string{"x", "y"}}
 	for _, kind := range []cluster.CauseKind{cluster.CauseEvicted, cluster.CauseDeleted, cluster.CauseCordon, cluster.CauseScheduler} {
-		f := cluster.VainNode{Claim: "x", Cause: cluster.Cause{Kind: kind}}
+		f := cluster.UnusedNode{Claim: "x", Cause: cluster.Cause{Kind: kind}}
 		for _, p := range s.Pods {
 			if p.Owner == owner && len(f.Classes) < 20 {
 				f.Classes = append(f.Classes, p.Class)
@@ -31,7 +31,7 @@ func TestWordyPodsOfAWorkloadThatFailed(t *testing.T) {
 		}
 		b.Failures = append(b.Failures, f)
 	}
-	s.Setbacks = map[string]*cluster.Setback{owner: b}
+	s.WorkloadTries = map[string]*cluster.WorkloadTries{owner: b}
 	after, p := plannedOn(s)
 	placed := placedPods(&p.Placement)
 	for i := range ordinary {

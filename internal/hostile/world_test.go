@@ -81,7 +81,7 @@ func feed(book *ingest.Book, object client.Object) {
 	case *appsv1.DaemonSet:
 		book.SetDaemon(o)
 	case *policyv1.PodDisruptionBudget:
-		book.SetGuard(o)
+		book.SetPDB(o)
 	case *v1.NodePool:
 		book.SetPool(o)
 	case *v1.NodeClaim:

@@ -26,13 +26,13 @@ func TestOwnClaimsAreAsOldAsTheyAreKnown(t *testing.T) {
 	b.now = func() time.Time { return later }
 	b.SetClaim(claim("ours", "1", "2"))
 	for name, want := range map[string]time.Time{"ours": began, "theirs": began.Add(-10 * time.Minute)} {
-		if got := b.Snapshot().Claim(name).Since(); !got.Equal(want) {
+		if got := b.Snapshot().Claim(name).ExistsSince(); !got.Equal(want) {
 			t.Errorf("%s is since %s, want %s", name, got, want)
 		}
 	}
 	b.DeleteClaim("ours")
 	b.SetClaim(claim("ours", "3", "1"))
-	if got := b.Snapshot().Claim("ours").Appeared; got.Equal(began) {
+	if got := b.Snapshot().Claim("ours").FirstSeen; got.Equal(began) {
 		t.Error("a namesake is as old as the claim before it")
 	}
 }

@@ -31,7 +31,7 @@ func (b *Book) SetAttachment(va *storagev1.VolumeAttachment) {
 		return
 	}
 	b.attachments[va.Name], b.attached = a, nil
-	b.note(nothing) // nobody waits for a volume to be attached
+	b.noteChange(noChange) // nobody waits for a volume to be attached
 }
 
 // DeleteAttachment takes in that a VolumeAttachment is gone.
@@ -43,7 +43,7 @@ func (b *Book) DeleteAttachment(name string) {
 	}
 	delete(b.attachments, name)
 	b.attached = nil
-	b.touch(nothing) // a node on its way out may have been waiting for it
+	b.noteAndWake(noChange) // a node on its way out may have been waiting for it
 }
 
 // attachedNow lists, by node, the volumes that are attached, in the words in which pods name them. The lock is held.
@@ -52,7 +52,7 @@ func (b *Book) attachedNow() map[string][]string {
 		return b.attached
 	}
 	b.attached = make(map[string][]string)
-	stay := b.disksThatStay()
+	stay := b.disksStayingAttached()
 	for _, a := range b.attachments {
 		if disk := b.diskName(a); !stay[diskOn{a.node, disk}] {
 			b.attached[a.node] = append(b.attached[a.node], disk)
@@ -68,24 +68,24 @@ func (b *Book) attachedNow() map[string][]string {
 // diskOn is a volume on a node.
 type diskOn struct{ node, disk string }
 
-// disksThatStay are the volumes of pods that no drain moves: nobody should wait for them to be detached. The lock is held.
-func (b *Book) disksThatStay() map[diskOn]bool {
+// disksStayingAttached are the volumes of pods that no drain moves: nobody should wait for them to be detached. The lock is held.
+func (b *Book) disksStayingAttached() map[diskOn]bool {
 	out := make(map[diskOn]bool)
-	for uid, m := range b.mounts {
+	for uid, v := range b.volumesOfPods {
 		p, found := b.pods.get(uid)
-		if !found || !p.Holds() || !p.Daemon && !p.Mirror && !p.StaysThroughDrain {
+		if !found || !p.UsesRoom() || !p.Daemon && !p.Mirror && !p.StaysThroughDrain {
 			continue
 		}
-		for _, d := range m.disks {
+		for _, d := range v.disks {
 			out[diskOn{p.Node, d.driver + "/" + d.handle}] = true
 		}
 	}
 	return out
 }
 
-// mountMoved notes that a pod has changed whose volumes may be ones that stay attached. The lock is held.
-func (b *Book) mountMoved(uid string) {
-	if b.mounts[uid] != nil {
+// notePodVolumesMoved notes that a pod has changed whose volumes may be ones that stay attached. The lock is held.
+func (b *Book) notePodVolumesMoved(uid string) {
+	if b.volumesOfPods[uid] != nil {
 		b.attached = nil
 	}
 }

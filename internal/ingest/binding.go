@@ -13,7 +13,7 @@ import (
 func (b *Book) podsNow() []*cluster.Pod {
 	all := b.pods.all()
 	own := false
-	for _, f := range b.flights {
+	for _, f := range b.inFlight {
 		bind, ok := f.command.(command.Bind)
 		if !ok {
 			continue
@@ -26,7 +26,7 @@ func (b *Book) podsNow() []*cluster.Pod {
 			all, own = slices.Clone(all), true
 		}
 		p := *all[i]
-		p.Node, p.Nominated, p.Unschedulable, p.Judged, p.Binding = b.nodeName(bind.Node), "", false, true, true
+		p.Node, p.Nominated, p.Unschedulable, p.SchedulerSeen, p.Binding = b.sharedNodeName(bind.Node), "", false, true, true
 		all[i] = &p
 	}
 	return all
@@ -37,10 +37,10 @@ func (b *Book) podsNow() []*cluster.Pod {
 func (b *Book) bindChange(c command.Command) change {
 	bind, ok := c.(command.Bind)
 	if !ok {
-		return nothing
+		return noChange
 	}
 	if p, found := b.pods.get(bind.UID); !found || p.Node != "" {
-		return nothing
+		return noChange
 	}
-	return demand | room
+	return changesDemand | changesRoom
 }

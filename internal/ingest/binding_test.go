@@ -20,18 +20,18 @@ func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
 	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
 	b.Begin(bind)
 	s := b.Snapshot()
-	if p := s.Pods[0]; p.Node != "n" || !p.Binding || p.Pending() || len(s.Pending()) != 0 {
-		t.Errorf("a pod that is being bound is on %q, binding: %t, pending: %t", p.Node, p.Binding, p.Pending())
+	if p := s.Pods[0]; p.Node != "n" || !p.Binding || p.IsPending() || len(s.Pending()) != 0 {
+		t.Errorf("a pod that is being bound is on %q, binding: %t, pending: %t", p.Node, p.Binding, p.IsPending())
 	}
-	if s.Demand == before.Demand || s.Supply == before.Supply {
+	if s.DemandRev == before.DemandRev || s.SupplyRev == before.SupplyRev {
 		t.Error("the placement from before would be taken over, although the pod is placed now")
 	}
 	b.Record(command.Outcome{Command: bind, At: time.Now(), Err: errors.New("boom")})
 	after := b.Snapshot()
-	if p := after.Pods[0]; p.Node != "" || !p.Pending() {
-		t.Errorf("a pod whose binding failed is on %q, pending: %t", p.Node, p.Pending())
+	if p := after.Pods[0]; p.Node != "" || !p.IsPending() {
+		t.Errorf("a pod whose binding failed is on %q, pending: %t", p.Node, p.IsPending())
 	}
-	if after.Demand == s.Demand {
+	if after.DemandRev == s.DemandRev {
 		t.Error("nobody would plan for the pod again")
 	}
 }

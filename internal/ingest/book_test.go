@@ -41,7 +41,7 @@ func TestCommandIsBusyUntilTheWatchShowsItsWrites(t *testing.T) {
 	b, _ := newBook()
 	b.SetClaim(claimObject("a", "5"))
 	c := command.Register{Claim: "a", Node: "a"}
-	busy := func() bool { return b.Snapshot().Busy[c.Key()] }
+	busy := func() bool { return b.Snapshot().InFlight[c.Key()] }
 	b.Begin(c)
 	if !busy() {
 		t.Fatal("a command under way is not busy")
@@ -66,8 +66,8 @@ func TestCommandIsNotBusyForeverIfTheWatchIsDown(t *testing.T) {
 	c := command.Adopt{Claim: "a"}
 	b.Begin(c)
 	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a", Version: "9"}}})
-	clock.tick(settleFor + time.Second)
-	if b.Snapshot().Busy[c.Key()] {
+	clock.tick(watchTimeout + time.Second)
+	if b.Snapshot().InFlight[c.Key()] {
 		t.Error("a command that the watch never confirmed blocks its successor for good")
 	}
 }
@@ -80,7 +80,7 @@ func TestFailureIsRetriedLaterAndLater(t *testing.T) {
 		b.Begin(c)
 		b.Record(command.Outcome{Command: c, At: b.now(), Err: errors.New("boom")})
 		s := b.Snapshot()
-		if s.Busy[c.Key()] {
+		if s.InFlight[c.Key()] {
 			t.Fatal("a failed command is still busy")
 		}
 		waits = append(waits, s.Retry[c.Key()].NotBefore.Sub(clock.at))
@@ -108,8 +108,8 @@ func TestExpectedClaimCountsBeforeTheWatchShowsIt(t *testing.T) {
 	}
 	b.SetClaim(claimObject("default-x", "3"))
 	s := b.Snapshot()
-	if got := s.Claim("default-x"); got == nil || got.Expected || len(s.Claims) != 1 || s.Busy[c.Key()] {
-		t.Errorf("after the watch: %+v, %d claims, busy %v", got, len(s.Claims), s.Busy)
+	if got := s.Claim("default-x"); got == nil || got.Expected || len(s.Claims) != 1 || s.InFlight[c.Key()] {
+		t.Errorf("after the watch: %+v, %d claims, busy %v", got, len(s.Claims), s.InFlight)
 	}
 }
 
@@ -118,8 +118,8 @@ func TestGoneInstanceIsRememberedUntilItsObjectsAreGone(t *testing.T) {
 	claim := claimObject("a", "1")
 	claim.Status.ProviderID, claim.UID = "kwok://a", "1"
 	b.SetClaim(claim)
-	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", UID: "1", ProviderID: "kwok://a"}, At: b.now(), Gone: true})
-	if s := b.Snapshot(); !s.Claim("a").InstanceGone || !s.Gone["kwok://a"] {
+	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", UID: "1", ProviderID: "kwok://a"}, At: b.now(), InstanceGone: true})
+	if s := b.Snapshot(); !s.Claim("a").InstanceGone || !s.InstancesGone["kwok://a"] {
 		t.Fatal("that the instance is gone was forgotten")
 	}
 	namesake := claimObject("a", "2")
@@ -129,8 +129,8 @@ func TestGoneInstanceIsRememberedUntilItsObjectsAreGone(t *testing.T) {
 		t.Error("a new claim of the same name inherits that its instance is gone")
 	}
 	b.DeleteClaim("a")
-	if s := b.Snapshot(); len(s.Gone) != 0 {
-		t.Errorf("what is gone for good is still remembered: %v", s.Gone)
+	if s := b.Snapshot(); len(s.InstancesGone) != 0 {
+		t.Errorf("what is gone for good is still remembered: %v", s.InstancesGone)
 	}
 }
 
@@ -182,17 +182,17 @@ func TestExhaustedOfferingComesBack(t *testing.T) {
 		{Price: 1, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1", cluster.CapacityTypeLabel: "spot"}},
 		{Price: 2, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1", cluster.CapacityTypeLabel: "on-demand"}},
 	}}}, nil)
-	sold := func() int { return b.Snapshot().Pool("default").Catalog.Available().Count() }
-	if sold() != 2 {
-		t.Fatalf("%d offerings are for sale, want 2", sold())
+	available := func() int { return b.Snapshot().Pool("default").Catalog.Available().Count() }
+	if available() != 2 {
+		t.Fatalf("%d offerings are for sale, want 2", available())
 	}
-	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Exhausted: []command.Exhausted{{Type: "m", Zone: "z1", CapacityType: "spot"}}})
-	if sold() != 1 {
-		t.Fatalf("%d offerings are for sale after one was refused, want 1", sold())
+	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Unavailable: []command.UnavailableOffering{{Type: "m", Zone: "z1", CapacityType: "spot"}}})
+	if available() != 1 {
+		t.Fatalf("%d offerings are for sale after one was refused, want 1", available())
 	}
-	clock.tick(defaultBackoff().First + time.Second)
-	if sold() != 2 {
-		t.Errorf("%d offerings are for sale after a while, want 2 again", sold())
+	clock.tick(defaultShortageBackoff().First + time.Second)
+	if available() != 2 {
+		t.Errorf("%d offerings are for sale after a while, want 2 again", available())
 	}
 }
 
@@ -200,7 +200,7 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 	b, clock := newBook()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
 	b.SetPod(pod)
-	if p := b.Snapshot().Pods[0]; p.Judged || p.Pending() {
+	if p := b.Snapshot().Pods[0]; p.SchedulerSeen || p.IsPending() {
 		t.Fatal("a pod that kube-scheduler has not looked at counts as pending")
 	}
 	clock.tick(time.Second)
@@ -210,20 +210,20 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 	first := clock.at
 	clock.tick(time.Second)
 	b.SetPod(judged)
-	if p := b.Snapshot().Pods[0]; !p.Pending() || !p.Seen.Equal(first) {
-		t.Errorf("pending %v, seen %s, want %s", p.Pending(), p.Seen, first)
+	if p := b.Snapshot().Pods[0]; !p.IsPending() || !p.UnschedulableSince.Equal(first) {
+		t.Errorf("pending %v, seen %s, want %s", p.IsPending(), p.UnschedulableSince, first)
 	}
 	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	preempting := judged.DeepCopy()
 	preempting.Status.NominatedNodeName = "n"
 	b.SetPod(preempting)
-	if b.Snapshot().Pods[0].Pending() {
+	if b.Snapshot().Pods[0].IsPending() {
 		t.Error("a pod that preempts others has a place, yet it is pending")
 	}
 	gated := pod.DeepCopy()
 	gated.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated}}
 	b.SetPod(gated)
-	if b.Snapshot().Pods[0].Pending() {
+	if b.Snapshot().Pods[0].IsPending() {
 		t.Error("a gated pod is pending")
 	}
 }
@@ -249,8 +249,8 @@ func TestBudgetWindows(t *testing.T) {
 	} {
 		clock.at = c.now
 		got := b.Snapshot().Pool("default").Budgets[0]
-		if got.Active != c.active || !got.Changes.Equal(c.changes) {
-			t.Errorf("at %s: active %v until %s, want %v until %s", c.now, got.Active, got.Changes, c.active, c.changes)
+		if got.Active != c.active || !got.ChangesAt.Equal(c.changes) {
+			t.Errorf("at %s: active %v until %s, want %v until %s", c.now, got.Active, got.ChangesAt, c.active, c.changes)
 		}
 	}
 	if got := b.Snapshot().Pool("default").Budgets[1]; !got.Active || !got.Percent || got.Allows(10) != 2 {
@@ -272,8 +272,8 @@ func TestPoolConversion(t *testing.T) {
 	if _, found := got.Template.Requirements.Get(cluster.ZoneLabel); !found {
 		t.Errorf("the old zone label was not understood: %s", got.Template.Requirements)
 	}
-	if got.Usable() || got.NodeClass.Reason != "NodeClassNotFound" || got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
-		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.Usable(), got.NodeClass)
+	if got.IsUsable() || got.NodeClass.Reason != "NodeClassNotFound" || got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
+		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.IsUsable(), got.NodeClass)
 	}
 	p.Spec.Template.Spec.NodeClassRef.Kind = "" // it could not be read
 	b.SetPool(p)
@@ -289,9 +289,9 @@ func TestAmounts(t *testing.T) {
 		text string
 		want int64
 	}{
-		{resource.CPU, "1", 1000}, {resource.CPU, "0.1", 100}, {resource.CPU, "1u", 1}, {resource.CPU, "1e30", most},
-		{resource.Memory, "1Gi", 1 << 30}, {resource.Memory, "1500m", 2}, {resource.Memory, "123456789012345678901234567890", most},
-		{resource.Memory, "-123456789012345678901234567890", -most}, {resource.Pods, "110", 110},
+		{resource.CPU, "1", 1000}, {resource.CPU, "0.1", 100}, {resource.CPU, "1u", 1}, {resource.CPU, "1e30", maxAmount},
+		{resource.Memory, "1Gi", 1 << 30}, {resource.Memory, "1500m", 2}, {resource.Memory, "123456789012345678901234567890", maxAmount},
+		{resource.Memory, "-123456789012345678901234567890", -maxAmount}, {resource.Pods, "110", 110},
 	} {
 		if got := amount(c.dim, apiresource.MustParse(c.text)); got != c.want {
 			t.Errorf("%s of dimension %d is %d, want %d", c.text, c.dim, got, c.want)
@@ -306,35 +306,35 @@ func TestPoolIsHeldWhenRefusalsTeachNothing(t *testing.T) {
 	launch := command.LaunchInstance{Claim: "a"}
 	held := func() time.Duration {
 		p := b.Snapshot().Pool("default")
-		if !p.Held {
+		if !p.InBackoff {
 			return 0
 		}
-		return p.HeldUntil.Sub(clock.at)
+		return p.BackoffUntil.Sub(clock.at)
 	}
-	spot := command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot"}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot}})
+	spot := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot}})
 	if held() != 0 {
 		t.Error("the pool is held although the next plan can avoid what was refused")
 	}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot}})
 	if held() != 0 {
 		t.Error("the pool is held because another launch met the same shortage")
 	}
 	for range 10 {
 		b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
-		if held() != firstHold {
-			t.Errorf("held for %s after a refusal that taught nothing, want %s: those that fail together count once", held(), firstHold)
+		if held() != firstLaunchBackoff {
+			t.Errorf("held for %s after a refusal that taught nothing, want %s: those that fail together count once", held(), firstLaunchBackoff)
 		}
 	}
-	clock.tick(firstHold)
+	clock.tick(firstLaunchBackoff)
 	if held() != 0 {
 		t.Error("the pool is held for longer than was said")
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Refusal: command.Refusal{Message: "InvalidAMIID.NotFound"}})
-	if held() != 2*firstHold || b.Snapshot().Pool("default").HeldFor != "InvalidAMIID.NotFound" {
-		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstHold, b.Snapshot().Pool("default").HeldFor)
+	if held() != 2*firstLaunchBackoff || b.Snapshot().Pool("default").BackoffCause != "InvalidAMIID.NotFound" {
+		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstLaunchBackoff, b.Snapshot().Pool("default").BackoffCause)
 	}
-	clock.tick(2 * firstHold)
+	clock.tick(2 * firstLaunchBackoff)
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
 	b.Record(command.Outcome{Command: launch, At: b.now()})
 	if held() != 0 {

@@ -16,87 +16,87 @@ import (
 )
 
 const (
-	// refreshCatalog is how often the cloud is asked what it sells; retryCatalog after it could not say.
-	refreshCatalog = 5 * time.Minute
-	retryCatalog   = 5 * time.Second
+	// catalogRefresh is how often the cloud is asked what it sells; catalogRetry after it could not say.
+	catalogRefresh = 5 * time.Minute
+	catalogRetry   = 5 * time.Second
 	// catalogTimeout bounds one answer; catalogsAtOnce is how many are waited for at the same time.
 	catalogTimeout = 30 * time.Second
 	catalogsAtOnce = 8
-	// catalogPatience is how long the other pools wait for a pool's first catalog.
-	catalogPatience = 5 * time.Second
-	lookForDue      = time.Second
+	// firstCatalogWait is how long the other pools wait for a pool's first catalog.
+	firstCatalogWait = 5 * time.Second
+	dueCheckInterval = time.Second
 
 	notAnswered = "the cloud has not answered yet"
 )
 
-// shelfEntry is what a pool can buy.
-type shelfEntry struct {
-	stock *measured
-	err   string // why the latest fetch failed, even if an older stock is still sold
-	due   time.Time
-	// wished is the generation of the pool that was last asked for. Each wish counts in asked; begun is the count when
+// poolCatalog is what a pool can buy.
+type poolCatalog struct {
+	list *typeList
+	err  string // why the latest fetch failed, even if an older stock is still sold
+	due  time.Time
+	// wantedGeneration is the generation of the pool that was last asked for. Each wish counts in asked; requestsAtFetch is the count when
 	// the latest fetch began, so that a wish which arrives meanwhile is not lost.
-	wished       int64
-	asked, begun uint64
-	busy         bool
-	since        time.Time // of the first fetch; zero if there was none
-	late         bool      // the first answer has taken longer than others can wait
-	// catalog is stock as it is sold now; scarce is what was held against which offerings.
-	catalog *cluster.Catalog
-	base    *cluster.Catalog
-	scarce  map[command.Exhausted]held
+	wantedGeneration          int64
+	requests, requestsAtFetch uint64
+	fetching                  bool
+	firstFetch                time.Time // of the first fetch; zero if there was none
+	late                      bool      // the first answer has taken longer than others can wait
+	// catalog is stock as it is sold now; unavailable is what was held against which offerings.
+	catalog     *cluster.Catalog
+	base        *cluster.Catalog
+	unavailable map[command.UnavailableOffering]offeringState
 	// within are the values of labels that some of scarce are narrowed down to.
 	within []string
-	// told is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
-	told   time.Time
-	pinned map[string]int
+	// answeredAt is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
+	answeredAt time.Time
+	pinned     map[string]int
 }
 
-// measured is a provider's list of types. Pools that get the same list share it and what is made of it.
-type measured struct {
+// typeList is a provider's list of types. Pools that get the same list share it and what is made of it.
+type typeList struct {
 	types        []*cloudprovider.InstanceType
 	reservations map[string]string // the label of each reservation
-	// sold is the catalog that was made of it first, which all others share what they can with; until there is one, before is
+	// catalog is the catalog that was made of it first, which all others share what they can with; until there is one, lastCatalog is
 	// the catalog of the list before.
-	sold, before *cluster.Catalog
+	catalog, lastCatalog *cluster.Catalog
 }
 
-// wantCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
+// requestCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
 // always a new wish. The lock is held.
-func (b *Book) wantCatalog(pool string, generation int64) {
-	e := b.shelf[pool]
-	if e == nil {
-		e = &shelfEntry{wished: -1}
-		b.shelf[pool] = e
+func (b *Book) requestCatalog(pool string, generation int64) {
+	c := b.poolCatalogs[pool]
+	if c == nil {
+		c = &poolCatalog{wantedGeneration: -1}
+		b.poolCatalogs[pool] = c
 	}
-	if e.wished == generation && generation >= 0 {
+	if c.wantedGeneration == generation && generation >= 0 {
 		return
 	}
-	e.wished = max(e.wished, generation)
-	e.asked++
-	e.due = time.Time{}
-	b.fetchSoon()
+	c.wantedGeneration = max(c.wantedGeneration, generation)
+	c.requests++
+	c.due = time.Time{}
+	b.wakeCatalogs()
 }
 
-// Restock has the catalogs of all pools fetched soon: the cloud has said that prices, or what it sells, have changed.
-func (b *Book) Restock() {
+// RefetchCatalogs has the catalogs of all pools fetched soon: the cloud has said that prices, or what it sells, have changed.
+func (b *Book) RefetchCatalogs() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for pool := range b.shelf {
-		b.wantCatalog(pool, -1)
+	for pool := range b.poolCatalogs {
+		b.requestCatalog(pool, -1)
 	}
 }
 
-// fetchSoon wakes Catalogs.
-func (b *Book) fetchSoon() {
+// wakeCatalogs wakes Catalogs.
+func (b *Book) wakeCatalogs() {
 	select {
-	case b.fetch <- struct{}{}:
+	case b.catalogWake <- struct{}{}:
 	default:
 	}
 }
 
-// Catalogs keeps every pool's catalog fresh until the context ends. It is the only part of ingest that asks the cloud.
-func (b *Book) Catalogs(ctx context.Context, provider cloudprovider.Catalog) error {
+// KeepCatalogs keeps every pool's catalog fresh until the context ends. It is the only part of ingest that asks the cloud.
+func (b *Book) KeepCatalogs(ctx context.Context, provider cloudprovider.Catalog) error {
 	slots := make(chan struct{}, catalogsAtOnce)
 	for {
 		for _, e := range b.dueCatalogs() {
@@ -105,8 +105,8 @@ func (b *Book) Catalogs(ctx context.Context, provider cloudprovider.Catalog) err
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-b.fetch:
-		case <-time.After(lookForDue):
+		case <-b.catalogWake:
+		case <-time.After(dueCheckInterval):
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 	case <-answered:
 		<-slots
 		if ctx.Err() == nil {
-			if broken := b.shield("the catalog of NodePool "+pool.Name, func() { b.setCatalog(pool.Name, pool.Generation, types, err) }); broken != nil {
+			if broken := b.contain("the catalog of NodePool "+pool.Name, func() { b.setCatalog(pool.Name, pool.Generation, types, err) }); broken != nil {
 				b.setCatalog(pool.Name, pool.Generation, nil, broken)
 			}
 		}
@@ -149,7 +149,7 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 
 // askTypes asks the provider. One that panics has not answered.
 func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool) (types []*cloudprovider.InstanceType, err error) {
-	if broken := b.shield("the catalog of NodePool "+pool.Name, func() { types, err = provider.InstanceTypes(ctx, pool) }); broken != nil {
+	if broken := b.contain("the catalog of NodePool "+pool.Name, func() { types, err = provider.InstanceTypes(ctx, pool) }); broken != nil {
 		return nil, broken
 	}
 	return types, err
@@ -158,9 +158,9 @@ func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog, poo
 func (b *Book) fetchDone(pool string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := b.shelf[pool]; e != nil {
-		e.busy = false
-		b.fetchSoon()
+	if c := b.poolCatalogs[pool]; c != nil {
+		c.fetching = false
+		b.wakeCatalogs()
 	}
 }
 
@@ -169,91 +169,91 @@ func (b *Book) fetchDone(pool string) {
 func (b *Book) dueCatalogs() []*poolEntry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.dropUnusedStock()
+	b.dropUnusedLists()
 	now := b.now()
 	var out []*poolEntry
-	for _, name := range slices.Sorted(maps.Keys(b.shelf)) {
-		e, p := b.shelf[name], b.pools[name]
-		if b.isLate(e) && !e.late {
-			e.late = true
-			b.touch(room) // the others wait no longer
+	for _, name := range slices.Sorted(maps.Keys(b.poolCatalogs)) {
+		c, p := b.poolCatalogs[name], b.pools[name]
+		if b.isLate(c) && !c.late {
+			c.late = true
+			b.noteAndWake(changesRoom) // the others wait no longer
 		}
-		if p == nil || e.busy || now.Before(e.due) || !b.classState(p.pool.Template.NodeClass).Ready {
+		if p == nil || c.fetching || now.Before(c.due) || !b.nodeClassNow(p.pool.Template.NodeClass).Ready {
 			continue
 		}
-		e.busy, e.begun = true, e.asked
-		if e.since.IsZero() {
-			e.since = now
+		c.fetching, c.requestsAtFetch = true, c.requests
+		if c.firstFetch.IsZero() {
+			c.firstFetch = now
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-func (b *Book) isLate(e *shelfEntry) bool {
-	return e.stock == nil && !e.since.IsZero() && b.now().Sub(e.since) >= catalogPatience
+func (b *Book) isLate(c *poolCatalog) bool {
+	return c.list == nil && !c.firstFetch.IsZero() && b.now().Sub(c.firstFetch) >= firstCatalogWait
 }
 
 func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.InstanceType, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.shelf[pool]
-	if e == nil {
+	c := b.poolCatalogs[pool]
+	if c == nil {
 		return
 	}
-	wait, before := refreshCatalog, e.err
+	wait, before := catalogRefresh, c.err
 	if err != nil {
-		e.err, wait = err.Error(), retryCatalog
+		c.err, wait = err.Error(), catalogRetry
 	} else {
-		e.err, e.told = "", b.now()
+		c.err, c.answeredAt = "", b.now()
 	}
 	switch {
-	case err == nil && (e.stock == nil || !sameTypes(e.stock.types, types)):
-		e.stock, e.catalog, e.base = b.share(types, e.stock.latest()), nil, nil
-		b.dropUnusedStock()
+	case err == nil && (c.list == nil || !sameTypes(c.list.types, types)):
+		c.list, c.catalog, c.base = b.sharedList(types, c.list.latest()), nil, nil
+		b.dropUnusedLists()
 		b.readTypeLimits()
-		b.readSold()
-		b.touch(room)
-	case e.err != before:
-		b.touch(room)
+		b.updateSold()
+		b.noteAndWake(changesRoom)
+	case c.err != before:
+		b.noteAndWake(changesRoom)
 	}
-	e.due = b.now().Add(wait)
-	if e.asked != e.begun || generation < e.wished {
-		e.due = time.Time{}
-		b.fetchSoon()
+	c.due = b.now().Add(wait)
+	if c.requests != c.requestsAtFetch || generation < c.wantedGeneration {
+		c.due = time.Time{}
+		b.wakeCatalogs()
 	}
 }
 
-// catalogTrouble says why a pool's catalog could not be fetched last time, even if an older one is still in use; empty
+// catalogError says why a pool's catalog could not be fetched last time, even if an older one is still in use; empty
 // if all is well. The lock is held.
-func (b *Book) catalogTrouble(pool string) string {
-	e := b.shelf[pool]
-	if e == nil {
+func (b *Book) catalogError(pool string) string {
+	c := b.poolCatalogs[pool]
+	if c == nil {
 		return ""
 	}
-	if e.err == "" && b.isLate(e) {
+	if c.err == "" && b.isLate(c) {
 		return notAnswered
 	}
-	return e.err
+	return c.err
 }
 
-// dropUnusedStock forgets lists that no pool buys from any more. The lock is held.
-func (b *Book) dropUnusedStock() {
-	used := make(map[*measured]bool, len(b.shelf))
-	for _, e := range b.shelf {
-		used[e.stock] = true
+// dropUnusedLists forgets lists that no pool buys from any more. The lock is held.
+func (b *Book) dropUnusedLists() {
+	used := make(map[*typeList]bool, len(b.poolCatalogs))
+	for _, c := range b.poolCatalogs {
+		used[c.list] = true
 	}
-	maps.DeleteFunc(b.converted, func(key counter, _ *cluster.Catalog) bool { return !used[key.stock] })
+	maps.DeleteFunc(b.numberedCatalogs, func(key catalogKey, _ *cluster.Catalog) bool { return !used[key.list] })
 }
 
-// share finds the stock of another pool that has the same list. The lock is held.
-func (b *Book) share(types []*cloudprovider.InstanceType, before *cluster.Catalog) *measured {
-	for _, e := range b.shelf {
-		if e.stock != nil && sameTypes(e.stock.types, types) {
-			return e.stock
+// sharedList finds the stock of another pool that has the same list. The lock is held.
+func (b *Book) sharedList(types []*cloudprovider.InstanceType, before *cluster.Catalog) *typeList {
+	for _, c := range b.poolCatalogs {
+		if c.list != nil && sameTypes(c.list.types, types) {
+			return c.list
 		}
 	}
-	return &measured{types: types, reservations: reservationsOf(types), before: before}
+	return &typeList{types: types, reservations: reservationsOf(types), lastCatalog: before}
 }
 
 // sameTypes reports whether two lists sell the same. Providers that have nothing new to say hand out the same values, so
@@ -273,86 +273,86 @@ func sameType(x, y *cloudprovider.InstanceType) bool {
 
 // catalogNow is what the pool can buy now; nil with a reason if that is not known. The lock is held.
 func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
-	e := b.shelf[pool]
-	if e == nil || e.stock == nil {
-		return nil, b.catalogTrouble(pool)
+	c := b.poolCatalogs[pool]
+	if c == nil || c.list == nil {
+		return nil, b.catalogError(pool)
 	}
 	var class cluster.ClassRef
 	if p := b.pools[pool]; p != nil {
 		class = p.pool.Template.NodeClass
 	}
-	base := b.catalogFor(e.stock, class)
-	pinned := b.pinned(e.stock.reservations, e.told)
-	if e.catalog == nil || e.base != base || !b.sameScarcity(e.scarce) || !maps.Equal(e.pinned, pinned) {
-		e.base, e.scarce, e.pinned = base, b.scarceNow(), pinned
-		e.within = withins(e.scarce)
-		e.catalog = b.soldNow(e)
+	base := b.catalogFor(c.list, class)
+	pinned := b.countPinned(c.list.reservations, c.answeredAt)
+	if c.catalog == nil || c.base != base || !b.sameUnavailable(c.unavailable) || !maps.Equal(c.pinned, pinned) {
+		c.base, c.unavailable, c.pinned = base, b.unavailableNow(), pinned
+		c.within = withinValues(c.unavailable)
+		c.catalog = b.availableNow(c)
 	}
-	return e.catalog, ""
+	return c.catalog, ""
 }
 
-// soldNow is the pool's list without what can't be bought. Pools of which the same is to be said share it, and it is the
+// availableNow is the pool's list without what can't be bought. Pools of which the same is to be said share it, and it is the
 // list itself if there is nothing to say. The lock is held.
-func (b *Book) soldNow(e *shelfEntry) *cluster.Catalog {
-	for _, other := range b.shelf {
-		if other != e && other.catalog != nil && other.base == e.base && maps.Equal(other.scarce, e.scarce) && maps.Equal(other.pinned, e.pinned) {
+func (b *Book) availableNow(c *poolCatalog) *cluster.Catalog {
+	for _, other := range b.poolCatalogs {
+		if other != c && other.catalog != nil && other.base == c.base && maps.Equal(other.unavailable, c.unavailable) && maps.Equal(other.pinned, c.pinned) {
 			return other.catalog
 		}
 	}
-	if !slices.ContainsFunc(e.base.Offerings, func(o cluster.Offering) bool {
-		return o.Reservation != "" || e.heldAgainst(e.base, &o).scarcity != 0
+	if !slices.ContainsFunc(c.base.Offerings, func(o cluster.Offering) bool {
+		return o.Reservation != "" || c.stateOf(c.base, &o).availability != 0
 	}) {
-		return e.base
+		return c.base
 	}
-	out := e.base.Without(func(o *cluster.Offering) bool {
-		return o.Reservation != "" && o.Left <= e.pinned[o.Reservation] || e.heldAgainst(e.base, o).scarcity == shut
+	out := c.base.Without(func(o *cluster.Offering) bool {
+		return o.Reservation != "" && o.ReservationLeft <= c.pinned[o.Reservation] || c.stateOf(c.base, o).availability == notAvailable
 	})
 	for i := range out.Offerings {
 		o := &out.Offerings[i] // Without has made a list of its own
-		o.Left = max(0, o.Left-e.pinned[o.Reservation])
-		said := e.heldAgainst(e.base, o)
-		o.Trial, o.Why = said.scarcity == onTrial, said.why
+		o.ReservationLeft = max(0, o.ReservationLeft-c.pinned[o.Reservation])
+		said := c.stateOf(c.base, o)
+		o.Probing, o.Advice = said.availability == beingProbed, said.advice
 	}
 	return out
 }
 
-// heldAgainst is what is held against an offering of the catalog.
-func (e *shelfEntry) heldAgainst(c *cluster.Catalog, o *cluster.Offering) held {
-	if len(e.scarce) == 0 {
-		return held{}
+// stateOf is what is held against an offering of the catalog.
+func (pc *poolCatalog) stateOf(c *cluster.Catalog, o *cluster.Offering) offeringState {
+	if len(pc.unavailable) == 0 {
+		return offeringState{}
 	}
-	plain := command.Exhausted{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
-	worst := against(e.scarce, plain)
-	for _, value := range e.within {
-		if worst.scarcity != shut && (hasValue(o.Labels, value) || hasValue(o.Common, value)) {
+	plain := command.UnavailableOffering{Type: c.Types[o.Type].Name, Zone: o.Zone, CapacityType: o.CapacityType}
+	worst := stateOf(pc.unavailable, plain)
+	for _, value := range pc.within {
+		if worst.availability != notAvailable && (hasValue(o.Labels, value) || hasValue(o.Common, value)) {
 			plain.Within = value
-			worst = worse(worst, against(e.scarce, plain))
+			worst = worse(worst, stateOf(pc.unavailable, plain))
 		}
 	}
 	return worst
 }
 
-// counter is where a list is sold to a NodeClass: what was learned of its nodes is particular to the class.
-type counter struct {
-	stock *measured
+// catalogKey is where a list is sold to a NodeClass: what was learned of its nodes is particular to the class.
+type catalogKey struct {
+	list  *typeList
 	class cluster.ClassRef
 }
 
 // catalogFor is a provider's list, numbered, with what has been learned of the nodes of the class. Classes of which nothing
 // was learned share it. The lock is held.
-func (b *Book) catalogFor(stock *measured, class cluster.ClassRef) *cluster.Catalog {
-	key := counter{stock, class}
-	if have := b.converted[key]; have != nil {
+func (b *Book) catalogFor(list *typeList, class cluster.ClassRef) *cluster.Catalog {
+	key := catalogKey{list, class}
+	if have := b.numberedCatalogs[key]; have != nil {
 		return have
 	}
-	if types, less := b.lessened(stock.types, class); less {
-		b.converted[key] = b.convert(stock, types)
-		return b.converted[key]
+	if types, less := b.withObservedCapacity(list.types, class); less {
+		b.numberedCatalogs[key] = b.numberCatalog(list, types)
+		return b.numberedCatalogs[key]
 	}
-	plain := counter{stock: stock}
-	if b.converted[plain] == nil {
-		b.converted[plain] = b.convert(stock, stock.types)
+	plain := catalogKey{list: list}
+	if b.numberedCatalogs[plain] == nil {
+		b.numberedCatalogs[plain] = b.numberCatalog(list, list.types)
 	}
-	b.converted[key] = b.converted[plain]
-	return b.converted[key]
+	b.numberedCatalogs[key] = b.numberedCatalogs[plain]
+	return b.numberedCatalogs[key]
 }

@@ -49,7 +49,7 @@ func waitUntil(t *testing.T, what string, ok func() bool) {
 func serve(t *testing.T, b *Book, s shop) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- b.Catalogs(ctx, s) }()
+	go func() { done <- b.KeepCatalogs(ctx, s) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -72,19 +72,19 @@ func TestOneHangingCatalogHoldsUpNobody(t *testing.T) {
 
 func TestOthersDoNotWaitLongForAFirstCatalog(t *testing.T) {
 	b, clock := bookWithPools("slow")
-	if !b.Snapshot().Pool("slow").Waiting() {
+	if !b.Snapshot().Pool("slow").AwaitsCatalog() {
 		t.Fatal("nobody waits for the first catalog")
 	}
 	b.dueCatalogs() // it is asked for now
-	clock.tick(catalogPatience - time.Second)
-	if !b.Snapshot().Pool("slow").Waiting() {
+	clock.tick(firstCatalogWait - time.Second)
+	if !b.Snapshot().Pool("slow").AwaitsCatalog() {
 		t.Fatal("the first catalog is given up too early")
 	}
 	clock.tick(time.Second)
 	rev := b.Rev()
 	b.dueCatalogs()
-	if p := b.Snapshot().Pool("slow"); p.Waiting() || p.CatalogError != notAnswered {
-		t.Errorf("waiting %v, error %q", p.Waiting(), p.CatalogError)
+	if p := b.Snapshot().Pool("slow"); p.AwaitsCatalog() || p.CatalogError != notAnswered {
+		t.Errorf("waiting %v, error %q", p.AwaitsCatalog(), p.CatalogError)
 	}
 	if b.Rev() == rev {
 		t.Error("nobody is woken when the waiting ends")
@@ -102,11 +102,11 @@ func TestFailedRefreshIsKnownWhileTheOldCatalogIsSold(t *testing.T) {
 	if p := b.Snapshot().Pool("p"); p.Catalog == nil {
 		t.Error("the old catalog was dropped")
 	}
-	if got := b.catalogTrouble("p"); got != "no permission" {
+	if got := b.catalogError("p"); got != "no permission" {
 		t.Errorf("the trouble is %q", got)
 	}
 	b.setCatalog("p", 0, oneType("m"), nil)
-	if got := b.catalogTrouble("p"); got != "" {
+	if got := b.catalogError("p"); got != "" {
 		t.Errorf("the trouble is over, yet it says %q", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestStatusWritesDoNotHurryAFailedFetch(t *testing.T) {
 	if n := len(b.dueCatalogs()); n != 0 {
 		t.Error("an unchanged pool is asked about again at once")
 	}
-	clock.tick(retryCatalog)
+	clock.tick(catalogRetry)
 	if n := len(b.dueCatalogs()); n != 1 {
 		t.Error("a failed fetch is not tried again")
 	}
@@ -153,7 +153,7 @@ func TestOldCatalogsAreForgotten(t *testing.T) {
 		b.Snapshot()
 	}
 	kept := make(map[*cluster.Catalog]bool)
-	for _, c := range b.converted {
+	for _, c := range b.numberedCatalogs {
 		kept[c] = true
 	}
 	if len(kept) != 1 {
@@ -162,7 +162,7 @@ func TestOldCatalogsAreForgotten(t *testing.T) {
 	b.DeletePool("p")
 	b.DeletePool("q")
 	b.dueCatalogs()
-	if len(b.converted) != 0 {
+	if len(b.numberedCatalogs) != 0 {
 		t.Error("the catalog of deleted pools is kept")
 	}
 }
@@ -170,7 +170,7 @@ func TestOldCatalogsAreForgotten(t *testing.T) {
 // What a cloud sells may change although nobody has touched a pool: prices are read again, a class finds another subnet.
 func TestCatalogsAreFetchedWhenTheCloudSaysSo(t *testing.T) {
 	b, _ := bookWithPools("p", "q")
-	b.SeeNodeClass(defaultClass(), "1")
+	b.NoteNodeClassVersion(defaultClass(), "1")
 	stock := func() {
 		for len(b.dueCatalogs()) > 0 {
 			for _, name := range []string{"p", "q"} {
@@ -185,9 +185,9 @@ func TestCatalogsAreFetchedWhenTheCloudSaysSo(t *testing.T) {
 		want int
 	}{
 		{"nothing has changed", func() {}, 0},
-		{"prices have", b.Restock, 2},
-		{"the class is the same", func() { b.SeeNodeClass(defaultClass(), "1") }, 0},
-		{"the class has found something", func() { b.SeeNodeClass(defaultClass(), "2") }, 2},
+		{"prices have", b.RefetchCatalogs, 2},
+		{"the class is the same", func() { b.NoteNodeClassVersion(defaultClass(), "1") }, 0},
+		{"the class has found something", func() { b.NoteNodeClassVersion(defaultClass(), "2") }, 2},
 	} {
 		stock()
 		c.do()

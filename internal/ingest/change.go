@@ -11,69 +11,69 @@ import (
 type change uint8
 
 const (
-	// demand: pods that need a place have come, gone or changed.
-	demand change = 1 << iota
-	// supply: something else that a placement depends on has changed.
-	supply
-	// help: the change may give room to a pod that found none.
-	help
-	// stakes: no placement depends on it, but which nodes may go does.
-	stakes
+	// changesDemand: pods that need a place have come, gone or changed.
+	changesDemand change = 1 << iota
+	// changesSupply: something else that a placement depends on has changed.
+	changesSupply
+	// givesRoom: the change may give room to a pod that found none.
+	givesRoom
+	// changesDisruption: no placement depends on it, but which nodes may go does.
+	changesDisruption
 
-	nothing change = 0
-	room           = supply | help
+	noChange    change = 0
+	changesRoom        = changesSupply | givesRoom
 )
 
-// touch notes a change and wakes whoever waits for one. The lock is held.
-func (b *Book) touch(c change) {
-	b.note(c)
+// noteAndWake notes a change and wakes whoever waits for one. The lock is held.
+func (b *Book) noteAndWake(c change) {
+	b.noteChange(c)
 	select {
 	case b.changed <- struct{}{}:
 	default:
 	}
 }
 
-// note notes a change that nobody has to be woken for. The lock is held.
-func (b *Book) note(c change) {
+// noteChange notes a change that nobody has to be woken for. The lock is held.
+func (b *Book) noteChange(c change) {
 	b.rev++
-	if c&demand != 0 {
+	if c&changesDemand != 0 {
 		b.revs.demand = b.rev
 	}
-	if c&supply != 0 {
+	if c&changesSupply != 0 {
 		b.revs.supply = b.rev
 	}
-	if c&help != 0 {
-		b.revs.help = b.rev
+	if c&givesRoom != 0 {
+		b.revs.room = b.rev
 	}
-	if c&stakes != 0 {
-		b.revs.stakes = b.rev
+	if c&changesDisruption != 0 {
+		b.revs.disruption = b.rev
 	}
 }
 
 // podChange says what it means that a pod has come (no old), gone (no now) or changed.
 func podChange(old, now *cluster.Pod) change {
-	c := nothing
-	if old != nil && now != nil && placedAlike(old, now) {
+	c := noChange
+	if old != nil && now != nil && samePlacement(old, now) {
 		if old.EvictionCost != now.EvictionCost {
-			return stakes
+			return changesDisruption
 		}
-		return nothing
+		return noChange
 	}
-	if needy(old) || needy(now) {
-		c |= demand
+	if needsPlace(old) || needsPlace(now) {
+		c |= changesDemand
 	}
-	before, after := old != nil && old.Holds(), now != nil && now.Holds()
+	before, after := old != nil && old.UsesRoom(), now != nil && now.UsesRoom()
 	switch {
 	case !before && after:
-		c |= supply // it takes room and gives none
+		c |= changesSupply // it takes room and gives none
 	case before:
-		c |= room
+		c |= changesRoom
 	}
 	return c
 }
 
-// placedAlike reports whether the pod has not changed in anything that a placement depends on.
-func placedAlike(old, now *cluster.Pod) bool {
+// samePlacement reports whether the pod has not changed in anything that a placement depends on.
+func samePlacement(old, now *cluster.Pod) bool {
 	x, y := *old, *now
 	for _, p := range []*cluster.Pod{&x, &y} {
 		p.Nominated = "" // whether that leaves the pod to us shows in Unschedulable
@@ -83,10 +83,10 @@ func placedAlike(old, now *cluster.Pod) bool {
 	return reflect.DeepEqual(&x, &y)
 }
 
-// quiet changes of a pod are those of which no plan comes out differently unless its node is on its way out.
-func quiet(old, now *cluster.Pod) bool {
-	return old != nil && old.Nominated == now.Nominated && placedAlike(old, now)
+// isQuietChange changes of a pod are those of which no plan comes out differently unless its node is on its way out.
+func isQuietChange(old, now *cluster.Pod) bool {
+	return old != nil && old.Nominated == now.Nominated && samePlacement(old, now)
 }
 
-// needy pods look for a place, or will once kube-scheduler has given up on one of their kind.
-func needy(p *cluster.Pod) bool { return p != nil && (p.Pending() || p.Waiting()) }
+// needsPlace pods look for a place, or will once kube-scheduler has given up on one of their kind.
+func needsPlace(p *cluster.Pod) bool { return p != nil && (p.IsPending() || p.AwaitsScheduler()) }

@@ -39,7 +39,7 @@ func moved(b *Book, change func()) string {
 	for _, kind := range []struct {
 		name string
 		same bool
-	}{{"demand", before.Demand == after.Demand}, {"supply", before.Supply == after.Supply}, {"help", before.Help == after.Help}, {"stakes", before.Stakes == after.Stakes}} {
+	}{{"demand", before.DemandRev == after.DemandRev}, {"supply", before.SupplyRev == after.SupplyRev}, {"help", before.RoomRev == after.RoomRev}, {"stakes", before.DisruptionRev == after.DisruptionRev}} {
 		if !kind.same {
 			out = append(out, kind.name)
 		}
@@ -145,8 +145,8 @@ func TestHeartbeatSettlesCommands(t *testing.T) {
 	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindNode, Name: "n", Version: "7"}}})
 	later := node.DeepCopy()
 	later.ResourceVersion = "7"
-	if got := moved(b, func() { b.SetNode(later) }); got != "rev" || b.Snapshot().Busy[c.Key()] || b.Snapshot().Node("n").Version != "7" {
-		t.Errorf("moved %q, busy %v", got, b.Snapshot().Busy)
+	if got := moved(b, func() { b.SetNode(later) }); got != "rev" || b.Snapshot().InFlight[c.Key()] || b.Snapshot().Node("n").Version != "7" {
+		t.Errorf("moved %q, busy %v", got, b.Snapshot().InFlight)
 	}
 }
 
@@ -184,14 +184,14 @@ func TestClaimsMoveRevisions(t *testing.T) {
 	}
 	b.Begin(create)
 	created()
-	if got := moved(b, func() { clock.tick(createSettleFor + time.Second) }); got != "supply help" {
+	if got := moved(b, func() { clock.tick(createWatchTimeout + time.Second) }); got != "supply help" {
 		t.Errorf("a claim that never appeared is given up: %q", got)
 	}
 }
 
 func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 	b, clock := newBook()
-	spot := command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot"}
+	spot := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
 	refuse := func() {
 		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true})
 	}
@@ -215,14 +215,14 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 			b.setCatalog("default", 0, types, nil)
 		}, "supply help"},
 		{"the cloud has no more of one", func() {
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Exhausted: []command.Exhausted{spot}})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Unavailable: []command.UnavailableOffering{spot}})
 		}, "supply"},
 		{"time passes", func() { clock.tick(time.Second) }, ""},
-		{"it may have some again", func() { clock.tick(defaultBackoff().First) }, "supply help"},
+		{"it may have some again", func() { clock.tick(defaultShortageBackoff().First) }, "supply help"},
 		{"a claim", func() { b.SetClaim(claimObject("a", "1")) }, "supply"},
 		{"its pool is held", refuse, "supply"},
-		{"its pool is free again", func() { clock.tick(firstHold) }, "supply help"},
-		{"nothing more follows", func() { clock.tick(firstHold) }, ""},
+		{"its pool is free again", func() { clock.tick(firstLaunchBackoff) }, "supply help"},
+		{"nothing more follows", func() { clock.tick(firstLaunchBackoff) }, ""},
 		{"a daemon", func() { b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"}}) }, "supply help"},
 		{"the daemon's status", func() {
 			b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"}, Status: appsv1.DaemonSetStatus{NumberReady: 3}})
@@ -265,7 +265,7 @@ func TestNamespacesAndOwnersOfASnapshotStay(t *testing.T) {
 }
 
 func TestRosterKeepsOrder(t *testing.T) {
-	r := newRoster[int]()
+	r := newOrderedMap[int]()
 	twin := map[string]int{}
 	for i := range 5000 {
 		key := fmt.Sprint(i * 7919 % 613)
@@ -405,7 +405,7 @@ func TestStakes(t *testing.T) {
 		{"a window", poolOf(func(p *v1.NodePool) { window(p, &day) }), "stakes"},
 		{"the same window", poolOf(func(p *v1.NodePool) { window(p, &day) }), ""},
 		{"another window", poolOf(func(p *v1.NodePool) { window(p, &hour) }), "stakes"},
-		{"a disruption budget of pods", func() { b.SetGuard(budget(func(*policyv1.PodDisruptionBudget) {})) }, "stakes"},
+		{"a disruption budget of pods", func() { b.SetPDB(budget(func(*policyv1.PodDisruptionBudget) {})) }, "stakes"},
 	} {
 		if got := moved(b, c.change); got != c.want {
 			t.Errorf("%s: %q moved, want %q", c.what, got, c.want)

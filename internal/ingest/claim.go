@@ -24,8 +24,8 @@ type claimEntry struct {
 	claim                 *cluster.Claim
 	capacity, allocatable corev1.ResourceList
 	requests              corev1.ResourceList
-	// shown is what the last snapshot has of the claim, and of is the claim that it was made from.
-	shown, of *cluster.Claim
+	// inSnapshot is what the last snapshot has of the claim, and madeFrom is the claim that it was made from.
+	inSnapshot, madeFrom *cluster.Claim
 }
 
 // lists are the resource lists of a claim: what its node has, and what it was made to have. There may be no claim.
@@ -44,37 +44,37 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		return
 	}
 	c := b.readClaim(claim)
-	b.followDrift(c, claim.Spec.NodeClassRef)
+	b.trackDrift(c, claim.Spec.NodeClassRef)
 	old := b.claims[c.Name]
 	if old != nil && old.claim.UID != c.UID {
-		delete(b.drift.of, old.claim.UID)
+		delete(b.driftStates.byClaim, old.claim.UID)
 		b.forgetNote("NodeClaim", old.claim.UID)
 		b.forgetNote(madeForNote, old.claim.UID)
 	}
 	switch {
 	case old != nil && old.claim.UID == c.UID:
-		c.Appeared = old.claim.Appeared
+		c.FirstSeen = old.claim.FirstSeen
 		c.Deleting = b.deletedAt(old.claim.Deleting, c.Deleting)
-	case b.flights[command.CreateClaim{Name: c.Name}.Key()] != nil:
-		c.Appeared = b.now()
+	case b.inFlight[command.CreateClaim{Name: c.Name}.Key()] != nil:
+		c.FirstSeen = b.now()
 	}
 	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable, requests: claim.Spec.Resources.Requests}
-	b.offer(old.lists(), entry.lists())
+	b.updateOffered(old.lists(), entry.lists())
 	b.claims[c.Name] = entry
 	if old != nil && old.claim.UID != c.UID {
-		b.endTrial(old.claim)
+		b.endTracking(old.claim)
 		b.endSlot(old.claim, b.now())
 	}
-	b.watchTrial(c)
+	b.trackClaim(c)
 	b.watchSlot(old, c)
-	settled := b.settle(command.KindClaim, c.Name)
+	settled := b.settleWrites(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
 	if changed {
 		b.indexClaim(old, c)
-		what |= b.judgeAgain(b.nodeBy[c.ProviderID]) | b.watchLaunch(old, c) | b.takenBack(old, c)
+		what |= b.rereadNominees(b.nodeBy[c.ProviderID]) | b.observeLaunch(old, c) | b.noteTakenBack(old, c)
 	}
 	if changed || settled {
-		b.touch(what)
+		b.noteAndWake(what)
 	}
 }
 
@@ -82,7 +82,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c := &cluster.Claim{
 		Name: claim.Name, UID: string(claim.UID), Version: claim.ResourceVersion, Pool: claim.Labels[v1.NodePoolLabelKey],
-		Created: claim.CreationTimestamp.Time, Deleting: when(claim.DeletionTimestamp),
+		Created: claim.CreationTimestamp.Time, Deleting: timeOf(claim.DeletionTimestamp),
 		Finalized:  slices.Contains(claim.Finalizers, v1.TerminationFinalizer),
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Status.NodeName,
 		Labels: cluster.LabelsOf(claim.Labels), Requirements: requirementsOf(claim.Spec.Requirements),
@@ -90,9 +90,9 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 		Capacity:     b.measure(claim.Status.Capacity),
 		Conditions:   conditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
-		DoNotDisrupt: keeps(claim.Annotations),
+		DoNotDisrupt: keepsNode(claim.Annotations),
 		DoNotRepair:  claim.Annotations[v1.DoNotRepairAnnotationKey] == "true",
-		Expire:       waitOf(claim.Spec.ExpireAfter),
+		ExpireAfter:  waitOf(claim.Spec.ExpireAfter),
 		Hash:         claim.Annotations[v1.NodePoolHashAnnotationKey],
 		HashVersion:  claim.Annotations[v1.NodePoolHashVersionAnnotationKey],
 		Move:         claim.Annotations[cluster.MoveAnnotation],
@@ -102,16 +102,16 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c.SavingRestUntil, c.SavingRests = cluster.ParseRest(claim.Annotations[cluster.SavingRestAnnotation])
 	b.readDeadline(c, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
 	b.readInterruption(c, claim.Annotations[cloudprovider.InterruptionAnnotation])
-	if c.Standalone() {
+	if c.IsStandalone() {
 		for _, problem := range validate.NodeClaim(claim, b.labels) {
 			c.Problems = append(c.Problems, problemOf(problem))
 		}
 	}
-	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), all)
+	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), anyName)
 	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
 		if c.Requests[dim] > 0 && !b.names.Attaches(dim) {
-			c.Wants = append(c.Wants, dim)
+			c.AwaitedResources = append(c.AwaitedResources, dim)
 		}
 	}
 	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
@@ -121,7 +121,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
 	b.readMadeFor(c, claim.Annotations[cluster.MadeForAnnotation])
 	// A slot that can't be read is none, as on a claim of an older version: its end delays no other.
-	c.Drift, _ = cluster.ParseDriftMark(claim.Annotations[cluster.DriftAnnotation]) // and one without a mark is a first replacement
+	c.DriftReplacement, _ = cluster.ParseDriftReplacement(claim.Annotations[cluster.DriftAnnotation]) // and one without a mark is a first replacement
 	c.Slot, _ = cluster.ParseSlot(claim.Annotations[cluster.SlotAnnotation])
 	return c
 }
@@ -147,14 +147,14 @@ const madeForNote = "MadeFor"
 // indexClaim keeps the index of claims by their machine. The lock is held.
 func (b *Book) indexClaim(old *claimEntry, c *cluster.Claim) {
 	if old != nil && old.claim.ProviderID != c.ProviderID {
-		b.dropProvider(old.claim)
+		b.unindexClaim(old.claim)
 	}
 	if c.ProviderID != "" {
 		b.claimBy[c.ProviderID] = c.Name
 	}
 }
 
-func (b *Book) dropProvider(c *cluster.Claim) {
+func (b *Book) unindexClaim(c *cluster.Claim) {
 	if b.claimBy[c.ProviderID] == c.Name {
 		delete(b.claimBy, c.ProviderID)
 	}
@@ -195,24 +195,24 @@ func (b *Book) DeleteClaim(name string) {
 
 // dropClaim forgets a claim. The lock is held.
 func (b *Book) dropClaim(name string) {
-	what := room
+	what := changesRoom
 	if e := b.claims[name]; e != nil {
 		if e.claim.Deleting.IsZero() {
 			b.claimLost = b.now()
 		}
-		b.offer(e.lists(), nil)
+		b.updateOffered(e.lists(), nil)
 		delete(b.claims, name)
-		b.dropProvider(e.claim)
-		b.endTrial(e.claim)
+		b.unindexClaim(e.claim)
+		b.endTracking(e.claim)
 		b.endSlot(e.claim, b.now()) // whether its launch was refused still counts here
-		delete(b.refused, e.claim.UID)
-		delete(b.drift.of, e.claim.UID)
+		delete(b.refusedLaunches, e.claim.UID)
+		delete(b.driftStates.byClaim, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
 		b.forgetNote(madeForNote, e.claim.UID)
-		what |= b.judgeAgain(b.nodeBy[e.claim.ProviderID])
+		what |= b.rereadNominees(b.nodeBy[e.claim.ProviderID])
 	}
-	b.settle(command.KindClaim, name)
-	b.touch(what)
+	b.settleWrites(command.KindClaim, name)
+	b.noteAndWake(what)
 }
 
 // claimAllocatable is what pods may use of a claim's node, with what its type can attach. The lock is held.
@@ -222,37 +222,37 @@ func (b *Book) claimAllocatable(c *cluster.Claim, list corev1.ResourceList) reso
 		return v // not launched yet
 	}
 	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
-	return b.attachable(v, b.typeLimits[kind])
+	return b.withAttachLimits(v, b.typeLimits[kind])
 }
 
 // claimChange says what it means that a claim looks like this now; changed is false if only its version differs.
 func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool) {
 	if old == nil {
-		return supply, true // it may become a node, and counts against limits
+		return changesSupply, true // it may become a node, and counts against limits
 	}
 	x, y := *old.claim, *now
 	x.Version, y.Version = "", ""
 	if reflect.DeepEqual(x, y) {
-		return nothing, false
+		return noChange, false
 	}
 	if x.DoNotDisrupt != y.DoNotDisrupt || !x.RestUntil.Equal(y.RestUntil) || !x.SavingRestUntil.Equal(y.SavingRestUntil) {
-		what = stakes
+		what = changesDisruption
 	}
 	for _, c := range []*cluster.Claim{&x, &y} {
 		c.Hash, c.HashVersion, c.RestUntil, c.Rests = "", "", time.Time{}, 0
 		c.SavingRestUntil, c.SavingRests = time.Time{}, 0
 		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
-		c.HasTerminationGrace, c.TerminationGrace, c.Expire, c.Deadline, c.DoNotRepair = false, 0, cluster.Wait{}, time.Time{}, false
-		c.Conditions = states(c.Conditions)
+		c.HasTerminationGrace, c.TerminationGrace, c.ExpireAfter, c.Deadline, c.DoNotRepair = false, 0, cluster.NillableDuration{}, time.Time{}, false
+		c.Conditions = withoutMessages(c.Conditions)
 	}
 	if reflect.DeepEqual(x, y) {
 		return what, true
 	}
-	return what | room, true
+	return what | changesRoom, true
 }
 
-// states are the conditions that say how far a claim has come, without the words around them.
-func states(list []cluster.Condition) []cluster.Condition {
+// withoutMessages are the conditions that say how far a claim has come, without the words around them.
+func withoutMessages(list []cluster.Condition) []cluster.Condition {
 	var out []cluster.Condition
 	for _, c := range list {
 		switch c.Type {

@@ -32,10 +32,10 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old := b.daemonSets[string(ds.UID)]; old == nil || old.Generation != ds.Generation {
-		b.easeTrialsFor(ds)
+		b.allowTriesFor(ds)
 	}
 	b.daemonSets[string(ds.UID)] = ds
-	b.expectDaemon(ds)
+	b.refreshDaemon(ds)
 }
 
 // daemonsNow lists the DaemonSets that count, the highest priority first: one whose pods can run nowhere, or that asks
@@ -45,7 +45,7 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {
 		over := ""
 		if ds := b.daemonSets[d.UID]; ds != nil {
-			over = leftOut(&ds.ObjectMeta)
+			over = tooLongPart(&ds.ObjectMeta)
 		}
 		r := b.classes[d.Class.Key]
 		if r == nil && over == "" {
@@ -54,15 +54,15 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
 		var missing []string
 		if over == "" {
-			missing = slices.DeleteFunc(slices.Clone(r.missing), b.offered)
+			missing = slices.DeleteFunc(slices.Clone(r.uncounted), b.isOffered)
 		}
 		switch {
 		case over != "":
 			note.Reason, note.Message = tooLong, over
-		case len(r.over) > 0:
-			note.Reason, note.Message = tooLong, strings.Join(r.over, "; ")
+		case len(r.tooMany) > 0:
+			note.Reason, note.Message = tooLong, strings.Join(r.tooMany, "; ")
 		case len(missing) > 0:
-			note.Reason, note.Message = "NotOffered", "its pods ask for "+nobodyOffers(missing)
+			note.Reason, note.Message = "NotOffered", "its pods ask for "+notOfferedMessage(missing)
 		default:
 			b.forgetNote("DaemonSet", d.UID)
 			return false
@@ -79,22 +79,22 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	defer b.mu.Unlock()
 	if ds := b.daemonSets[string(uid)]; ds != nil {
 		delete(b.daemonPods, cluster.OwnerKey(ds.Namespace, string(uid)))
-		b.easeTrialsFor(ds)
+		b.allowTriesFor(ds)
 	}
 	delete(b.daemons, string(uid))
 	delete(b.daemonSets, string(uid))
 	b.forgetNote("DaemonSet", string(uid))
-	b.touch(room)
+	b.noteAndWake(changesRoom)
 }
 
-// expectDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What it
+// refreshDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What it
 // asks for is what the newest pod of the same template asks for, because webhooks and autoscalers may have changed
 // that; without such a pod it is what the API server will make of the template. The lock is held.
-func (b *Book) expectDaemon(ds *appsv1.DaemonSet) {
+func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
 	uid := string(ds.UID)
-	spec := b.admission.admit(ds.Namespace, &ds.Spec.Template.Spec)
+	spec := b.podDefaults.apply(ds.Namespace, &ds.Spec.Template.Spec)
 	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
-	shape := b.shapeOf(&meta, spec, &corev1.PodStatus{})
+	shape := b.specByPodKey(&meta, spec, &corev1.PodStatus{})
 	if seen, ok := b.daemonPods[cluster.OwnerKey(ds.Namespace, uid)]; ok && seen.of(ds) {
 		real := *shape
 		real.requests, real.class = seen.requests, nil
@@ -105,7 +105,7 @@ func (b *Book) expectDaemon(ds *appsv1.DaemonSet) {
 		return
 	}
 	b.daemons[uid] = d
-	b.touch(room)
+	b.noteAndWake(changesRoom)
 }
 
 // of reports whether the pod was made from the DaemonSet's present template, as far as that is known.
@@ -121,12 +121,12 @@ func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
 	if known && have.uid != p.UID && !newer(p, &have) {
 		return
 	}
-	requests := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status).requests
+	requests := b.specByPodKey(&pod.ObjectMeta, &pod.Spec, &pod.Status).requests
 	seen := daemonPod{uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
 	b.daemonPods[p.Owner] = seen
-	b.kept += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
+	b.keptBytes += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
 	if ds := b.daemonSets[strings.TrimPrefix(p.Owner, p.Namespace+"/")]; ds != nil && ds.Namespace == p.Namespace {
-		b.expectDaemon(ds)
+		b.refreshDaemon(ds)
 	}
 }
 

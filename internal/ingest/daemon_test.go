@@ -144,7 +144,7 @@ func TestDaemonRunsWhereItsPodsWill(t *testing.T) {
 	}))
 	class := daemonOf(t, b).Class
 	taint := []cluster.Taint{{Key: "kata", Effect: cluster.NoSchedule}}
-	if !cluster.Lands(class, cluster.LabelsOf(map[string]string{"runtime": "kata"}), taint) || cluster.Lands(class, nil, nil) {
+	if !cluster.MayRunOn(class, cluster.LabelsOf(map[string]string{"runtime": "kata"}), taint) || cluster.MayRunOn(class, nil, nil) {
 		t.Error("the daemon should run on the RuntimeClass's nodes and on no other")
 	}
 	if len(class.Ports) != 1 || class.Ports[0].Number != 9100 {
@@ -161,10 +161,10 @@ func TestDaemonIsCountedAsItsNewestPod(t *testing.T) {
 	wantRequests(t, daemonOf(t, b), 400, 0)
 	b.SetPod(daemonPodOf(ds, "a", "1", "300m", time.Hour))
 	wantRequests(t, daemonOf(t, b), 400, 0)
-	before := b.Snapshot().Supply
+	before := b.Snapshot().SupplyRev
 	b.SetPod(daemonPodOf(ds, "c", "1", "500m", time.Minute))
 	wantRequests(t, daemonOf(t, b), 500, 0)
-	if b.Snapshot().Supply == before {
+	if b.Snapshot().SupplyRev == before {
 		t.Error("nobody is told that new nodes have less room now")
 	}
 	b.DeletePod(daemonPodOf(ds, "c", "1", "500m", time.Minute))
@@ -202,7 +202,7 @@ func TestADaemonSetCountsOnceOnANode(t *testing.T) {
 	room["pods"] = apiresource.MustParse("110")
 	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room,
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
-	free := func() int64 { return b.Snapshot().Plain().Hosts()[0].Free[resource.CPU] }
+	free := func() int64 { return b.Snapshot().SchedulerView().Hosts()[0].Free[resource.CPU] }
 	if got := free(); got != 3600 {
 		t.Errorf("%dm of cpu are free while the pod has yet to come, want 3600m", got)
 	}

@@ -21,15 +21,15 @@ type defaultSpread struct {
 	constraints []corev1.TopologySpreadConstraint
 	services    map[string]map[string]map[string]string // selectors, by namespace and name
 	controllers map[controller]controllerSelector
-	pods        map[string]*defaulted // by UID
+	pods        map[string]*podWithDefaults // by UID
 	inNamespace map[string]map[string]bool
-	controlled  map[controller]map[string]bool
+	podsOf      map[controller]map[string]bool
 }
 
-// defaulted is a pod without constraints of its own: what its class is made from, to make it anew when Services or its
+// podWithDefaults is a pod without constraints of its own: what its class is made from, to make it anew when Services or its
 // controller change.
-type defaulted struct {
-	base       *recipe // without the defaults, and without volumes
+type podWithDefaults struct {
+	base       *classSpec // without the defaults, and without volumes
 	namespace  string
 	controller controller
 }
@@ -41,27 +41,27 @@ type controller struct{ kind, namespace, name string }
 // selector of the other kinds is asked for besides.
 type controllerSelector struct {
 	replace map[string]string
-	besides require.Set
+	extra   require.Set
 }
 
-// SpreadByDefault gives topology spread constraints to pods that have none of their own. It comes before anything is
+// SetDefaultSpread gives topology spread constraints to pods that have none of their own. It comes before anything is
 // taken in; without constraints it does nothing.
-func (b *Book) SpreadByDefault(constraints []corev1.TopologySpreadConstraint) {
+func (b *Book) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.defaults = &defaultSpread{
+	b.spreadDefaults = &defaultSpread{
 		constraints: constraints, services: make(map[string]map[string]map[string]string),
-		controllers: make(map[controller]controllerSelector), pods: make(map[string]*defaulted),
-		inNamespace: make(map[string]map[string]bool), controlled: make(map[controller]map[string]bool),
+		controllers: make(map[controller]controllerSelector), pods: make(map[string]*podWithDefaults),
+		inNamespace: make(map[string]map[string]bool), podsOf: make(map[controller]map[string]bool),
 	}
 }
 
-// AlsoWatched are the kinds that only this book's settings make it watch; they are for Prepare.
-func (b *Book) AlsoWatched() []client.Object {
-	if b.defaults == nil {
+// ExtraKinds are the kinds that only this book's settings make it watch; they are for Prepare.
+func (b *Book) ExtraKinds() []client.Object {
+	if b.spreadDefaults == nil {
 		return nil
 	}
 	return []client.Object{&corev1.Service{}}
@@ -70,7 +70,7 @@ func (b *Book) AlsoWatched() []client.Object {
 // watchDefaults watches what the selectors of default constraints are deduced from, if there are any. Controllers are
 // watched for how many pods they want already.
 func (b *Book) watchDefaults(w *watcher) {
-	for _, obj := range b.AlsoWatched() {
+	for _, obj := range b.ExtraKinds() {
 		w.watch(obj, func(obj any) { b.SetService(obj.(*corev1.Service)) },
 			func(obj client.Object) { b.DeleteService(obj.GetNamespace(), obj.GetName()) })
 	}
@@ -81,7 +81,7 @@ const notSpread = "it does not count for default spread constraints; select pods
 
 // SetService takes in a Service: which pods it selects.
 func (b *Book) SetService(s *corev1.Service) {
-	if b.defaults == nil {
+	if b.spreadDefaults == nil {
 		return
 	}
 	b.mu.Lock()
@@ -92,7 +92,7 @@ func (b *Book) SetService(s *corev1.Service) {
 
 // DeleteService takes in that a Service is gone.
 func (b *Book) DeleteService(namespace, name string) {
-	if b.defaults == nil {
+	if b.spreadDefaults == nil {
 		return
 	}
 	b.mu.Lock()
@@ -104,7 +104,7 @@ func (b *Book) DeleteService(namespace, name string) {
 // setService notes a Service's selector. One without labels selects nothing, or adds nothing, which is the same here.
 // The lock is held.
 func (b *Book) setService(namespace, name string, selector map[string]string) {
-	d := b.defaults
+	d := b.spreadDefaults
 	old := d.services[namespace][name]
 	if maps.Equal(old, selector) {
 		return
@@ -120,36 +120,36 @@ func (b *Book) setService(namespace, name string, selector map[string]string) {
 	}
 	var uids []string
 	for uid := range d.inNamespace[namespace] {
-		if p, found := b.pods.get(uid); found && (serves(old, p.Labels) || serves(selector, p.Labels)) {
+		if p, found := b.pods.get(uid); found && (serviceSelects(old, p.Labels) || serviceSelects(selector, p.Labels)) {
 			uids = append(uids, uid)
 		}
 	}
 	slices.Sort(uids)
-	b.renew(uids, b.spreadAnew)
+	b.refreshPods(uids, b.refreshDefaultSpread)
 }
 
 // SetController takes in a workload: which pods it selects.
 func (b *Book) SetController(obj client.Object) {
-	if b.defaults == nil {
+	if b.spreadDefaults == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if kind, s := b.controllerSelector(obj); kind != "" {
-		b.controllerIs(controller{kind, obj.GetNamespace(), obj.GetName()}, s)
+		b.putController(controller{kind, obj.GetNamespace(), obj.GetName()}, s)
 		b.tellTooLong(kind, obj, notSpread)
 	}
 }
 
 // DeleteController takes in that a workload is gone.
 func (b *Book) DeleteController(obj client.Object) {
-	if b.defaults == nil {
+	if b.spreadDefaults == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if kind, _ := b.controllerSelector(obj); kind != "" {
-		b.controllerIs(controller{kind, obj.GetNamespace(), obj.GetName()}, controllerSelector{})
+		b.putController(controller{kind, obj.GetNamespace(), obj.GetName()}, controllerSelector{})
 		b.forgetNote(kind, obj.GetNamespace()+"/"+obj.GetName())
 	}
 }
@@ -159,44 +159,44 @@ func (b *Book) DeleteController(obj client.Object) {
 func (b *Book) controllerSelector(obj client.Object) (kind string, s controllerSelector) {
 	switch w := obj.(type) {
 	case *appsv1.ReplicaSet:
-		return "ReplicaSet", controllerSelector{besides: b.besides(w.Spec.Selector)}
+		return "ReplicaSet", controllerSelector{extra: b.selectorLabels(w.Spec.Selector)}
 	case *appsv1.StatefulSet:
-		return "StatefulSet", controllerSelector{besides: b.besides(w.Spec.Selector)}
+		return "StatefulSet", controllerSelector{extra: b.selectorLabels(w.Spec.Selector)}
 	case *corev1.ReplicationController:
 		return "ReplicationController", controllerSelector{replace: w.Spec.Selector}
 	}
 	return "", controllerSelector{}
 }
 
-// controllerIs notes a controller's selector. The lock is held.
-func (b *Book) controllerIs(c controller, s controllerSelector) {
-	d := b.defaults
+// putController notes a controller's selector. The lock is held.
+func (b *Book) putController(c controller, s controllerSelector) {
+	d := b.spreadDefaults
 	old := d.controllers[c]
-	if maps.Equal(old.replace, s.replace) && old.besides.String() == s.besides.String() {
+	if maps.Equal(old.replace, s.replace) && old.extra.String() == s.extra.String() {
 		return
 	}
-	if len(s.replace) == 0 && len(s.besides) == 0 {
+	if len(s.replace) == 0 && len(s.extra) == 0 {
 		delete(d.controllers, c)
 	} else {
 		d.controllers[c] = s
 	}
-	b.renew(sortedKeys(d.controlled[c]), b.spreadAnew)
+	b.refreshPods(sortedKeys(d.podsOf[c]), b.refreshDefaultSpread)
 }
 
-// besides reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock is held.
-func (b *Book) besides(in *metav1.LabelSelector) require.Set {
+// selectorLabels reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock is held.
+func (b *Book) selectorLabels(in *metav1.LabelSelector) require.Set {
 	r := &ruleReader{book: b}
 	s := r.labelSelector(in)
-	if s.Nothing || len(r.bad) > 0 {
+	if s.MatchesNone || len(r.problems) > 0 {
 		return nil
 	}
 	return s.Labels
 }
 
-// baseOf finds or makes the recipe of a pod with the default constraints, its volumes left aside. The lock is held.
-func (b *Book) baseOf(p *cluster.Pod, pod *corev1.Pod) *recipe {
-	base := b.shapeOf(&pod.ObjectMeta, &pod.Spec, &pod.Status)
-	d := b.defaults
+// specWithDefaults finds or makes the recipe of a pod with the default constraints, its volumes left aside. The lock is held.
+func (b *Book) specWithDefaults(p *cluster.Pod, pod *corev1.Pod) *classSpec {
+	base := b.specByPodKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)
+	d := b.spreadDefaults
 	if d == nil {
 		return base
 	}
@@ -204,13 +204,13 @@ func (b *Book) baseOf(p *cluster.Pod, pod *corev1.Pod) *recipe {
 	if len(pod.Spec.TopologySpreadConstraints) > 0 {
 		return base
 	}
-	e := &defaulted{base: base, namespace: p.Namespace, controller: controllerOf(pod)}
+	e := &podWithDefaults{base: base, namespace: p.Namespace, controller: controllerOf(pod)}
 	d.pods[p.UID] = e
-	enlist(d.inNamespace, e.namespace, p.UID)
+	addToIndex(d.inNamespace, e.namespace, p.UID)
 	if e.controller.kind != "" {
-		enlist(d.controlled, e.controller, p.UID)
+		addToIndex(d.podsOf, e.controller, p.UID)
 	}
-	return b.spreadByDefault(p, e)
+	return b.specSpreadByDefault(p, e)
 }
 
 // forget drops what is kept of a pod; there may be no defaults at all.
@@ -220,18 +220,18 @@ func (d *defaultSpread) forget(uid string) {
 	}
 	e := d.pods[uid]
 	delete(d.pods, uid)
-	strike(d.inNamespace, e.namespace, uid)
-	strike(d.controlled, e.controller, uid)
+	removeFromIndex(d.inNamespace, e.namespace, uid)
+	removeFromIndex(d.podsOf, e.controller, uid)
 }
 
-func enlist[K comparable](index map[K]map[string]bool, key K, uid string) {
+func addToIndex[K comparable](index map[K]map[string]bool, key K, uid string) {
 	if index[key] == nil {
 		index[key] = make(map[string]bool)
 	}
 	index[key][uid] = true
 }
 
-func strike[K comparable](index map[K]map[string]bool, key K, uid string) {
+func removeFromIndex[K comparable](index map[K]map[string]bool, key K, uid string) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {
 		delete(index, key)
@@ -251,20 +251,20 @@ func controllerOf(pod *corev1.Pod) controller {
 	return controller{}
 }
 
-// spreadAnew gives a pod its class by what is known now of Services and its controller. The lock is held.
-func (b *Book) spreadAnew(p *cluster.Pod) {
-	base := b.spreadByDefault(p, b.defaults.pods[p.UID])
-	if m := b.mounts[p.UID]; m != nil {
-		m.base = base
-		b.fill(p, m)
+// refreshDefaultSpread gives a pod its class by what is known now of Services and its controller. The lock is held.
+func (b *Book) refreshDefaultSpread(p *cluster.Pod) {
+	base := b.specSpreadByDefault(p, b.spreadDefaults.pods[p.UID])
+	if v := b.volumesOfPods[p.UID]; v != nil {
+		v.base = base
+		b.applyVolumes(p, v)
 		return
 	}
 	p.Class = b.classOf(base)
 }
 
-// spreadByDefault finds or makes the recipe of a pod with the default constraints. The lock is held.
-func (b *Book) spreadByDefault(p *cluster.Pod, e *defaulted) *recipe {
-	labels := b.defaults.deduce(p, e.controller)
+// specSpreadByDefault finds or makes the recipe of a pod with the default constraints. The lock is held.
+func (b *Book) specSpreadByDefault(p *cluster.Pod, e *podWithDefaults) *classSpec {
+	labels := b.spreadDefaults.deduce(p, e.controller)
 	if len(labels) == 0 {
 		return e.base
 	}
@@ -272,18 +272,18 @@ func (b *Book) spreadByDefault(p *cluster.Pod, e *defaulted) *recipe {
 	text := new(strings.Builder)
 	text.WriteString("spread by default ")
 	selectorText(text, &s)
-	key := mountKey{base: e.base, text: text.String()}
-	if r := b.mountedRecipes[key]; r != nil {
+	key := derivedKey{base: e.base, text: text.String()}
+	if r := b.derivedSpecs[key]; r != nil {
 		return r
 	}
-	reader := &ruleReader{book: b, rules: slices.Clone(e.base.rules), wishes: slices.Clone(e.base.wishes)}
-	for i := range b.defaults.constraints {
-		reader.spreadOver(&b.defaults.constraints[i], s)
+	reader := &ruleReader{book: b, rules: slices.Clone(e.base.rules), preferences: slices.Clone(e.base.preferences)}
+	for i := range b.spreadDefaults.constraints {
+		reader.spreadOver(&b.spreadDefaults.constraints[i], s)
 	}
 	reader.sortRules()
 	r := *e.base
-	r.class, r.rules, r.wishes = nil, reader.rules, reader.wishes
-	b.mountedRecipes[key] = &r
+	r.class, r.rules, r.preferences = nil, reader.rules, reader.preferences
+	b.derivedSpecs[key] = &r
 	return &r
 }
 
@@ -292,24 +292,24 @@ func (b *Book) spreadByDefault(p *cluster.Pod, e *defaulted) *recipe {
 func (d *defaultSpread) deduce(p *cluster.Pod, c controller) require.Set {
 	merged := make(map[string]string)
 	for _, selector := range d.services[p.Namespace] {
-		if serves(selector, p.Labels) {
+		if serviceSelects(selector, p.Labels) {
 			maps.Copy(merged, selector) // they all match the pod, so they agree
 		}
 	}
 	told := d.controllers[c]
 	maps.Copy(merged, told.replace)
-	if len(merged)+len(told.besides) > mostSelectorParts {
+	if len(merged)+len(told.extra) > mostSelectorParts {
 		return nil
 	}
 	entries := make([]require.Entry, 0, len(merged))
 	for key, value := range merged {
 		entries = append(entries, require.Entry{Key: key, Values: require.Only(value)})
 	}
-	return told.besides.And(require.Of(entries))
+	return told.extra.And(require.Of(entries))
 }
 
-// serves reports whether a Service with this selector selects pods with these labels.
-func serves(selector map[string]string, labels cluster.Labels) bool {
+// serviceSelects reports whether a Service with this selector selects pods with these labels.
+func serviceSelects(selector map[string]string, labels cluster.Labels) bool {
 	for key, want := range selector {
 		if value, has := labels.Get(key); !has || value != want {
 			return false

@@ -26,7 +26,7 @@ func spreadingBook(t *testing.T) *Book {
 		t.Fatal(err)
 	}
 	b, _ := newBook()
-	b.SpreadByDefault(constraints)
+	b.SetDefaultSpread(constraints)
 	return b
 }
 
@@ -77,7 +77,7 @@ func tiesText(b *Book, uid string) string {
 		for _, r := range p.Class.Rules {
 			out = append(out, r.Key)
 		}
-		for _, w := range p.Class.Wishes {
+		for _, w := range p.Class.Preferences {
 			out = append(out, "wish "+w.Rule.Key)
 		}
 		return strings.Join(out, "\n")
@@ -208,7 +208,7 @@ func TestServicesAndControllersReachPods(t *testing.T) {
 	}
 	b.DeleteService("default", "web")
 	b.DeleteService("default", "db")
-	if d := b.defaults; len(d.pods)+len(d.inNamespace)+len(d.controlled)+len(d.services) != 0 {
+	if d := b.spreadDefaults; len(d.pods)+len(d.inNamespace)+len(d.podsOf)+len(d.services) != 0 {
 		t.Errorf("of what is gone is kept: %+v", d)
 	}
 }
@@ -248,7 +248,7 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	before := onlyPod(b).Class
 	b.mu.Lock()
 	b.dropUnused()
-	shapes := len(b.shapes)
+	shapes := len(b.specsByKey)
 	b.mu.Unlock()
 	b.SetPod(webPod("b"))
 	if s := b.Snapshot(); shapes != 1 || s.Pods[0].Class != before || s.Pods[1].Class != before {
@@ -289,15 +289,15 @@ func TestDefaultSpreadIsBounded(t *testing.T) {
 
 func TestWithoutDefaultsNothingIsKept(t *testing.T) {
 	b, _ := newBook()
-	b.SpreadByDefault(nil)
+	b.SetDefaultSpread(nil)
 	b.SetPod(webPod("a", controlledBy("apps/v1", "ReplicaSet", "rs")))
 	got := moved(b, func() {
 		b.SetService(service("web", pairsOf("app", "web")))
 		b.SetController(replicaSet("rs", labelled("app", "web")))
 		b.DeleteController(replicaSet("rs", labelled("app", "web")))
 	})
-	if got != "" || b.AlsoWatched() != nil || b.defaults != nil || tiesText(b, "a") != "" {
-		t.Errorf("moved %q, watched %v, %q", got, b.AlsoWatched(), tiesText(b, "a"))
+	if got != "" || b.ExtraKinds() != nil || b.spreadDefaults != nil || tiesText(b, "a") != "" {
+		t.Errorf("moved %q, watched %v, %q", got, b.ExtraKinds(), tiesText(b, "a"))
 	}
 }
 
@@ -319,7 +319,7 @@ func TestServicesAreWatchedForDefaults(t *testing.T) {
 	defer cancel()
 	b := spreadingBook(t)
 	classes := []schema.GroupVersionKind{classGVK()}
-	if err := Prepare(ctx, informers, classes, b.AlsoWatched()...); err != nil {
+	if err := Prepare(ctx, informers, classes, b.ExtraKinds()...); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Watch(ctx, informers, classes, informers.pods); err != nil {

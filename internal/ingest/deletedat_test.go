@@ -21,7 +21,7 @@ func TestDeletionsThatWeSawWereJustNow(t *testing.T) {
 		want  time.Duration
 	}{
 		{"seen, by a clock that is right", true, -2 * time.Second, -2 * time.Second},
-		{"seen, by one that was set back", true, -time.Hour, -mayLag},
+		{"seen, by one that was set back", true, -time.Hour, -watchLag},
 		{"seen, by one that was set ahead", true, time.Hour, 0},
 		{"seen, while ours is behind by less than a second", true, 600 * time.Millisecond, 600 * time.Millisecond},
 		{"found", false, -time.Hour, -time.Hour},

@@ -31,52 +31,52 @@ const (
 	driftsAtOnce = 8
 )
 
-// Drifts says whether an instance is still what its NodeClass asks for: the part of a provider that this is about.
-type Drifts interface {
+// DriftAsker says whether an instance is still what its NodeClass asks for: the part of a provider that this is about.
+type DriftAsker interface {
 	Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error)
 }
 
-// drifts is what the cloud has said about each claim's instance, by claim UID.
-type drifts struct {
-	of   map[string]*drift
-	wake chan struct{}
-	next time.Time // nothing is due before
+// driftStates is what the cloud has said about each claim's instance, by claim UID.
+type driftStates struct {
+	byClaim map[string]*driftState
+	wake    chan struct{}
+	next    time.Time // nothing is due before
 	// versions of the NodeClasses.
 	versions map[cluster.ClassRef]string
 }
 
-// drift is what is known of one.
-type drift struct {
+// driftState is what is known of one.
+type driftState struct {
 	claim  string
 	class  cluster.ClassRef
 	reason string
-	// told says that reason is the cloud's word in this life of the program; before, the claim's condition is believed.
-	told      bool
+	// answered says that reason is the cloud's word in this life of the program; before, the claim's condition is believed.
+	answered  bool
 	due, last time.Time
-	busy      bool
-	// again says that the NodeClass has changed while the cloud was being asked.
-	again bool
+	asking    bool
+	// askAgain says that the NodeClass has changed while the cloud was being asked.
+	askAgain bool
 }
 
-func newDrifts() drifts {
-	return drifts{of: make(map[string]*drift), wake: make(chan struct{}, 1), versions: make(map[cluster.ClassRef]string)}
+func newDriftStates() driftStates {
+	return driftStates{byClaim: make(map[string]*driftState), wake: make(chan struct{}, 1), versions: make(map[cluster.ClassRef]string)}
 }
 
 // driftOf is how the claim's instance differs from what its NodeClass asks for. The lock is held.
 func (b *Book) driftOf(c *cluster.Claim) string {
-	d := b.drift.of[c.UID]
-	if d != nil && d.told {
+	d := b.driftStates.byClaim[c.UID]
+	if d != nil && d.answered {
 		return d.reason
 	}
 	// Until the cloud has been asked, what was known before a restart holds, if it was the cloud's word.
-	if drifted := c.Condition(cluster.Drifted); drifted.Status == cluster.True && !oursToSay(drifted.Reason) {
+	if drifted := c.Condition(cluster.Drifted); drifted.Status == cluster.True && !isOurDriftReason(drifted.Reason) {
 		return drifted.Reason
 	}
 	return ""
 }
 
-// oursToSay reports whether a reason for drift is one that we find out by ourselves.
-func oursToSay(reason string) bool {
+// isOurDriftReason reports whether a reason for drift is one that we find out by ourselves.
+func isOurDriftReason(reason string) bool {
 	switch reason {
 	case "NodePoolDrifted", "NodePoolStaticallyDrifted", "RequirementsDrifted", "InstanceTypeNotFound", cluster.Drifted, "":
 		return true
@@ -84,64 +84,64 @@ func oursToSay(reason string) bool {
 	return false
 }
 
-// followDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is held.
-func (b *Book) followDrift(c *cluster.Claim, ref *v1.NodeClassReference) {
+// trackDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is held.
+func (b *Book) trackDrift(c *cluster.Claim, ref *v1.NodeClassReference) {
 	if ref == nil || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
-		delete(b.drift.of, c.UID)
+		delete(b.driftStates.byClaim, c.UID)
 		return
 	}
 	class := cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
-	if d := b.drift.of[c.UID]; d != nil {
+	if d := b.driftStates.byClaim[c.UID]; d != nil {
 		d.class = class
 		return
 	}
-	at := b.now().Add(spread(c.UID, firstDrift))
-	b.drift.of[c.UID] = &drift{claim: c.Name, class: class, due: at}
-	if b.drift.next.IsZero() || at.Before(b.drift.next) {
-		b.drift.next = at
+	at := b.now().Add(spreadOver(c.UID, firstDrift))
+	b.driftStates.byClaim[c.UID] = &driftState{claim: c.Name, class: class, due: at}
+	if b.driftStates.next.IsZero() || at.Before(b.driftStates.next) {
+		b.driftStates.next = at
 	}
 }
 
-// spread is a part of the time that depends on the name and on nothing else.
-func spread(name string, over time.Duration) time.Duration {
+// spreadOver is a part of the time that depends on the name and on nothing else.
+func spreadOver(name string, over time.Duration) time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(name)) // never fails
 	return time.Duration(h.Sum64() % uint64(over))
 }
 
-// SeeNodeClass takes in the version of a NodeClass: whatever has changed in it, its status included, may mean that instances
+// NoteNodeClassVersion takes in the version of a NodeClass: whatever has changed in it, its status included, may mean that instances
 // no longer are what it asks for, and that its pools can buy something else.
-func (b *Book) SeeNodeClass(ref cluster.ClassRef, version string) {
+func (b *Book) NoteNodeClassVersion(ref cluster.ClassRef, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before, known := b.drift.versions[ref]
-	b.drift.versions[ref] = version
+	before, known := b.driftStates.versions[ref]
+	b.driftStates.versions[ref] = version
 	if !known || before == version {
 		return
 	}
-	b.driftSoon(ref)
+	b.askDriftSoon(ref)
 	for name, e := range b.pools {
 		if e.pool.Template.NodeClass == ref {
-			b.wantCatalog(name, -1) // what it found, such as subnets and reservations, decides what can be bought
+			b.requestCatalog(name, -1) // what it found, such as subnets and reservations, decides what can be bought
 		}
 	}
 }
 
-// driftSoon has the cloud asked about every instance of a NodeClass. The lock is held.
-func (b *Book) driftSoon(ref cluster.ClassRef) {
+// askDriftSoon has the cloud asked about every instance of a NodeClass. The lock is held.
+func (b *Book) askDriftSoon(ref cluster.ClassRef) {
 	now := b.now()
-	for _, d := range b.drift.of {
+	for _, d := range b.driftStates.byClaim {
 		if d.class != ref {
 			continue
 		}
-		d.again = d.busy
+		d.askAgain = d.asking
 		if soon := later(now, d.last.Add(hastyDrift)); soon.Before(d.due) {
 			d.due = soon
 		}
 	}
-	b.drift.next = now
+	b.driftStates.next = now
 	select {
-	case b.drift.wake <- struct{}{}:
+	case b.driftStates.wake <- struct{}{}:
 	default:
 	}
 }
@@ -154,33 +154,33 @@ func later(a, b time.Time) time.Time {
 }
 
 // dueDrifts lists the claims about which the cloud is to be asked, and marks them as being asked about.
-func (b *Book) dueDrifts() []*drift {
+func (b *Book) dueDrifts() []*driftState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	if now.Before(b.drift.next) {
+	if now.Before(b.driftStates.next) {
 		return nil
 	}
-	var out []*drift
-	b.drift.next = now.Add(askDrift)
-	for _, uid := range slices.Sorted(maps.Keys(b.drift.of)) {
-		d := b.drift.of[uid]
-		if !d.busy && !now.Before(d.due) {
-			d.busy, d.again, d.last, d.due = true, false, now, now.Add(askDrift)
+	var out []*driftState
+	b.driftStates.next = now.Add(askDrift)
+	for _, uid := range slices.Sorted(maps.Keys(b.driftStates.byClaim)) {
+		d := b.driftStates.byClaim[uid]
+		if !d.asking && !now.Before(d.due) {
+			d.asking, d.askAgain, d.last, d.due = true, false, now, now.Add(askDrift)
 			out = append(out, d)
 		}
-		if d.due.Before(b.drift.next) {
-			b.drift.next = d.due
+		if d.due.Before(b.driftStates.next) {
+			b.driftStates.next = d.due
 		}
 	}
 	return out
 }
 
-// Drifts asks the cloud again and again whether instances are what their NodeClasses ask for, until the context ends. claims
+// KeepDrift asks the cloud again and again whether instances are what their NodeClasses ask for, until the context ends. claims
 // reads NodeClaims; trouble is told once when answers fail, and with nil when they come again.
-func (b *Book) Drifts(ctx context.Context, provider Drifts, claims client.Reader, trouble func(error)) error {
+func (b *Book) KeepDrift(ctx context.Context, provider DriftAsker, claims client.Reader, tellError func(error)) error {
 	slots := make(chan struct{}, driftsAtOnce)
-	tell := &once{trouble: trouble}
+	tell := &errorOnce{tell: tellError}
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	for {
@@ -193,42 +193,42 @@ func (b *Book) Drifts(ctx context.Context, provider Drifts, claims client.Reader
 			asking.Go(func() {
 				defer func() { <-slots }()
 				var err error
-				if broken := b.shield("whether an instance has drifted", func() { err = b.askDrift(ctx, provider, claims, d) }); broken != nil {
+				if broken := b.contain("whether an instance has drifted", func() { err = b.askDrift(ctx, provider, claims, d) }); broken != nil {
 					err = broken
 				}
 				if ctx.Err() == nil {
-					tell.told(err)
+					tell.report(err)
 				}
 			})
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-b.drift.wake:
-		case <-time.After(lookForDue):
+		case <-b.driftStates.wake:
+		case <-time.After(dueCheckInterval):
 		}
 	}
 }
 
-// once hands on the first of several errors, and that there are none any more.
-type once struct {
+// errorOnce hands on the first of several errors, and that there are none any more.
+type errorOnce struct {
 	mu      sync.Mutex
 	failing bool
-	trouble func(error)
+	tell    func(error)
 }
 
-func (o *once) told(err error) {
+func (o *errorOnce) report(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failing != (err != nil) {
 		o.failing = err != nil
-		o.trouble(err)
+		o.tell(err)
 	}
 }
 
-// AskDrifts asks, one after the other, about every instance that is due: one round of what Drifts does without end. It is
+// AskDueDrift asks, one after the other, about every instance that is due: one round of what DriftAsker does without end. It is
 // for whoever has a clock of their own.
-func (b *Book) AskDrifts(ctx context.Context, provider Drifts, claims client.Reader) error {
+func (b *Book) AskDueDrift(ctx context.Context, provider DriftAsker, claims client.Reader) error {
 	var all []error
 	for _, d := range b.dueDrifts() {
 		all = append(all, b.askDrift(ctx, provider, claims, d))
@@ -237,7 +237,7 @@ func (b *Book) AskDrifts(ctx context.Context, provider Drifts, claims client.Rea
 }
 
 // askDrift asks about one instance. One that is gone has not drifted; that it is gone is for others to find out.
-func (b *Book) askDrift(ctx context.Context, provider Drifts, claims client.Reader, d *drift) error {
+func (b *Book) askDrift(ctx context.Context, provider DriftAsker, claims client.Reader, d *driftState) error {
 	limited, cancel := context.WithTimeout(ctx, driftTimeout)
 	defer cancel()
 	claim := &v1.NodeClaim{}
@@ -257,29 +257,29 @@ func (b *Book) askDrift(ctx context.Context, provider Drifts, claims client.Read
 }
 
 // setDrift takes in what the cloud said. After a failure the last answer stands.
-func (b *Book) setDrift(d *drift, reason string, err error) {
+func (b *Book) setDrift(d *driftState, reason string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	d.busy = false
+	d.asking = false
 	switch {
-	case d.again:
+	case d.askAgain:
 		d.due = later(b.now(), d.last.Add(hastyDrift))
 	case err != nil:
 		d.due = d.last.Add(retryDrift)
 	}
-	if d.due.Before(b.drift.next) {
-		b.drift.next = d.due
+	if d.due.Before(b.driftStates.next) {
+		b.driftStates.next = d.due
 	}
 	if err != nil {
 		return
 	}
 	e := b.claims[d.claim]
-	if e == nil || b.drift.of[e.claim.UID] != d {
+	if e == nil || b.driftStates.byClaim[e.claim.UID] != d {
 		return // it has gone while the cloud was being asked
 	}
 	before := b.driftOf(e.claim)
-	d.told, d.reason = true, reason
+	d.answered, d.reason = true, reason
 	if reason != before {
-		b.touch(stakes)
+		b.noteAndWake(changesDisruption)
 	}
 }

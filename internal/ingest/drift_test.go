@@ -44,7 +44,7 @@ func (o *oracle) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.
 // ask is one round; it returns whom the oracle was asked about.
 func (o *oracle) ask(b *Book) string {
 	o.asked = nil
-	_ = b.AskDrifts(context.Background(), o, o)
+	_ = b.AskDueDrift(context.Background(), o, o)
 	slices.Sort(o.asked)
 	return strings.Join(o.asked, " ")
 }
@@ -95,22 +95,22 @@ func TestDriftIsAskedForAgainAndAgain(t *testing.T) {
 func TestDriftIsAskedForWhenTheClassChanges(t *testing.T) {
 	b, c := newBook()
 	class := cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
-	b.SeeNodeClass(class, "1")
+	b.NoteNodeClassVersion(class, "1")
 	b.SetClaim(classed("a", "default"))
 	b.SetClaim(classed("b", "other"))
 	o := &oracle{}
 	c.tick(time.Minute)
 	o.ask(b)
 	c.tick(10 * time.Second)
-	b.SeeNodeClass(class, "1")
+	b.NoteNodeClassVersion(class, "1")
 	if got := o.ask(b); got != "" {
 		t.Errorf("asked about %s although nothing has changed", got)
 	}
-	b.SeeNodeClass(class, "2")
+	b.NoteNodeClassVersion(class, "2")
 	if got := o.ask(b); got != "a" {
 		t.Errorf("asked about %q after the class has changed", got)
 	}
-	b.SeeNodeClass(class, "3")
+	b.NoteNodeClassVersion(class, "3")
 	if got := o.ask(b); got != "" {
 		t.Errorf("asked about %s at once again", got)
 	}
@@ -131,7 +131,7 @@ func TestDriftAnswersThatFail(t *testing.T) {
 	if got := o.ask(b); got != "a" || b.Snapshot().Claim("a").DriftedFrom != "ImageDrift" {
 		t.Errorf("asked %q; drifted %q: what the cloud said last must stand", got, b.Snapshot().Claim("a").DriftedFrom)
 	}
-	if err := b.AskDrifts(t.Context(), o, o); err != nil {
+	if err := b.AskDueDrift(t.Context(), o, o); err != nil {
 		t.Errorf("asked at once again: %v", err)
 	}
 	c.tick(retryDrift)
@@ -141,7 +141,7 @@ func TestDriftAnswersThatFail(t *testing.T) {
 	}
 	b.SetClaim(with(classed("gone", "default"), func(*v1.NodeClaim) {}))
 	c.tick(time.Minute)
-	if err := b.AskDrifts(t.Context(), o, o); err != nil {
+	if err := b.AskDueDrift(t.Context(), o, o); err != nil {
 		t.Errorf("a claim that is gone: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestDriftsInTheBackground(t *testing.T) {
 	told := make(chan error, 10)
 	ended := make(chan struct{})
 	o := &oracle{err: errors.New("boom")}
-	go func() { _ = b.Drifts(ctx, o, o, func(err error) { told <- err }); close(ended) }()
+	go func() { _ = b.KeepDrift(ctx, o, o, func(err error) { told <- err }); close(ended) }()
 	if err := <-told; err == nil || err.Error() != "asking whether the instance of NodeClaim a has drifted: boom" {
 		t.Errorf("told %v", err)
 	}
@@ -204,9 +204,9 @@ func TestOnlyNewsAboutDriftMatters(t *testing.T) {
 	o := &oracle{says: map[string]cloudprovider.DriftReason{}}
 	b.SetClaim(classed("a", "default"))
 	ask := func() (told string, mattered bool) {
-		before := b.Snapshot().Stakes
+		before := b.Snapshot().DisruptionRev
 		c.tick(askDrift)
-		return o.ask(b), b.Snapshot().Stakes != before
+		return o.ask(b), b.Snapshot().DisruptionRev != before
 	}
 	if told, mattered := ask(); told != "a" || mattered {
 		t.Errorf("the first word about %q mattered: %v", told, mattered)

@@ -20,24 +20,24 @@ const (
 	firstPods = 5 * time.Minute
 )
 
-// eviction is one pod that was asked to leave its node to save money.
-type eviction struct {
+// savingEviction is one pod that was asked to leave its node to save money.
+type savingEviction struct {
 	at  time.Time
 	pod string
 }
 
-// evictions are those of one owner, by time unless they still have to be sorted, with the pods that they were of.
-type evictions struct {
-	list     []eviction
+// ownerEvictions are those of one owner, by time unless they still have to be sorted, with the pods that they were of.
+type ownerEvictions struct {
+	list     []savingEviction
 	pods     map[string]bool
 	unsorted bool
 }
 
 // addEviction counts a pod's eviction, once. The lock is held.
-func (b *Book) addEviction(owner string, e eviction) {
+func (b *Book) addEviction(owner string, e savingEviction) {
 	all := b.evictions[owner]
 	if all == nil {
-		all = &evictions{pods: make(map[string]bool)}
+		all = &ownerEvictions{pods: make(map[string]bool)}
 		b.evictions[owner] = all
 	}
 	if all.pods[e.pod] {
@@ -49,10 +49,10 @@ func (b *Book) addEviction(owner string, e eviction) {
 	all.list, all.pods[e.pod] = append(all.list, e), true
 }
 
-// forget drops those that are an hour ago.
-func (e *evictions) forget(now time.Time) {
+// dropOld drops those that are an hour ago.
+func (e *ownerEvictions) dropOld(now time.Time) {
 	if e.unsorted { // thousands may have come since the last look: they are sorted once
-		slices.SortStableFunc(e.list, func(x, y eviction) int { return x.at.Compare(y.at) })
+		slices.SortStableFunc(e.list, func(x, y savingEviction) int { return x.at.Compare(y.at) })
 		e.unsorted = false
 	}
 	old := 0
@@ -63,23 +63,23 @@ func (e *evictions) forget(now time.Time) {
 	e.list = e.list[old:]
 }
 
-// start notes from when on evictions are ours to count: a replica may stand by for days before it leads.
-func (b *Book) start() {
+// startCountingEvictions notes from when on evictions are ours to count: a replica may stand by for days before it leads.
+func (b *Book) startCountingEvictions() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.started = b.now()
+	b.evictionsSince = b.now()
 }
 
 // noteEviction remembers that a pod was evicted, if it was to save money. The pod itself may be gone by now. The lock is held.
 func (b *Book) noteEviction(c command.Evict, at time.Time) {
-	if c.Owner == "" || !b.goesToSave(c.Node) {
+	if c.Owner == "" || !b.leavesToSaveMoney(c.Node) {
 		return
 	}
-	b.addEviction(c.Owner, eviction{at: at, pod: c.UID})
+	b.addEviction(c.Owner, savingEviction{at: at, pod: c.UID})
 }
 
-// goesToSave reports whether a node is taken away to save money. The lock is held.
-func (b *Book) goesToSave(node string) bool {
+// leavesToSaveMoney reports whether a node is taken away to save money. The lock is held.
+func (b *Book) leavesToSaveMoney(node string) bool {
 	n := b.nodes[node]
 	if n == nil {
 		return false
@@ -92,23 +92,23 @@ func (b *Book) goesToSave(node string) bool {
 	return reason.Status == cluster.True && reason.Reason == string(command.Underutilized)
 }
 
-// supposeEviction makes up for what was counted by nobody, or by another replica, before we started: a pod from the last hour that is not one of its
+// assumeEviction makes up for what was counted by nobody, or by another replica, before we started: a pod from the last hour that is not one of its
 // owner's first may have come in the place of one that was evicted to save money. To count it as such errs on the side of
 // leaving workloads alone for a while. The lock is held.
-func (b *Book) supposeEviction(p *cluster.Pod) {
-	if p.Owner == "" || p.Daemon || p.Mirror || p.Done || !p.Created.Before(b.started) || !p.Created.After(b.started.Add(-evictionsCount)) {
+func (b *Book) assumeEviction(p *cluster.Pod) {
+	if p.Owner == "" || p.Daemon || p.Mirror || p.Finished || !p.Created.Before(b.evictionsSince) || !p.Created.After(b.evictionsSince.Add(-evictionsCount)) {
 		return
 	}
-	if owner, known := b.owners.now[p.Owner]; known && !owner.Created.IsZero() && p.Created.Before(owner.Created.Add(firstPods)) {
+	if owner, known := b.owners.current[p.Owner]; known && !owner.Created.IsZero() && p.Created.Before(owner.Created.Add(firstPods)) {
 		return
 	}
-	b.addEviction(p.Owner, eviction{at: p.Created, pod: p.UID})
+	b.addEviction(p.Owner, savingEviction{at: p.Created, pod: p.UID})
 }
 
 // forgetEvictions drops those that are an hour ago. The lock is held.
 func (b *Book) forgetEvictions(now time.Time) {
 	for owner, all := range b.evictions {
-		if all.forget(now); len(all.list) == 0 {
+		if all.dropOld(now); len(all.list) == 0 {
 			delete(b.evictions, owner)
 		}
 	}

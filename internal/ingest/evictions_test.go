@@ -82,8 +82,8 @@ func TestEvictionsToSaveMoneyAreCounted(t *testing.T) {
 	}
 	check := func(what string, count int, rested time.Time) {
 		t.Helper()
-		if s := b.Snapshot(); s.Evicted["default/rs"] != count || !s.Rested["default/rs"].Equal(rested) {
-			t.Errorf("%s: %d until %v, want %d until %v", what, s.Evicted["default/rs"], s.Rested["default/rs"], count, rested)
+		if s := b.Snapshot(); s.EvictedToSave["default/rs"] != count || !s.EvictionsDropAt["default/rs"].Equal(rested) {
+			t.Errorf("%s: %d until %v, want %d until %v", what, s.EvictedToSave["default/rs"], s.EvictionsDropAt["default/rs"], count, rested)
 		}
 	}
 	check("before", 0, time.Time{})
@@ -122,11 +122,11 @@ func TestEvictionsBeforeARestartAreSupposed(t *testing.T) {
 			b.SetOwner(cluster.Owner{UID: "rs", Namespace: "default", Kind: "ReplicaSet", Known: true, Desired: 3, Created: c.owner})
 		}
 		b.SetPod(ownedPod("p", "rs", c.created))
-		if got := b.Snapshot().Evicted["default/rs"]; got != c.want {
+		if got := b.Snapshot().EvictedToSave["default/rs"]; got != c.want {
 			t.Errorf("%s: %d, want %d", c.what, got, c.want)
 		}
 		clock.tick(time.Hour)
-		if got := b.Snapshot().Evicted["default/rs"]; got != 0 {
+		if got := b.Snapshot().EvictedToSave["default/rs"]; got != 0 {
 			t.Errorf("%s, an hour later: %d", c.what, got)
 		}
 	}
@@ -137,7 +137,7 @@ func TestEvictionOfAPodThatIsGoneIsCounted(t *testing.T) {
 	b, c := leavingBook(command.Underutilized, "p1")
 	b.DeletePod(ownedPod("p1", "rs", c.now()))
 	b.Record(command.Outcome{Command: command.Evict{UID: "p1", Owner: "default/rs", Node: "n"}, At: c.now()})
-	if got := b.Snapshot().Evicted["default/rs"]; got != 1 {
+	if got := b.Snapshot().EvictedToSave["default/rs"]; got != 1 {
 		t.Errorf("%d evictions, want 1", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestEvictionsBeforeAFailoverAreSupposed(t *testing.T) {
 	if err := b.Watch(t.Context(), plane, []schema.GroupVersionKind{classGVK()}, plane.pods); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.Snapshot().Evicted["default/rs"]; got != 1 {
+	if got := b.Snapshot().EvictedToSave["default/rs"]; got != 1 {
 		t.Errorf("%d evictions are supposed, want 1", got)
 	}
 }
@@ -167,17 +167,17 @@ func TestVeryManyEvictionsAreSupposed(t *testing.T) {
 	for i := range pods {
 		age := time.Duration(1+i*7919%pods) * time.Hour / (pods + 2)
 		p := &cluster.Pod{UID: fmt.Sprint(i), Owner: "default/rs", Created: c.now().Add(-age)}
-		b.supposeEviction(p)
-		b.supposeEviction(p)
+		b.assumeEviction(p)
+		b.assumeEviction(p)
 	}
 	check := func(count int) {
 		t.Helper()
 		s := b.Snapshot()
-		if got := s.Evicted["default/rs"]; got < count-1 || got > count+1 {
+		if got := s.EvictedToSave["default/rs"]; got < count-1 || got > count+1 {
 			t.Errorf("%d evictions are supposed, expected %d", got, count)
 		}
-		if s.Rested["default/rs"].Before(s.Now) {
-			t.Errorf("the first ceases to count at %v, and it is %v", s.Rested["default/rs"], s.Now)
+		if s.EvictionsDropAt["default/rs"].Before(s.Now) {
+			t.Errorf("the first ceases to count at %v, and it is %v", s.EvictionsDropAt["default/rs"], s.Now)
 		}
 	}
 	check(pods)

@@ -56,8 +56,8 @@ func FuzzPool(f *testing.F) {
 		good := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "good", UID: "good"}}
 		good.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
 		b.SetPool(good)
-		b.takePool(u)
-		b.takePool(u)
+		b.setStoredPool(u)
+		b.setStoredPool(u)
 		b.FetchCatalogs(context.Background(), nothingSold{})
 		s := b.Snapshot()
 		if s.Pool("good") == nil || s.Pool("p") == nil {
@@ -92,8 +92,8 @@ func FuzzClaim(f *testing.F) {
 		u := &unstructured.Unstructured{Object: object}
 		u.SetName("c")
 		b := fuzzBook(fuzzTime())
-		b.takeClaim(u)
-		b.takeClaim(u)
+		b.setStoredClaim(u)
+		b.setStoredClaim(u)
 		s := b.Snapshot()
 		if len(s.Claims) != 1 {
 			t.Fatalf("there are %d claims", len(s.Claims))

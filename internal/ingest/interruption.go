@@ -21,28 +21,28 @@ func (b *Book) readInterruption(c *cluster.Claim, text string) {
 	b.notes["NodeClaim"+c.UID] = note
 }
 
-// takenBack notes that the cloud wants an instance for somebody else: for a while it will have no more of the kind. Of a
+// noteTakenBack notes that the cloud wants an instance for somebody else: for a while it will have no more of the kind. Of a
 // reservation that is taken back there is nothing more; others of the kind are not touched. The lock is held.
-func (b *Book) takenBack(old *claimEntry, c *cluster.Claim) change {
-	known := old != nil && old.claim.UID == c.UID && old.claim.Interrupted()
-	if !c.Interrupted() || known || !(cloudprovider.Interruption{Kind: c.Interruption.Kind}).ForLackOfCapacity() {
-		return nothing
+func (b *Book) noteTakenBack(old *claimEntry, c *cluster.Claim) change {
+	known := old != nil && old.claim.UID == c.UID && old.claim.IsInterrupted()
+	if !c.IsInterrupted() || known || !(cloudprovider.Interruption{Kind: c.Interruption.Kind}).ForLackOfCapacity() {
+		return noChange
 	}
-	e, complete := offeringOf(c)
+	e, complete := launchedOffering(c)
 	e.Within = b.reservationOf(c)
-	if !complete || !b.refuseOfferings([]command.Exhausted{e}, b.now()) {
-		return nothing
+	if !complete || !b.refuseOfferings([]command.UnavailableOffering{e}, b.now()) {
+		return noChange
 	}
-	return supply
+	return changesSupply
 }
 
 // reservationOf is the reservation that a claim's instance was taken from; empty if there is none, or nobody sells it. The lock is held.
 func (b *Book) reservationOf(c *cluster.Claim) string {
-	e := b.shelf[c.Pool]
-	if e == nil || e.stock == nil {
+	pc := b.poolCatalogs[c.Pool]
+	if pc == nil || pc.list == nil {
 		return ""
 	}
-	for id, label := range e.stock.reservations {
+	for id, label := range pc.list.reservations {
 		if value, _ := c.Labels.Get(label); value == id {
 			return id
 		}

@@ -19,10 +19,10 @@ import (
 type nodeEntry struct {
 	node                  *cluster.Node
 	capacity, allocatable corev1.ResourceList
-	// most is the most of each resource that the node has had for pods; it is allocatable unless that has shrunk.
-	most corev1.ResourceList
-	// wrote is who wrote which of its fields: see keepAuthors.
-	wrote []metav1.ManagedFieldsEntry
+	// mostAllocatable is the most of each resource that the node has had for pods; it is allocatable unless that has shrunk.
+	mostAllocatable corev1.ResourceList
+	// fieldAuthors is who wrote which of its fields: see keepFieldAuthors.
+	fieldAuthors []metav1.ManagedFieldsEntry
 }
 
 // mostOf is what a node has had at most, given what it had before. A node that has shrunk does not show that others of its type are
@@ -34,7 +34,7 @@ func mostOf(old *nodeEntry, uid string, now corev1.ResourceList) corev1.Resource
 	out := make(corev1.ResourceList, len(now)) // what the cache holds is not ours to change
 	maps.Copy(out, now)
 	shrunk := false
-	for name, had := range old.most {
+	for name, had := range old.mostAllocatable {
 		if have, there := now[name]; !there || have.Cmp(had) < 0 {
 			out[name], shrunk = had, true
 		}
@@ -50,8 +50,8 @@ func grew(old *nodeEntry, now *nodeEntry) bool {
 	if old == nil || old.node.UID != now.node.UID {
 		return false
 	}
-	for name, have := range now.most {
-		if had, known := old.most[name]; known && had.Sign() > 0 && have.Cmp(had) > 0 {
+	for name, have := range now.mostAllocatable {
+		if had, known := old.mostAllocatable[name]; known && had.Sign() > 0 && have.Cmp(had) > 0 {
 			return true
 		}
 	}
@@ -83,26 +83,26 @@ func (b *Book) SetNode(node *corev1.Node) {
 	} else if n.ReadySince.After(b.now()) {
 		n.ReadySince = b.now()
 	}
-	if opens(old, n) {
-		b.stir(true)
+	if opensNode(old, n) {
+		b.noteActivity(true)
 	}
-	b.offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
+	b.updateOffered(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable,
-		most: mostOf(old, n.UID, node.Status.Allocatable), wrote: node.ManagedFields}
-	settled := b.settle(command.KindNode, n.Name)
+		mostAllocatable: mostOf(old, n.UID, node.Status.Allocatable), fieldAuthors: node.ManagedFields}
+	settled := b.settleWrites(command.KindNode, n.Name)
 	what, changed := nodeChange(old, n)
 	if changed {
-		b.nameProvider(old, n)
-		what |= b.judgeAgain(n.Name) | b.teach(n)
+		b.indexNode(old, n)
+		what |= b.rereadNominees(n.Name) | b.observeCapacity(n)
 		if grew(old, b.nodes[n.Name]) {
-			what |= b.taughtAnew(n)
+			what |= b.reobserveCapacity(n)
 		}
 	}
 	if changed || settled {
-		b.touch(what)
+		b.noteAndWake(what)
 	}
 	if old != nil && old.node.Ready && !n.Ready && n.Ours {
-		b.countSoon() // its machine may be gone
+		b.requestInventory() // its machine may be gone
 	}
 }
 
@@ -110,10 +110,10 @@ func (b *Book) SetNode(node *corev1.Node) {
 func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 	n := &cluster.Node{
 		Name: node.Name, UID: string(node.UID), Version: node.ResourceVersion, ProviderID: node.Spec.ProviderID,
-		Created: node.CreationTimestamp.Time, Deleting: when(node.DeletionTimestamp),
+		Created: node.CreationTimestamp.Time, Deleting: timeOf(node.DeletionTimestamp),
 		Finalized: slices.Contains(node.Finalizers, v1.TerminationFinalizer),
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
-		DoNotDisrupt: keeps(node.Annotations),
+		DoNotDisrupt: keepsNode(node.Annotations),
 		DoNotRepair:  node.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Capacity:     b.measure(node.Status.Capacity),
 	}
@@ -124,7 +124,7 @@ func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 		n.Cordoned = false // we did it, and so do not count what Kubernetes adds to it
 		n.Taints = slices.DeleteFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
 	}
-	for kind := range b.kinds {
+	for kind := range b.nodeClassKinds {
 		if _, ok := node.Labels[v1.NodeClassLabelKey(kind.Group, kind.Kind)]; ok {
 			n.Ours = true
 		}
@@ -139,7 +139,7 @@ func (b *Book) readConditions(n *cluster.Node, list []corev1.NodeCondition) {
 		if c.Type == corev1.NodeReady {
 			n.Ready, n.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 		}
-		if b.health[string(c.Type)] {
+		if b.healthConditions[string(c.Type)] {
 			n.Conditions = append(n.Conditions, cluster.NodeCondition{
 				Type: string(c.Type), Status: string(c.Status), Since: c.LastTransitionTime.Time})
 		}
@@ -152,12 +152,12 @@ func (b *Book) WatchHealth(types ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range types {
-		b.health[t] = true
+		b.healthConditions[t] = true
 	}
 }
 
-// nameProvider keeps the index of nodes by the machine that they run on. The lock is held.
-func (b *Book) nameProvider(old *nodeEntry, n *cluster.Node) {
+// indexNode keeps the index of nodes by the machine that they run on. The lock is held.
+func (b *Book) indexNode(old *nodeEntry, n *cluster.Node) {
 	if old != nil && old.node.ProviderID != n.ProviderID && b.nodeBy[old.node.ProviderID] == n.Name {
 		delete(b.nodeBy, old.node.ProviderID)
 	}
@@ -175,37 +175,37 @@ func (b *Book) DeleteNode(name string) {
 			delete(b.nodeBy, e.node.ProviderID)
 		}
 		if e.node.Ours {
-			b.countSoon() // did its machine go, too?
+			b.requestInventory() // did its machine go, too?
 		}
 	}
-	b.offer(b.nodes[name].lists(), nil)
+	b.updateOffered(b.nodes[name].lists(), nil)
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
-	b.settle(command.KindNode, name)
-	b.touch(room | b.judgeAgain(name))
+	b.settleWrites(command.KindNode, name)
+	b.noteAndWake(changesRoom | b.rereadNominees(name))
 }
 
 // nodeChange says what it means that a node looks like this now; changed is false if nothing but its version differs, as
 // after a kubelet's heartbeat.
 func nodeChange(old *nodeEntry, now *cluster.Node) (what change, changed bool) {
 	if old == nil {
-		return room, true
+		return changesRoom, true
 	}
 	x, y := *old.node, *now
 	x.Version, y.Version = "", ""
 	if reflect.DeepEqual(&x, &y) {
-		return nothing, false
+		return noChange, false
 	}
 	for _, n := range []*cluster.Node{&x, &y} {
 		n.Conditions, n.DoNotRepair = nil, false
 	}
 	if reflect.DeepEqual(&x, &y) {
-		return nothing, true
+		return noChange, true
 	}
-	return room, true
+	return changesRoom, true
 }
 
-func when(t *metav1.Time) time.Time {
+func timeOf(t *metav1.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

@@ -19,52 +19,52 @@ const fieldManager = "tenon"
 type nominee struct {
 	// unschedulable is what kube-scheduler says of the pod.
 	unschedulable bool
-	// signed says that the nomination carries our name. One without may be ours all the same, if whoever stores pods does
+	// isOurs says that the nomination carries our name. One without may be ours all the same, if whoever stores pods does
 	// not keep who wrote what: then the node tells.
-	signed bool
+	isOurs bool
 }
 
-// judge notes what kube-scheduler has said of the pod.
-func (b *Book) judge(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
-	p.Judged = p.Node != ""
+// readScheduling notes what kube-scheduler has said of the pod.
+func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
+	p.SchedulerSeen = p.Node != ""
 	if p.Node == "" {
-		p.Nominated = b.nodeName(pod.Status.NominatedNodeName)
+		p.Nominated = b.sharedNodeName(pod.Status.NominatedNodeName)
 	}
-	told, words := false, ""
+	told, message := false, ""
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			p.Judged = true
+			p.SchedulerSeen = true
 			told = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-			words = c.Message
+			message = c.Message
 		}
 	}
-	n := nominee{unschedulable: told, signed: p.Nominated != "" && isSigned(pod)}
-	b.enlistNominee(p, old, n)
+	n := nominee{unschedulable: told, isOurs: p.Nominated != "" && isOurNomination(pod)}
+	b.indexNominee(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
-	b.hear(p, told, words)
-	b.seen(p, old)
+	b.noteSchedulerMessage(p, told, message)
+	b.notePendingSince(p, old)
 }
 
-// seen notes since when the pod looks for a place. The lock is held.
-func (b *Book) seen(p, old *cluster.Pod) {
+// notePendingSince notes since when the pod looks for a place. The lock is held.
+func (b *Book) notePendingSince(p, old *cluster.Pod) {
 	switch {
 	case !p.Unschedulable:
-		p.Seen = cluster.Pod{}.Seen
+		p.UnschedulableSince = cluster.Pod{}.UnschedulableSince
 	case old != nil && old.Unschedulable:
-		p.Seen = old.Seen
+		p.UnschedulableSince = old.UnschedulableSince
 	default:
-		p.Seen = b.now()
+		p.UnschedulableSince = b.now()
 	}
 }
 
 // mayPlan reports whether a pod that kube-scheduler could not place is ours to plan for. The lock is held.
 func (b *Book) mayPlan(p *cluster.Pod, n nominee) bool {
-	return p.Nominated == "" || n.signed || b.awaits(p.Nominated, p.Class)
+	return p.Nominated == "" || n.isOurs || b.mayBeOurNode(p.Nominated, p.Class)
 }
 
-// awaits reports whether a node could have been named by us for pods of the class: it is yet to come or to be ready, or
+// mayBeOurNode reports whether a node could have been named by us for pods of the class: it is yet to come or to be ready, or
 // it was made for such pods; or it is gone, and nobody keeps a place there. The lock is held.
-func (b *Book) awaits(node string, class *cluster.PodClass) bool {
+func (b *Book) mayBeOurNode(node string, class *cluster.PodClass) bool {
 	e := b.nodes[node]
 	if e == nil {
 		return true
@@ -77,10 +77,10 @@ func (b *Book) awaits(node string, class *cluster.PodClass) bool {
 		slices.ContainsFunc(c.claim.Seats, func(s cluster.Seat) bool { return s.Class == class.Key })
 }
 
-// enlistNominee keeps the index of pods by the node that was named for them. The lock is held.
-func (b *Book) enlistNominee(p, old *cluster.Pod, n nominee) {
+// indexNominee keeps the index of pods by the node that was named for them. The lock is held.
+func (b *Book) indexNominee(p, old *cluster.Pod, n nominee) {
 	if old != nil && old.Nominated != p.Nominated {
-		b.strikeNominee(old)
+		b.unindexNominee(old)
 	}
 	if p.Nominated == "" {
 		return
@@ -91,7 +91,7 @@ func (b *Book) enlistNominee(p, old *cluster.Pod, n nominee) {
 	b.nominees[p.Nominated][p.UID] = n
 }
 
-func (b *Book) strikeNominee(p *cluster.Pod) {
+func (b *Book) unindexNominee(p *cluster.Pod) {
 	if p.Nominated == "" {
 		return
 	}
@@ -101,10 +101,10 @@ func (b *Book) strikeNominee(p *cluster.Pod) {
 	}
 }
 
-// judgeAgain decides anew about the pods for which a node was named, after the node or its claim has changed. The lock is
+// rereadNominees decides anew about the pods for which a node was named, after the node or its claim has changed. The lock is
 // held.
-func (b *Book) judgeAgain(node string) change {
-	what := nothing
+func (b *Book) rereadNominees(node string) change {
+	what := noChange
 	for uid, n := range b.nominees[node] {
 		old, found := b.pods.get(uid)
 		if !found {
@@ -115,31 +115,31 @@ func (b *Book) judgeAgain(node string) change {
 		if p.Unschedulable == old.Unschedulable {
 			continue
 		}
-		b.seen(&p, old)
+		b.notePendingSince(&p, old)
 		b.pods.set(uid, &p)
 		what |= podChange(old, &p)
 	}
 	return what
 }
 
-// isSigned reports whether our name stands under the pod's nomination: see keepSignature.
-func isSigned(pod *corev1.Pod) bool {
+// isOurNomination reports whether our name stands under the pod's nomination: see keepNominationAuthor.
+func isOurNomination(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == fieldManager && f.FieldsV1 == nil && f.FieldsType != wroteEnd
 	})
 }
 
-// keepSignature drops who wrote which field of a pod, but for one word if it was we who named a node for it, and for the name of who
+// keepNominationAuthor drops who wrote which field of a pod, but for one word if it was we who named a node for it, and for the name of who
 // wrote that it has to end.
-func keepSignature(pod *corev1.Pod) {
+func keepNominationAuthor(pod *corev1.Pod) {
 	if slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.FieldsType == wroteEnd }) {
 		return // it has been here before
 	}
-	ender := whoEnds(pod)
+	ender := podEndAuthor(pod)
 	ours := pod.Status.NominatedNodeName != "" && slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == fieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:nominatedNodeName"`))
 	})
-	if isSigned(pod) {
+	if isOurNomination(pod) {
 		return // it has been here before
 	}
 	pod.ManagedFields = nil
@@ -151,9 +151,9 @@ func keepSignature(pod *corev1.Pod) {
 	}
 }
 
-// whoEnds is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API leaves no name.
-func whoEnds(pod *corev1.Pod) string {
-	if endOf(pod) == nil {
+// podEndAuthor is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API leaves no name.
+func podEndAuthor(pod *corev1.Pod) string {
+	if podEndCondition(pod) == nil {
 		return ""
 	}
 	for _, f := range pod.ManagedFields {

@@ -65,8 +65,8 @@ func TestWhoseNominationItIs(t *testing.T) {
 			}
 		}
 		b.SetPod(pod)
-		if p := onlyPod(b); p.Pending() != c.pending || p.Nominated != "n" || p.Pending() == p.Seen.IsZero() {
-			t.Errorf("%s: pending %v, nominated to %q, seen %s", c.what, p.Pending(), p.Nominated, p.Seen)
+		if p := onlyPod(b); p.IsPending() != c.pending || p.Nominated != "n" || p.IsPending() == p.UnschedulableSince.IsZero() {
+			t.Errorf("%s: pending %v, nominated to %q, seen %s", c.what, p.IsPending(), p.Nominated, p.UnschedulableSince)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestNominationIsJudgedAgain(t *testing.T) {
 		if got := moved(b, c.change); got != c.moved {
 			t.Errorf("%s: %q moved, want %q", c.what, got, c.moved)
 		}
-		if p := onlyPod(b); p.Pending() != c.pending {
-			t.Errorf("%s: pending %v", c.what, p.Pending())
+		if p := onlyPod(b); p.IsPending() != c.pending {
+			t.Errorf("%s: pending %v", c.what, p.IsPending())
 		}
 	}
 	if len(b.nominees) != 0 {

@@ -220,19 +220,19 @@ func TestSpreadsAndWishes(t *testing.T) {
 		t.Fatalf("rules %v, unsupported %v", c.Rules, c.Unsupported)
 	}
 	rack, zone := c.Rules[0], c.Rules[1]
-	if zone.Topology != cluster.ZoneLabel || zone.MaxSkew != 2 || zone.MinDomains != 5 || zone.AnyNode || zone.HonorTaints {
+	if zone.TopologyKey != cluster.ZoneLabel || zone.MaxSkew != 2 || zone.MinDomains != 5 || zone.AnyNode || zone.HonorTaints {
 		t.Errorf("zone %+v", zone)
 	}
-	if rack.Topology != "rack" || rack.MinDomains != 0 || !rack.AnyNode || !rack.HonorTaints {
+	if rack.TopologyKey != "rack" || rack.MinDomains != 0 || !rack.AnyNode || !rack.HonorTaints {
 		t.Errorf("rack %+v", rack)
 	}
 	var weights []int32
-	for _, w := range c.Wishes {
+	for _, w := range c.Preferences {
 		weights = append(weights, w.Weight)
 	}
-	if !slices.Equal(weights, []int32{9, 20, 30, 1}) || c.Wishes[0].Term.String() != "disk In [ssd]" ||
-		c.Wishes[1].Rule.Kind != cluster.Affinity || c.Wishes[2].Rule.Kind != cluster.AntiAffinity || c.Wishes[3].Rule.MaxSkew != 3 {
-		t.Errorf("wishes %+v", c.Wishes)
+	if !slices.Equal(weights, []int32{9, 20, 30, 1}) || c.Preferences[0].Term.String() != "disk In [ssd]" ||
+		c.Preferences[1].Rule.Kind != cluster.Affinity || c.Preferences[2].Rule.Kind != cluster.AntiAffinity || c.Preferences[3].Rule.MaxSkew != 3 {
+		t.Errorf("wishes %+v", c.Preferences)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestUnusedContentIsForgotten(t *testing.T) {
 		}
 	}
 	b.Snapshot()
-	if n := b.remembered(); n > sweepFrom {
+	if n := b.countRemembered(); n > collectFrom {
 		t.Errorf("%d things are remembered of pods that are gone", n)
 	}
 }

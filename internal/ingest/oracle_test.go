@@ -54,11 +54,11 @@ func checkMatch(t *testing.T, pod *corev1.Pod, node *corev1.Node, s *cluster.Sna
 		t.Fatalf("labels %v\nselector %v\naffinity %+v\nwe say %v (%v), Kubernetes %v", node.Labels, pod.Spec.NodeSelector,
 			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, got, p.Class.Unsupported, want)
 	}
-	_, bad := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
+	_, problem := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule
 	}, false)
-	if taint, found := cluster.Untolerated(p.Class.Tolerations, n.Taints); found != bad {
-		t.Fatalf("taints %v tolerations %+v: we say %v (%v), Kubernetes %v", node.Spec.Taints, pod.Spec.Tolerations, found, taint, bad)
+	if taint, found := cluster.Untolerated(p.Class.Tolerations, n.Taints); found != problem {
+		t.Fatalf("taints %v tolerations %+v: we say %v (%v), Kubernetes %v", node.Spec.Taints, pod.Spec.Tolerations, found, taint, problem)
 	}
 }
 

@@ -17,14 +17,14 @@ func (b *Book) SetOwner(o cluster.Owner) {
 	defer b.mu.Unlock()
 	o.Since = b.now()
 	o.UID = cluster.OwnerKey(o.Namespace, o.UID)
-	if o.Root != "" {
-		o.Root = cluster.OwnerKey(o.Namespace, o.Root)
+	if o.Workload != "" {
+		o.Workload = cluster.OwnerKey(o.Namespace, o.Workload)
 	}
-	if have, known := b.owners.now[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired && have.Root == o.Root {
+	if have, known := b.owners.current[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired && have.Workload == o.Workload {
 		return
 	}
 	b.owners.set(o.UID, o)
-	b.touch(nothing)
+	b.noteAndWake(noChange)
 }
 
 // DeleteOwner takes in that an owner is gone.
@@ -32,24 +32,24 @@ func (b *Book) DeleteOwner(namespace string, uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.owners.remove(cluster.OwnerKey(namespace, string(uid)))
-	b.touch(nothing)
+	b.noteAndWake(noChange)
 }
 
 // ownerOf reads how many pods a workload wants at the same time; ok is false for kinds that say nothing about it.
 func ownerOf(obj any) (o cluster.Owner, ok bool) {
 	switch w := obj.(type) {
 	case *appsv1.ReplicaSet:
-		return wants(w, "ReplicaSet", w.Spec.Replicas), true
+		return ownerWanting(w, "ReplicaSet", w.Spec.Replicas), true
 	case *corev1.ReplicationController:
-		return wants(w, "ReplicationController", w.Spec.Replicas), true
+		return ownerWanting(w, "ReplicationController", w.Spec.Replicas), true
 	case *appsv1.StatefulSet:
-		o := wants(w, "StatefulSet", w.Spec.Replicas)
+		o := ownerWanting(w, "StatefulSet", w.Spec.Replicas)
 		if w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 			o.Desired = 0 // the next pod comes when this one is ready
 		}
 		return o, true
 	case *batchv1.Job:
-		o := wants(w, "Job", w.Spec.Parallelism)
+		o := ownerWanting(w, "Job", w.Spec.Parallelism)
 		if w.Spec.Completions != nil {
 			o.Desired = min(o.Desired, int(*w.Spec.Completions-w.Status.Succeeded))
 		}
@@ -61,14 +61,14 @@ func ownerOf(obj any) (o cluster.Owner, ok bool) {
 	return cluster.Owner{}, false
 }
 
-func wants(w metav1.Object, kind string, replicas *int32) cluster.Owner {
+func ownerWanting(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	n := 1
 	if replicas != nil {
 		n = int(*replicas)
 	}
 	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
 	if root := metav1.GetControllerOfNoCopy(w); root != nil {
-		o.Root, o.RootKind, o.RootName = string(root.UID), cutText(root.Kind), cutText(root.Name)
+		o.Workload, o.WorkloadKind, o.WorkloadName = string(root.UID), cutText(root.Kind), cutText(root.Name)
 	}
 	return o
 }

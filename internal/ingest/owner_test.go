@@ -22,7 +22,7 @@ func TestOwnersAreThoseOfTheirNamespace(t *testing.T) {
 		p.Namespace = namespace
 		b.SetPod(p)
 		have, _ := b.pods.get(uid)
-		return b.rootOf(have)
+		return b.workloadOf(have)
 	}
 	if got := root("p1", "default", "rs"); got != "default/web" {
 		t.Errorf("a pod of the Deployment counts for %q", got)
@@ -35,11 +35,11 @@ func TestOwnersAreThoseOfTheirNamespace(t *testing.T) {
 	if got := root("p3", "evil", strings.Repeat("u", 1<<20)); len(got) > 100 {
 		t.Errorf("an owner's name of %d bytes is kept", len(got))
 	}
-	b.SetOwner(cluster.Owner{UID: "rs2", Namespace: "evil", Root: "web", Known: true, Desired: 1})
+	b.SetOwner(cluster.Owner{UID: "rs2", Namespace: "evil", Workload: "web", Known: true, Desired: 1})
 	if got := root("p4", "evil", "rs2"); got != "evil/web" {
 		t.Errorf("a pod of a ReplicaSet that says it is of another's Deployment counts for %q", got)
 	}
-	if whole, known := b.Snapshot().Complete(cluster.OwnerKey("default", "rs")); !known || !whole {
+	if whole, known := b.Snapshot().IsComplete(cluster.OwnerKey("default", "rs")); !known || !whole {
 		t.Errorf("of the pods of the ReplicaSet all are there: %v, known: %v", whole, known)
 	}
 }
@@ -60,7 +60,7 @@ func TestStrangersEndNoCount(t *testing.T) {
 	}
 	stranger(corev1.PodRunning)
 	stranger(corev1.PodSucceeded)
-	if b := l.b.Snapshot().Setbacks["default/web"]; b == nil || b.Tries != 1 {
+	if b := l.b.Snapshot().WorkloadTries["default/web"]; b == nil || b.FailedTries != 1 {
 		t.Errorf("the node is tainted, and the setback is %+v", b)
 	}
 }
@@ -77,7 +77,7 @@ func TestMadeForThatCannotBeRead(t *testing.T) {
 			l.made("n1", "p1", 1, write(text))
 			l.node("n1", tainted("agent"))
 			s := l.b.Snapshot()
-			if b := s.Setbacks["default/web"]; b == nil || b.Tries != 1 || len(b.Standing) != 1 {
+			if b := s.WorkloadTries["default/web"]; b == nil || b.FailedTries != 1 || len(b.UnusedClaims) != 1 {
 				t.Errorf("the node is tainted, and the setback is %+v", b)
 			}
 			if got := told(s, "InvalidMadeFor"); got != 1 {
@@ -85,7 +85,7 @@ func TestMadeForThatCannotBeRead(t *testing.T) {
 			}
 			l.made("n1", "p1", 1, write("default/web=1"))
 			s = l.b.Snapshot()
-			if b := s.Setbacks["default/web"]; b == nil || b.Tries != 1 || told(s, "InvalidMadeFor") != 0 {
+			if b := s.WorkloadTries["default/web"]; b == nil || b.FailedTries != 1 || told(s, "InvalidMadeFor") != 0 {
 				t.Errorf("mended: the setback is %+v, told %+v", b, s.Notes)
 			}
 			l.made("n1", "p1", 1, write(text))
@@ -99,8 +99,8 @@ func TestMadeForThatCannotBeRead(t *testing.T) {
 			l.b.DeletePod(judgedPod("p1"))
 			l.c.tick(2 * rememberFor)
 			l.b.Snapshot()
-			if len(l.b.trials) != 0 {
-				t.Errorf("%d claims are still followed", len(l.b.trials))
+			if len(l.b.trackers) != 0 {
+				t.Errorf("%d claims are still followed", len(l.b.trackers))
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestPodsOfFakeDaemonSetsAreForgotten(t *testing.T) {
 	b.SetPod(daemonPodOf(ds, "real", "1", "400m", 0))
 	b.SetDaemon(ds)
 	most := 0
-	for i := range 4 * sweepFrom {
+	for i := range 4 * collectFrom {
 		p := daemonPodOf(ds, fmt.Sprint("p", i), "1", "100m", 0)
 		p.OwnerReferences[0].UID = types.UID(fmt.Sprint("fake", i))
 		b.SetPod(p)
@@ -133,11 +133,11 @@ func TestPodsOfFakeDaemonSetsAreForgotten(t *testing.T) {
 		}
 		most = max(most, len(b.daemonPods))
 	}
-	if most > sweepFrom+200 {
-		t.Errorf("up to %d pods of DaemonSets are remembered, expected at most %d", most, sweepFrom+200)
+	if most > collectFrom+200 {
+		t.Errorf("up to %d pods of DaemonSets are remembered, expected at most %d", most, collectFrom+200)
 	}
 	wantRequests(t, daemonOf(t, b), 400, 0)
-	if b.kept < 0 {
-		t.Errorf("%d bytes are said to be kept", b.kept)
+	if b.keptBytes < 0 {
+		t.Errorf("%d bytes are said to be kept", b.keptBytes)
 	}
 }

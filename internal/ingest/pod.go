@@ -19,39 +19,39 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, _ := b.pods.get(string(pod.UID))
-	p := b.pod(pod, old)
+	p := b.readPod(pod, old)
 	same := old != nil && reflect.DeepEqual(old, p)
 	if !same {
 		b.pods.set(p.UID, p)
-		b.awaitEnding(old, p)
+		b.noteProtectionEnd(old, p)
 		b.notePodEvent(old, p, cameAt(pod))
 		if old == nil {
-			b.supposeEviction(p)
+			b.assumeEviction(p)
 		}
-		b.mountMoved(p.UID)
+		b.notePodVolumesMoved(p.UID)
 		if p.Daemon {
 			b.learnDaemon(p, pod)
 		}
-		if b.kept > max(b.sweepAt.bytes, sweepFromBytes) {
-			b.sweep() // the next snapshot may be far: many large pods come, or one comes again and again
+		if b.keptBytes > max(b.collectAt.bytes, collectFromBytes) {
+			b.collectGarbage() // the next snapshot may be far: many large pods come, or one comes again and again
 		}
 	}
-	b.stirredBy(old, p)
-	b.showNomination(p)
-	b.noteEnd(p, pod)
-	settled := b.settle(command.KindPod, p.UID)
-	awaited := !same && b.trialPod(old, p)
+	b.noteActivityOf(old, p)
+	b.noteNominationSeen(p)
+	b.notePodEnd(p, pod)
+	settled := b.settleWrites(command.KindPod, p.UID)
+	awaited := !same && b.trackPod(old, p)
 	switch {
 	case same && !settled:
-	case same, awaited, !quiet(old, p), settled, b.leaving(p.Node):
-		b.touch(podChange(old, p))
+	case same, awaited, !isQuietChange(old, p), settled, b.isLeaving(p.Node):
+		b.noteAndWake(podChange(old, p))
 	default:
-		b.note(podChange(old, p))
+		b.noteChange(podChange(old, p))
 	}
 }
 
-// leaving reports whether a node is on its way out: then it matters which of its pods are ready. The lock is held.
-func (b *Book) leaving(node string) bool {
+// isLeaving reports whether a node is on its way out: then it matters which of its pods are ready. The lock is held.
+func (b *Book) isLeaving(node string) bool {
 	e := b.nodes[node]
 	return e != nil && (!e.node.Deleting.IsZero() || e.node.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule))
 }
@@ -67,29 +67,29 @@ func (b *Book) removePod(uid string) {
 		return
 	}
 	b.pods.remove(old.UID)
-	b.mountMoved(old.UID)
-	b.unmount(old.UID)
-	b.strikeNominee(old)
-	delete(b.verdicts, old.UID)
+	b.notePodVolumesMoved(old.UID)
+	b.dropPodVolumes(old.UID)
+	b.unindexNominee(old)
+	delete(b.schedulerMessages, old.UID)
 	b.forgetNote("Pod", old.UID)
 	b.forgetNote("PodCost", old.UID)
-	b.defaults.forget(old.UID)
+	b.spreadDefaults.forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
-	b.settle(command.KindPod, old.UID)
-	b.touch(podChange(old, nil))
+	b.settleWrites(command.KindPod, old.UID)
+	b.noteAndWake(podChange(old, nil))
 }
 
 // notePodEvent remembers when a workload pod last came to a node, finished there or left it. came is when the pod was
 // bound: a pod that is new to us may have been there for long, if it is we who are new. The lock is held.
 func (b *Book) notePodEvent(old, now *cluster.Pod, came time.Time) {
-	before, after := old != nil && old.Workload(), now != nil && now.Workload()
+	before, after := old != nil && old.IsWorkload(), now != nil && now.IsWorkload()
 	if before == after {
 		return
 	}
 	if after {
 		if old != nil {
 			came = b.now()
-			b.bound = came
+			b.lastBound = came
 		}
 		// The node may not be known yet: the order of the watches is not defined.
 		if came.After(b.podEvents[now.Node]) {
@@ -114,26 +114,26 @@ func cameAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
+func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p := &cluster.Pod{
-		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.nodeName(pod.Spec.NodeName),
-		Created: pod.CreationTimestamp.Time, Labels: b.wornLabels(pod.Labels),
-		Done:     pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.sharedNodeName(pod.Spec.NodeName),
+		Created: pod.CreationTimestamp.Time, Labels: b.internLabels(pod.Labels),
+		Finished: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
 	}
-	b.mountPod(p, pod)
-	p.Appeared = b.now()
+	b.readPodVolumes(p, pod)
+	p.FirstSeen = b.now()
 	if old != nil {
-		p.Appeared = old.Appeared
+		p.FirstSeen = old.FirstSeen
 	}
-	p.Started, p.Ready, p.Phase = when(pod.Status.StartTime), isReady(pod), phaseOf(pod)
-	p.Limits = b.ceilingOf(&pod.Spec)
+	p.Started, p.Ready, p.Phase = timeOf(pod.Status.StartTime), isReady(pod), phaseOf(pod)
+	p.Limits = b.internLimits(&pod.Spec)
 	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
 	b.readDoNotDisrupt(p, pod)
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner = cluster.OwnerKey(pod.Namespace, string(owner.UID))
-		if o, known := b.owners.now[p.Owner]; known {
+		if o, known := b.owners.current[p.Owner]; known {
 			p.Owner = o.UID
 		}
 		p.Daemon = owner.Kind == "DaemonSet"
@@ -155,7 +155,7 @@ func (b *Book) pod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		}
 	}
 	b.readEvictionCost(p, pod)
-	b.judge(p, pod, old)
+	b.readScheduling(p, pod, old)
 	return p
 }
 
@@ -178,9 +178,9 @@ func phaseOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// nodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever sorts
+// sharedNodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever sorts
 // pods by node finds it in the cache.
-func (b *Book) nodeName(name string) string {
+func (b *Book) sharedNodeName(name string) string {
 	if e := b.nodes[name]; e != nil {
 		return e.node.Name
 	}

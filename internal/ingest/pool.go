@@ -34,8 +34,8 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		return
 	}
 	old := b.pools[pool.Name]
-	e := &poolEntry{object: pool, version: version(pool.ResourceVersion)}
-	if old != nil && old.saysTheSame(pool) {
+	e := &poolEntry{object: pool, version: parseVersion(pool.ResourceVersion)}
+	if old != nil && old.hasSameSpec(pool) {
 		same := *old.pool
 		e.pool, e.windows = &same, old.windows
 	} else {
@@ -49,9 +49,9 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 	b.putPool(e)
 }
 
-// saysTheSame reports whether a NodePool differs in nothing but its status from what was read. A limit that could not be counted is
+// hasSameSpec reports whether a NodePool differs in nothing but its status from what was read. A limit that could not be counted is
 // read again.
-func (e *poolEntry) saysTheSame(pool *v1.NodePool) bool {
+func (e *poolEntry) hasSameSpec(pool *v1.NodePool) bool {
 	old := e.object
 	return old != pool && old.UID == pool.UID && old.Generation == pool.Generation && (old.DeletionTimestamp != nil) == (pool.DeletionTimestamp != nil) &&
 		e.pool.Limits.Broken == "" && maps.Equal(old.Annotations, pool.Annotations) && reflect.DeepEqual(&old.Spec, &pool.Spec)
@@ -89,15 +89,15 @@ func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 		p.Problems = append(p.Problems, problemOf(problem))
 	}
 	for _, doubt := range validate.Doubts(pool, b.labels) {
-		p.Doubts = append(p.Doubts, problemOf(doubt))
+		p.Warnings = append(p.Warnings, problemOf(doubt))
 	}
 	for _, timeout := range timeouts(p) {
 		if problem, bad := timeout.read(pool.Annotations); bad {
 			p.Problems = append(p.Problems, problem)
 		}
 	}
-	b.readStamp(p, pool)
-	b.readCare(p, pool)
+	b.readTemplateHash(p, pool)
+	b.readOverrides(p, pool)
 	return p
 }
 
@@ -123,29 +123,29 @@ func (b *Book) putPool(e *poolEntry) {
 	if old != nil {
 		before = old.pool
 	}
-	b.hold.seen(before, e.pool, b.now())
+	b.orphanMemory.poolSeen(before, e.pool, b.now())
 	if old != nil && old.pool.UID != e.pool.UID {
 		b.forgetNote("NodePool", old.pool.UID)
 	}
-	settled := b.settle(command.KindPool, name)
-	b.wantCatalog(name, e.object.Generation)
-	b.recallJoining(old, e.pool)
+	settled := b.settleWrites(command.KindPool, name)
+	b.requestCatalog(name, e.object.Generation)
+	b.restoreLaunchResults(old, e.pool)
 	switch {
-	case old == nil || !reflect.DeepEqual(placing(old.pool), placing(e.pool)):
-		b.touch(room)
-	case !reflect.DeepEqual(old.object.Spec.Disruption, e.object.Spec.Disruption), !reflect.DeepEqual(old.pool.Care, e.pool.Care):
-		b.touch(stakes)
+	case old == nil || !reflect.DeepEqual(placementPart(old.pool), placementPart(e.pool)):
+		b.noteAndWake(changesRoom)
+	case !reflect.DeepEqual(old.object.Spec.Disruption, e.object.Spec.Disruption), !reflect.DeepEqual(old.pool.Overrides, e.pool.Overrides):
+		b.noteAndWake(changesDisruption)
 	case settled || !reflect.DeepEqual(old.pool, e.pool):
-		b.touch(nothing)
+		b.noteAndWake(noChange)
 	}
 }
 
-// placing is the part of a pool that decides where pods go.
-func placing(p *cluster.Pool) cluster.Pool {
+// placementPart is the part of a pool that decides where pods go.
+func placementPart(p *cluster.Pool) cluster.Pool {
 	out := *p
-	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.Wait{}
+	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.NillableDuration{}
 	out.Replicas, out.Timeouts = 0, cluster.Timeouts{}
-	out.Stamped, out.Care = cluster.Stamp{}, cluster.Care{}
+	out.WrittenHash, out.Overrides = cluster.TemplateHash{}, cluster.DisruptionOverrides{}
 	return out
 }
 
@@ -165,22 +165,22 @@ func (b *Book) dropPool(name string) {
 	}
 	delete(b.pools, name)
 	if e != nil {
-		b.hold.deleted(e.pool, len(b.pools))
+		b.orphanMemory.poolDeleted(e.pool, len(b.pools))
 	}
-	delete(b.shelf, name)
-	b.readSold()
-	delete(b.holds, name)
-	delete(b.joining, name)
-	maps.DeleteFunc(b.slots, func(at slotOf, _ *lostSlot) bool { return at.pool == name })
-	b.settle(command.KindPool, name)
-	b.touch(room)
+	delete(b.poolCatalogs, name)
+	b.updateSold()
+	delete(b.launchBackoffs, name)
+	delete(b.recentLaunches, name)
+	maps.DeleteFunc(b.lostSlots, func(at slotKey, _ *lostSlot) bool { return at.pool == name })
+	b.settleWrites(command.KindPool, name)
+	b.noteAndWake(changesRoom)
 }
 
-func waitOf(d v1.NillableDuration) cluster.Wait {
+func waitOf(d v1.NillableDuration) cluster.NillableDuration {
 	if d.IsNever() {
-		return cluster.Wait{Never: true}
+		return cluster.NillableDuration{Never: true}
 	}
-	return cluster.Wait{For: *d.Duration}
+	return cluster.NillableDuration{For: *d.Duration}
 }
 
 func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
@@ -190,7 +190,7 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 			l.HasNodes, l.Nodes = true, q.Value()
 			continue
 		}
-		dim, ok := b.number(name)
+		dim, ok := b.numberResource(name)
 		if !ok {
 			l.Broken = string(name)
 			continue
@@ -204,40 +204,40 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 // lock is held.
 func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	p := *e.pool
-	p.NodeClass = b.classState(p.Template.NodeClass)
-	if until := e.object.CreationTimestamp.Add(classPatience); p.NodeClass.Reason == classNotFound && now.Before(until) {
+	p.NodeClass = b.nodeClassNow(p.Template.NodeClass)
+	if until := e.object.CreationTimestamp.Add(nodeClassWait); p.NodeClass.Reason == classNotFound && now.Before(until) {
 		p.NodeClass.Pending, p.NodeClass.Until = true, until
 	}
 	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
-	if h := b.holds[p.Name]; h != nil {
-		p.Held, p.OnTrial = now.Before(h.until), h.count > 0 && !now.Before(h.until)
-		if p.Held {
-			p.HeldUntil, p.HeldFor = h.until, h.message
+	if h := b.launchBackoffs[p.Name]; h != nil {
+		p.InBackoff, p.Probing = now.Before(h.until), h.count > 0 && !now.Before(h.until)
+		if p.InBackoff {
+			p.BackoffUntil, p.BackoffCause = h.until, h.message
 		}
 	}
-	p.Registering = b.joining[p.Name].state()
-	p.LostSlots = b.lostNow(&p, now)
+	p.RegistrationHealth = b.recentLaunches[p.Name].state()
+	p.LostSlots = b.lostSlotsNow(&p, now)
 	p.Status.Resources = b.measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {
-		p.Budgets[i].Active, p.Budgets[i].Changes = e.windows[i].at(now)
+		p.Budgets[i].Active, p.Budgets[i].ChangesAt = e.windows[i].stateAt(now)
 	}
 	return &p
 }
 
 const (
 	classNotFound, classUnknown = "NodeClassNotFound", "NodeClassReadinessUnknown"
-	// classPatience is how long after its pool a NodeClass may come: whoever applies both at once makes no mistake.
-	classPatience = 5 * time.Second
+	// nodeClassWait is how long after its pool a NodeClass may come: whoever applies both at once makes no mistake.
+	nodeClassWait = 5 * time.Second
 )
 
-// classState says whether a pool's NodeClass can be used. The lock is held.
-func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
-	if !b.kinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] { // it is unreadable: see belongsToOthers
+// nodeClassNow says whether a pool's NodeClass can be used. The lock is held.
+func (b *Book) nodeClassNow(ref cluster.ClassRef) cluster.NodeClassState {
+	if !b.nodeClassKinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] { // it is unreadable: see isOthers
 		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: fmt.Sprintf(
 			"spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it to %s", b.knownKinds())}
 	}
-	state, found := b.class[ref]
+	state, found := b.nodeClasses[ref]
 	if !found {
 		return cluster.NodeClassState{
 			Reason:  classNotFound,
@@ -251,33 +251,33 @@ func (b *Book) classState(ref cluster.ClassRef) cluster.NodeClassState {
 func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.class[ref] == state {
+	if b.nodeClasses[ref] == state {
 		return
 	}
-	before, known := b.class[ref]
+	before, known := b.nodeClasses[ref]
 	changed := before.Generation != state.Generation
-	b.class[ref] = state
+	b.nodeClasses[ref] = state
 	if known && changed {
-		b.unlearn(ref)
-		b.driftSoon(ref)
-		b.easeTrials()
+		b.forgetObserved(ref)
+		b.askDriftSoon(ref)
+		b.allowTries()
 	}
-	b.fetchSoon() // a class that has become ready may have pools waiting for it
+	b.wakeCatalogs() // a class that has become ready may have pools waiting for it
 	for name, e := range b.pools {
 		if changed && e.pool.Template.NodeClass == ref {
-			b.wantCatalog(name, -1)
+			b.requestCatalog(name, -1)
 		}
 	}
-	b.touch(room)
+	b.noteAndWake(changesRoom)
 }
 
 // DeleteNodeClass takes in that a NodeClass is gone.
 func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.class, ref)
-	delete(b.drift.versions, ref)
-	b.unlearn(ref)
-	delete(b.lessons, ref)
-	b.touch(room)
+	delete(b.nodeClasses, ref)
+	delete(b.driftStates.versions, ref)
+	b.forgetObserved(ref)
+	delete(b.observed, ref)
+	b.noteAndWake(changesRoom)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// most is more than anything has of anything, and small enough that sums over a cluster don't overflow.
-const most = 1 << 50
+// maxAmount is more than anything has of anything, and small enough that sums over a cluster don't overflow.
+const maxAmount = 1 << 50
 
 // amount reads a quantity in the unit of its dimension. Fractions round up, as kube-scheduler counts them; absurd
 // amounts are cut off.
@@ -17,10 +17,10 @@ func amount(dim int, q apiresource.Quantity) int64 {
 		scale = 1000
 	}
 	switch {
-	case q.CmpInt64(most/scale) >= 0:
-		return most
-	case q.CmpInt64(-most/scale) <= 0:
-		return -most
+	case q.CmpInt64(maxAmount/scale) >= 0:
+		return maxAmount
+	case q.CmpInt64(-maxAmount/scale) <= 0:
+		return -maxAmount
 	case dim == resource.CPU:
 		return q.MilliValue()
 	}

@@ -16,35 +16,35 @@ const (
 	firstQuarantine = 10 * time.Minute
 	lastQuarantine  = 6 * time.Hour
 	// A class that the planner fails on only together with another is tried again sooner: it may be the other's fault.
-	firstPairOut = time.Minute
-	lastPairOut  = 10 * time.Minute
+	firstPairQuarantine = time.Minute
+	lastPairQuarantine  = 10 * time.Minute
 	// A part of planning that fails altogether is tried again sooner: everybody misses it.
-	firstPartOut = time.Minute
-	lastPartOut  = time.Hour
+	firstPartQuarantine = time.Minute
+	lastPartQuarantine  = time.Hour
 	// mostQuarantined bounds how much is remembered of each kind; the oldest tenth is forgotten first.
 	mostQuarantined = 10_000
 	// failuresKept is for how long after a quarantine its length is remembered.
 	failuresKept = 24 * time.Hour
 )
 
-// quarantine is what the planner has failed on, by what it is.
-type quarantine struct {
-	classes, claims             map[string]*failure
-	searchClasses, searchClaims map[string]*failure
-	parts                       map[cluster.Part]*failure
+// quarantined is what the planner has failed on, by what it is.
+type quarantined struct {
+	classes, claims             map[string]*quarantinedFailure
+	searchClasses, searchClaims map[string]*quarantinedFailure
+	partsOut                    map[cluster.Part]*quarantinedFailure
 }
 
-// failure is what is known of one thing that the planner has failed on.
-type failure struct {
+// quarantinedFailure is what is known of one thing that the planner has failed on.
+type quarantinedFailure struct {
 	cluster.Failure
 	times int
-	over  bool // that Until has passed has been noted
+	ended bool // that Until has passed has been noted
 }
 
-func newQuarantine() quarantine {
-	return quarantine{
-		classes: make(map[string]*failure), claims: make(map[string]*failure), parts: make(map[cluster.Part]*failure),
-		searchClasses: make(map[string]*failure), searchClaims: make(map[string]*failure),
+func newQuarantined() quarantined {
+	return quarantined{
+		classes: make(map[string]*quarantinedFailure), claims: make(map[string]*quarantinedFailure), partsOut: make(map[cluster.Part]*quarantinedFailure),
+		searchClasses: make(map[string]*quarantinedFailure), searchClaims: make(map[string]*quarantinedFailure),
 	}
 }
 
@@ -54,42 +54,42 @@ func (b *Book) Quarantine(q cluster.Quarantine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	commit(b.failed.classes, q.Classes, now, firstQuarantine, lastQuarantine)
-	commit(b.failed.claims, q.Claims, now, firstQuarantine, lastQuarantine)
-	commit(b.failed.searchClasses, q.SearchClasses, now, firstQuarantine, lastQuarantine)
-	commit(b.failed.searchClaims, q.SearchClaims, now, firstQuarantine, lastQuarantine)
-	commit(b.failed.parts, q.Parts, now, firstPartOut, lastPartOut)
-	b.touch(demand | room | stakes)
+	addFailures(b.quarantined.classes, q.Classes, now, firstQuarantine, lastQuarantine)
+	addFailures(b.quarantined.claims, q.Claims, now, firstQuarantine, lastQuarantine)
+	addFailures(b.quarantined.searchClasses, q.SearchClasses, now, firstQuarantine, lastQuarantine)
+	addFailures(b.quarantined.searchClaims, q.SearchClaims, now, firstQuarantine, lastQuarantine)
+	addFailures(b.quarantined.partsOut, q.Parts, now, firstPartQuarantine, lastPartQuarantine)
+	b.noteAndWake(changesDemand | changesRoom | changesDisruption)
 }
 
-// commit takes failures in.
-func commit[K ~string](into map[K]*failure, more map[K]cluster.Failure, now time.Time, first, last time.Duration) {
+// addFailures takes failures in.
+func addFailures[K ~string](into map[K]*quarantinedFailure, more map[K]cluster.Failure, now time.Time, first, last time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		f, have := more[key], into[key]
 		if have == nil && !f.Until.IsZero() && !now.Before(f.Until) {
 			continue
 		}
 		if have == nil {
-			drop(into)
-			have = &failure{}
+			dropOldestFailures(into)
+			have = &quarantinedFailure{}
 			into[key] = have
 		}
-		have.Failure, have.over = f, false
+		have.Failure, have.ended = f, false
 		have.Since = now
 		if !f.Until.IsZero() {
 			continue
 		}
 		from, to := first, last
-		if f.With != "" {
-			from, to = firstPairOut, lastPairOut
+		if f.PairedWith != "" {
+			from, to = firstPairQuarantine, lastPairQuarantine
 		}
 		have.Until = now.Add(min(from<<min(have.times, 20), to))
 		have.times++
 	}
 }
 
-// drop forgets the oldest failures if there are too many: a tenth at a time, since it has to look at all of them.
-func drop[K ~string](of map[K]*failure) {
+// dropOldestFailures forgets the oldest failures if there are too many: a tenth at a time, since it has to look at all of them.
+func dropOldestFailures[K ~string](of map[K]*quarantinedFailure) {
 	if len(of) < mostQuarantined {
 		return
 	}
@@ -105,19 +105,19 @@ func drop[K ~string](of map[K]*failure) {
 func (b *Book) quarantineNow(now time.Time) cluster.Quarantine {
 	var q cluster.Quarantine
 	ended := false
-	q.Classes, ended = inForce(b.failed.classes, now, ended)
-	q.Claims, ended = inForce(b.failed.claims, now, ended)
-	q.SearchClasses, ended = inForce(b.failed.searchClasses, now, ended)
-	q.SearchClaims, ended = inForce(b.failed.searchClaims, now, ended)
-	q.Parts, ended = inForce(b.failed.parts, now, ended)
+	q.Classes, ended = activeFailures(b.quarantined.classes, now, ended)
+	q.Claims, ended = activeFailures(b.quarantined.claims, now, ended)
+	q.SearchClasses, ended = activeFailures(b.quarantined.searchClasses, now, ended)
+	q.SearchClaims, ended = activeFailures(b.quarantined.searchClaims, now, ended)
+	q.Parts, ended = activeFailures(b.quarantined.partsOut, now, ended)
 	if ended {
-		b.note(demand | room | stakes)
+		b.noteChange(changesDemand | changesRoom | changesDisruption)
 	}
 	return q
 }
 
-// inForce picks the failures whose time is not over; ended is true if that of some has just come to its end.
-func inForce[K ~string](of map[K]*failure, now time.Time, ended bool) (map[K]cluster.Failure, bool) {
+// activeFailures picks the failures whose time is not over; ended is true if that of some has just come to its end.
+func activeFailures[K ~string](of map[K]*quarantinedFailure, now time.Time, ended bool) (map[K]cluster.Failure, bool) {
 	var out map[K]cluster.Failure
 	for key, f := range of {
 		switch {
@@ -126,8 +126,8 @@ func inForce[K ~string](of map[K]*failure, now time.Time, ended bool) (map[K]clu
 				out = make(map[K]cluster.Failure)
 			}
 			out[key] = f.Failure
-		case !f.over:
-			f.over, ended = true, true
+		case !f.ended:
+			f.ended, ended = true, true
 		case !now.Before(f.Until.Add(failuresKept)):
 			delete(of, key)
 		}

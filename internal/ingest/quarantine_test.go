@@ -24,12 +24,12 @@ func TestQuarantineEndsAndGrows(t *testing.T) {
 	if f := s.Quarantine.Classes["c"]; f.Message != "boom" || !f.Since.Equal(now) || f.Until.Sub(now) != firstQuarantine {
 		t.Errorf("the class is left out as %+v", f)
 	}
-	if s.Demand <= before || s.Supply <= before || s.Help <= before {
+	if s.DemandRev <= before || s.SupplyRev <= before || s.RoomRev <= before {
 		t.Error("a placement from before would be taken over")
 	}
 	now = now.Add(firstQuarantine)
-	if s := b.Snapshot(); s.Quarantine.Any() || s.Demand != s.Rev {
-		t.Errorf("after its time: %+v, the demand has changed at %d of %d", s.Quarantine, s.Demand, s.Rev)
+	if s := b.Snapshot(); s.Quarantine.Any() || s.DemandRev != s.Rev {
+		t.Errorf("after its time: %+v, the demand has changed at %d of %d", s.Quarantine, s.DemandRev, s.Rev)
 	}
 	rev := b.Rev()
 	if b.Snapshot(); b.Rev() != rev {
@@ -50,7 +50,7 @@ func TestQuarantineEndsAndGrows(t *testing.T) {
 	now = now.Add(lastQuarantine + failuresKept)
 	b.Snapshot()
 	b.Snapshot()
-	if len(b.failed.classes) != 0 {
+	if len(b.quarantined.classes) != 0 {
 		t.Error("it is remembered for ever")
 	}
 	fails()
@@ -69,7 +69,7 @@ func TestQuarantineIsBounded(t *testing.T) {
 	b.Quarantine(cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}}})
 	q := b.Snapshot().Quarantine
 	bounded := func(n int) bool { return mostQuarantined*9/10 <= n && n <= mostQuarantined }
-	if !bounded(len(q.Classes)) || !bounded(len(q.Claims)) || !q.Leaves(cluster.Searching) {
+	if !bounded(len(q.Classes)) || !bounded(len(q.Claims)) || !q.LeavesOut(cluster.Searching) {
 		t.Errorf("%d classes and %d claims are left out", len(q.Classes), len(q.Claims))
 	}
 	if _, kept := q.Classes["9"]; kept {
@@ -86,28 +86,28 @@ func TestQuarantineIsTakenBack(t *testing.T) {
 		b.Quarantine(cluster.Quarantine{Classes: one(), SearchClasses: one(), SearchClaims: one()})
 	}
 	put("doubtful", cluster.Failure{Group: 3, Until: now.Add(time.Minute)})
-	put("half", cluster.Failure{With: "other"})
+	put("half", cluster.Failure{PairedWith: "other"})
 	q := b.Snapshot().Quarantine
 	for _, of := range []map[string]cluster.Failure{q.Classes, q.SearchClasses, q.SearchClaims} {
-		if of["doubtful"].Group != 3 || of["half"].Until.Sub(now) != firstPairOut {
+		if of["doubtful"].Group != 3 || of["half"].Until.Sub(now) != firstPairQuarantine {
 			t.Errorf("left out: %+v", of)
 		}
 	}
-	before := b.Snapshot().Demand
+	before := b.Snapshot().DemandRev
 	put("doubtful", cluster.Failure{Until: now})
 	put("never left out", cluster.Failure{Until: now})
 	s := b.Snapshot()
 	q = s.Quarantine
-	if len(q.Classes) != 1 || len(q.SearchClasses) != 1 || len(q.SearchClaims) != 1 || s.Demand <= before {
+	if len(q.Classes) != 1 || len(q.SearchClasses) != 1 || len(q.SearchClaims) != 1 || s.DemandRev <= before {
 		t.Errorf("left out: %+v", q)
 	}
-	if len(b.failed.classes) != 2 {
-		t.Errorf("%d are remembered", len(b.failed.classes))
+	if len(b.quarantined.classes) != 2 {
+		t.Errorf("%d are remembered", len(b.quarantined.classes))
 	}
 	for range 10 {
-		put("half", cluster.Failure{With: "other"})
+		put("half", cluster.Failure{PairedWith: "other"})
 	}
-	if got := b.Snapshot().Quarantine.Classes["half"].Until.Sub(now); got != lastPairOut {
+	if got := b.Snapshot().Quarantine.Classes["half"].Until.Sub(now); got != lastPairQuarantine {
 		t.Errorf("after failing again and again: %v", got)
 	}
 }

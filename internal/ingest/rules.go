@@ -17,28 +17,28 @@ import (
 
 // ruleReader turns what one pod says about other pods into rules and wishes.
 type ruleReader struct {
-	book   *Book
-	meta   *metav1.ObjectMeta
-	rules  []*cluster.Rule
-	wishes []cluster.Wish
-	bad    []string
+	book        *Book
+	meta        *metav1.ObjectMeta
+	rules       []*cluster.Rule
+	preferences []cluster.Preference
+	problems    []string
 }
 
 // readRules lists what ties a pod to others, what it would like, and what of it can't be read. The lock is held.
 func (b *Book) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleReader {
 	r := &ruleReader{book: b, meta: meta}
 	if a := spec.Affinity; a != nil {
-		r.nodeWishes(a.NodeAffinity)
+		r.nodePreferences(a.NodeAffinity)
 		if a.PodAffinity != nil {
 			r.affinity(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-			r.podWishes(cluster.Affinity, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+			r.podPreferences(cluster.Affinity, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 		}
 		if a.PodAntiAffinity != nil {
 			for i := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 				term := &a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
 				r.require(r.termRule(cluster.AntiAffinity, term, r.termSelector(term)))
 			}
-			r.podWishes(cluster.AntiAffinity, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+			r.podPreferences(cluster.AntiAffinity, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 		}
 	}
 	for i := range spec.TopologySpreadConstraints {
@@ -54,7 +54,7 @@ func (r *ruleReader) sortRules() {
 	r.rules = slices.Compact(r.rules)
 }
 
-func (r *ruleReader) nodeWishes(a *corev1.NodeAffinity) {
+func (r *ruleReader) nodePreferences(a *corev1.NodeAffinity) {
 	if a == nil {
 		return
 	}
@@ -64,8 +64,8 @@ func (r *ruleReader) nodeWishes(a *corev1.NodeAffinity) {
 			continue
 		}
 		// A preference that can't be read is met nowhere.
-		if term, bad := nodeTerm(nil, &p.Preference); bad == "" {
-			r.wishes = append(r.wishes, cluster.Wish{Weight: p.Weight, Term: term})
+		if term, problem := nodeTerm(nil, &p.Preference); problem == "" {
+			r.preferences = append(r.preferences, cluster.Preference{Weight: p.Weight, Term: term})
 		}
 	}
 }
@@ -78,30 +78,30 @@ func (r *ruleReader) affinity(terms []corev1.PodAffinityTerm) {
 	}
 	text := selectorsText(all)
 	for i := range terms {
-		rule := cluster.Rule{Kind: cluster.Affinity, Topology: validate.NormalizeKey(terms[i].TopologyKey), Selectors: all}
-		r.require(r.book.keyedRule(rule, text))
+		rule := cluster.Rule{Kind: cluster.Affinity, TopologyKey: validate.NormalizeKey(terms[i].TopologyKey), Selectors: all}
+		r.require(r.book.internKeyedRule(rule, text))
 	}
 }
 
-func (r *ruleReader) podWishes(kind cluster.RuleKind, terms []corev1.WeightedPodAffinityTerm) {
+func (r *ruleReader) podPreferences(kind cluster.RuleKind, terms []corev1.WeightedPodAffinityTerm) {
 	for i := range terms {
 		term := &terms[i].PodAffinityTerm
 		rule := r.termRule(kind, term, r.termSelector(term))
-		r.wishes = append(r.wishes, cluster.Wish{Weight: terms[i].Weight, Rule: rule})
+		r.preferences = append(r.preferences, cluster.Preference{Weight: terms[i].Weight, Rule: rule})
 	}
 }
 
 func (r *ruleReader) require(rule *cluster.Rule) { r.rules = append(r.rules, rule) }
 
 func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTerm, selectors ...cluster.Selector) *cluster.Rule {
-	return r.book.rule(cluster.Rule{Kind: kind, Topology: validate.NormalizeKey(term.TopologyKey), Selectors: selectors})
+	return r.book.internRule(cluster.Rule{Kind: kind, TopologyKey: validate.NormalizeKey(term.TopologyKey), Selectors: selectors})
 }
 
 // termSelector says which pods an affinity term is about.
 func (r *ruleReader) termSelector(term *corev1.PodAffinityTerm) cluster.Selector {
 	s := r.labelSelector(term.LabelSelector)
-	r.same(&s, term.MatchLabelKeys, require.In)
-	r.same(&s, term.MismatchLabelKeys, require.NotIn)
+	r.addOwnLabels(&s, term.MatchLabelKeys, require.In)
+	r.addOwnLabels(&s, term.MismatchLabelKeys, require.NotIn)
 	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
 		s.Namespaces = []string{r.meta.Namespace}
 		return s
@@ -109,14 +109,14 @@ func (r *ruleReader) termSelector(term *corev1.PodAffinityTerm) cluster.Selector
 	s.Namespaces = slices.Compact(slices.Sorted(slices.Values(term.Namespaces)))
 	if term.NamespaceSelector != nil {
 		among := r.labelSelector(term.NamespaceSelector)
-		s.Among, s.HasAmong = among.Labels, true
+		s.NamespaceLabels, s.HasNamespaceLabels = among.Labels, true
 	}
 	return s
 }
 
-// same adds that the labels are the pod's own, or that they are not; a key that the pod lacks says nothing.
-func (r *ruleReader) same(s *cluster.Selector, keys []string, op require.Operator) {
-	if len(keys) == 0 || s.Nothing {
+// addOwnLabels adds that the labels are the pod's own, or that they are not; a key that the pod lacks says nothing.
+func (r *ruleReader) addOwnLabels(s *cluster.Selector, keys []string, op require.Operator) {
+	if len(keys) == 0 || s.MatchesNone {
 		return
 	}
 	entries := make([]require.Entry, 0, len(keys))
@@ -132,11 +132,11 @@ func (r *ruleReader) same(s *cluster.Selector, keys []string, op require.Operato
 // spread adds a topology spread constraint. It is about pods of the same namespace.
 func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
 	s := r.labelSelector(c.LabelSelector)
-	r.same(&s, c.MatchLabelKeys, require.In)
+	r.addOwnLabels(&s, c.MatchLabelKeys, require.In)
 	if len(s.Labels) == 0 {
-		s.Nothing = true // kube-scheduler counts no pod for a selector that says nothing
+		s.MatchesNone = true // kube-scheduler counts no pod for a selector that says nothing
 	}
-	if !s.Nothing {
+	if !s.MatchesNone {
 		s.Namespaces = []string{r.meta.Namespace}
 	}
 	r.spreadOver(c, s)
@@ -145,7 +145,7 @@ func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
 // spreadOver adds a topology spread constraint that counts the selected pods.
 func (r *ruleReader) spreadOver(c *corev1.TopologySpreadConstraint, s cluster.Selector) {
 	rule := cluster.Rule{
-		Kind: cluster.Spread, Topology: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s}, MaxSkew: int(c.MaxSkew),
+		Kind: cluster.Spread, TopologyKey: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s}, MaxSkew: int(c.MaxSkew),
 		AnyNode:     c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
 		HonorTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
 	}
@@ -153,16 +153,16 @@ func (r *ruleReader) spreadOver(c *corev1.TopologySpreadConstraint, s cluster.Se
 		rule.MinDomains = int(*c.MinDomains)
 	}
 	if c.WhenUnsatisfiable == corev1.ScheduleAnyway {
-		r.wishes = append(r.wishes, cluster.Wish{Weight: 1, Rule: r.book.rule(rule)})
+		r.preferences = append(r.preferences, cluster.Preference{Weight: 1, Rule: r.book.internRule(rule)})
 		return
 	}
-	r.require(r.book.rule(rule))
+	r.require(r.book.internRule(rule))
 }
 
 // labelSelector reads a selector of Kubernetes: none selects nothing, an empty one everything.
 func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
 	if in == nil {
-		return cluster.Selector{Nothing: true}
+		return cluster.Selector{MatchesNone: true}
 	}
 	entries := make([]require.Entry, 0, len(in.MatchLabels)+len(in.MatchExpressions))
 	for key, value := range in.MatchLabels {
@@ -171,25 +171,27 @@ func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
 	for _, e := range in.MatchExpressions {
 		values, ok := require.Make(require.Operator(e.Operator), e.Values)
 		if !ok {
-			r.bad = append(r.bad, fmt.Sprintf("label selector with %s %s %s", e.Key, e.Operator, someOf(e.Values)))
-			return cluster.Selector{Nothing: true}
+			r.problems = append(r.problems, fmt.Sprintf("label selector with %s %s %s", e.Key, e.Operator, someOf(e.Values)))
+			return cluster.Selector{MatchesNone: true}
 		}
 		entries = append(entries, require.Entry{Key: e.Key, Values: values})
 	}
 	return cluster.Selector{Labels: require.Of(entries)}
 }
 
-// rule finds or makes the one value of a rule. The lock is held.
-func (b *Book) rule(r cluster.Rule) *cluster.Rule { return b.keyedRule(r, selectorsText(r.Selectors)) }
+// internRule finds or makes the one value of a rule. The lock is held.
+func (b *Book) internRule(r cluster.Rule) *cluster.Rule {
+	return b.internKeyedRule(r, selectorsText(r.Selectors))
+}
 
-// keyedRule is rule for one whose selectors have been written down. The lock is held.
-func (b *Book) keyedRule(r cluster.Rule, selectors string) *cluster.Rule {
+// internKeyedRule is rule for one whose selectors have been written down. The lock is held.
+func (b *Book) internKeyedRule(r cluster.Rule, selectors string) *cluster.Rule {
 	r.Key = ruleText(&r) + selectors
 	if have := b.rules[r.Key]; have != nil {
 		return have
 	}
 	b.rules[r.Key] = &r
-	b.kept += ruleCost(&r)
+	b.keptBytes += ruleCost(&r)
 	return &r
 }
 
@@ -198,7 +200,7 @@ func ruleText(r *cluster.Rule) string {
 	text := new(strings.Builder)
 	switch r.Kind {
 	case cluster.Spread:
-		fmt.Fprintf(text, "spread over %s skew %d", r.Topology, r.MaxSkew)
+		fmt.Fprintf(text, "spread over %s skew %d", r.TopologyKey, r.MaxSkew)
 		if r.MinDomains > 0 {
 			fmt.Fprintf(text, " min %d", r.MinDomains)
 		}
@@ -209,9 +211,9 @@ func ruleText(r *cluster.Rule) string {
 			text.WriteString(" honor taints")
 		}
 	case cluster.Affinity:
-		fmt.Fprintf(text, "together in %s", r.Topology)
+		fmt.Fprintf(text, "together in %s", r.TopologyKey)
 	case cluster.AntiAffinity:
-		fmt.Fprintf(text, "apart in %s", r.Topology)
+		fmt.Fprintf(text, "apart in %s", r.TopologyKey)
 	}
 	return text.String()
 }
@@ -232,13 +234,13 @@ func selectorsText(selectors []cluster.Selector) string {
 }
 
 func selectorText(text *strings.Builder, s *cluster.Selector) {
-	if s.Nothing {
+	if s.MatchesNone {
 		text.WriteString("nothing")
 		return
 	}
 	fmt.Fprintf(text, "in %s", strings.Join(s.Namespaces, ","))
-	if s.HasAmong {
-		fmt.Fprintf(text, " and among (%s)", s.Among)
+	if s.HasNamespaceLabels {
+		fmt.Fprintf(text, " and among (%s)", s.NamespaceLabels)
 	}
 	fmt.Fprintf(text, ": (%s)", s.Labels)
 }

@@ -24,10 +24,10 @@ type ServerClock struct {
 	// start is what time it was at the server when Steady was zero; span is between which times it must have been by all answers that
 	// agree with each other.
 	start time.Time
-	span  span
+	span  timeSpan
 	// other is what answers say that contradict it, votes is how many of them in a row agree with each other, and since is when the
 	// first came.
-	other span
+	other timeSpan
 	votes int
 	since time.Duration
 }
@@ -41,11 +41,11 @@ const (
 	votesLast   = time.Minute
 )
 
-// span is a time that is not known exactly.
-type span struct{ first, last time.Time }
+// timeSpan is a time that is not known exactly.
+type timeSpan struct{ first, last time.Time }
 
 // meet is what both allow; ok is false if that is nothing.
-func (s span) meet(o span) (both span, ok bool) {
+func (s timeSpan) meet(o timeSpan) (both timeSpan, ok bool) {
 	both = s
 	if o.first.After(both.first) {
 		both.first = o.first
@@ -57,7 +57,7 @@ func (s span) meet(o span) (both span, ok bool) {
 }
 
 // nearest is the time in the span that is nearest to t.
-func (s span) nearest(t time.Time) time.Time {
+func (s timeSpan) nearest(t time.Time) time.Time {
 	switch {
 	case t.Before(s.first):
 		return s.first
@@ -83,15 +83,15 @@ func (c *ServerClock) Now() time.Time {
 	return c.start.Add(c.Steady())
 }
 
-// Heard takes in that the API server said what time it is, to the second, in answer to a request that was sent and answered at these
+// Observe takes in that the API server said what time it is, to the second, in answer to a request that was sent and answered at these
 // times of the steady clock.
-func (c *ServerClock) Heard(date time.Time, sent, received time.Duration) {
+func (c *ServerClock) Observe(date time.Time, sent, received time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said := span{date.Add(-received), date.Add(time.Second - sent)}
+	said := timeSpan{date.Add(-received), date.Add(time.Second - sent)}
 	if !c.known { // as long as nobody says otherwise ours is right, as far as an answer can tell
 		ours := c.Wall().Round(0).Add(-received)
-		c.known, c.start, c.span = true, ours, span{ours, ours}
+		c.known, c.start, c.span = true, ours, timeSpan{ours, ours}
 		if _, agrees := c.span.meet(said); agrees {
 			c.span = said
 		}
@@ -150,22 +150,22 @@ func (c *ServerClock) Settle(answer func() error) error {
 
 // Listen has the clock hear what time it is from every answer that comes through a connection.
 func (c *ServerClock) Listen(next http.RoundTripper) http.RoundTripper {
-	return listener{clock: c, next: next}
+	return clockTransport{clock: c, next: next}
 }
 
-type listener struct {
+type clockTransport struct {
 	clock *ServerClock
 	next  http.RoundTripper
 }
 
-func (l listener) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l clockTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := l.clock.Steady()
 	answer, err := l.next.RoundTrip(req)
 	if err != nil {
 		return answer, err
 	}
 	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		l.clock.Heard(date, sent, l.clock.Steady())
+		l.clock.Observe(date, sent, l.clock.Steady())
 	}
 	return answer, nil
 }

@@ -32,7 +32,7 @@ func (c *twoClocks) answer(off time.Duration) {
 	c.pass(c.lag)
 	date := c.truth.Add(off).Truncate(time.Second)
 	c.pass(c.lag)
-	c.Heard(date, sent, c.elapsed)
+	c.Observe(date, sent, c.elapsed)
 }
 
 func (c *twoClocks) settle(t *testing.T, off time.Duration) {

@@ -21,7 +21,7 @@ func TestSnapshotsShareClaimsUntilTheyChange(t *testing.T) {
 	if again := b.Snapshot().Claims[0]; again != first {
 		t.Error("a claim that has not changed was copied")
 	}
-	b.Record(command.Outcome{Command: command.Terminate{Claim: "c", UID: "u", ProviderID: "p"}, At: now, Gone: true})
+	b.Record(command.Outcome{Command: command.Terminate{Claim: "c", UID: "u", ProviderID: "p"}, At: now, InstanceGone: true})
 	ended := b.Snapshot().Claims[0]
 	if first.InstanceGone || !ended.InstanceGone {
 		t.Errorf("the instance is gone: %t in the first snapshot, %t in the next", first.InstanceGone, ended.InstanceGone)
@@ -58,7 +58,7 @@ func TestPoolIsReadAgainUnlessOnlyItsStatusHasChanged(t *testing.T) {
 		t.Errorf("its weight is %d, want 7: a change of the spec was not read", got)
 	}
 	change(func(p *v1.NodePool) { p.Annotations = map[string]string{"tenon.sh/dry-run": "true"} })
-	if !b.pools["p"].pool.Care.DryRun {
+	if !b.pools["p"].pool.Overrides.DryRun {
 		t.Error("a change of the annotations was not read")
 	}
 	change(func(p *v1.NodePool) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })

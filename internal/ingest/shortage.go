@@ -9,22 +9,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Backoff says how long an offering is left alone that the cloud could not sell: First after the first refusal, twice as
+// ShortageBackoff says how long an offering is left alone that the cloud could not sell: First after the first refusal, twice as
 // long after each further one, at most Most.
-type Backoff struct{ First, Most time.Duration }
+type ShortageBackoff struct{ First, Most time.Duration }
 
-// defaultBackoff is what holds if nobody says anything else.
-func defaultBackoff() Backoff { return Backoff{First: 30 * time.Second, Most: 15 * time.Minute} }
+// defaultShortageBackoff is what holds if nobody says anything else.
+func defaultShortageBackoff() ShortageBackoff {
+	return ShortageBackoff{First: 30 * time.Second, Most: 15 * time.Minute}
+}
 
-// SetBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is taken in.
-func (b *Book) SetBackoff(backoff Backoff) {
+// SetShortageBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is taken in.
+func (b *Book) SetShortageBackoff(backoff ShortageBackoff) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.backoff = backoff
+	b.shortageBackoff = backoff
 }
 
 // wait is how long an offering is left alone after so many refusals.
-func (k Backoff) wait(refusals int) time.Duration {
+func (k ShortageBackoff) wait(refusals int) time.Duration {
 	return min(k.First<<min(refusals-1, 20), k.Most)
 }
 
@@ -32,27 +34,27 @@ func (k Backoff) wait(refusals int) time.Duration {
 // first launch finds out whether it is back. One that is left in peace is forgiven refusal by refusal, each after as long
 // as its wait was.
 type shortage struct {
-	refusals int
-	at       time.Time // of the last refusal
-	until    time.Time
-	trial    bool   // that until has passed has been noted
-	why      string // what people could do about the last refusal, if anything
+	refusals  int
+	refusedAt time.Time // of the last refusal
+	until     time.Time
+	probing   bool   // that until has passed has been noted
+	advice    string // what people could do about the last refusal, if anything
 }
 
 // refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut, another
 // refusal is no news.
-func (s *shortage) refuse(k Backoff, at time.Time, why string) (news bool) {
+func (s *shortage) refuse(k ShortageBackoff, at time.Time, why string) (news bool) {
 	if s.refusals > 0 && at.Before(s.until) {
 		return false
 	}
 	s.forgive(k, at)
 	s.refusals++
-	s.at, s.until, s.trial, s.why = at, at.Add(k.wait(s.refusals)), false, why
+	s.refusedAt, s.until, s.probing, s.advice = at, at.Add(k.wait(s.refusals)), false, why
 	return true
 }
 
 // forgive takes off the refusals that time has made up for, and reports whether none is left.
-func (s *shortage) forgive(k Backoff, now time.Time) bool {
+func (s *shortage) forgive(k ShortageBackoff, now time.Time) bool {
 	for s.refusals > 0 && !now.Before(s.until.Add(k.wait(s.refusals))) {
 		s.until = s.until.Add(k.wait(s.refusals))
 		s.refusals--
@@ -61,44 +63,44 @@ func (s *shortage) forgive(k Backoff, now time.Time) bool {
 }
 
 // refuseOfferings notes what the cloud could not sell, and reports whether any of it is news. The lock is held.
-func (b *Book) refuseOfferings(list []command.Exhausted, at time.Time) (news bool) {
+func (b *Book) refuseOfferings(list []command.UnavailableOffering, at time.Time) (news bool) {
 	for _, e := range list {
-		why := e.Why
-		e.Why = "" // it is the same offering, whatever the reason
+		why := e.Advice
+		e.Advice = "" // it is the same offering, whatever the reason
 		s := b.shortages[e]
 		if s == nil {
 			s = &shortage{}
 			b.shortages[e] = s
 		}
-		news = s.refuse(b.backoff, at, why) || news
+		news = s.refuse(b.shortageBackoff, at, why) || news
 	}
 	return news
 }
 
-// sold notes that the cloud has sold an offering after all: nothing is held against it any more. The lock is held.
-func (b *Book) sold(c *cluster.Claim, at time.Time) change {
-	e, complete := offeringOf(c)
+// noteSold notes that the cloud has sold an offering after all: nothing is held against it any more. The lock is held.
+func (b *Book) noteSold(c *cluster.Claim, at time.Time) change {
+	e, complete := launchedOffering(c)
 	if !complete {
-		return nothing
+		return noChange
 	}
-	what := nothing
+	what := noChange
 	for key, s := range b.shortages {
-		if at.After(s.at) && covers(key, e, c.Labels) {
+		if at.After(s.refusedAt) && refusalCovers(key, e, c.Labels) {
 			delete(b.shortages, key)
-			what = room
+			what = changesRoom
 		}
 	}
 	return what
 }
 
-// covers tells whether what was refused includes the offering, which has the labels.
-func covers(refused, e command.Exhausted, labels cluster.Labels) bool {
+// refusalCovers tells whether what was refused includes the offering, which has the labels.
+func refusalCovers(refused, e command.UnavailableOffering, labels cluster.Labels) bool {
 	return (refused.Type == "" || refused.Type == e.Type) && (refused.Zone == "" || refused.Zone == e.Zone) &&
 		refused.CapacityType == e.CapacityType && (refused.Within == "" || hasValue(labels, refused.Within))
 }
 
-// offeringOf is what a claim was launched as; complete is false if its labels don't tell yet.
-func offeringOf(c *cluster.Claim) (e command.Exhausted, complete bool) {
+// launchedOffering is what a claim was launched as; complete is false if its labels don't tell yet.
+func launchedOffering(c *cluster.Claim) (e command.UnavailableOffering, complete bool) {
 	var okType, okZone, okTerms bool
 	e.Type, okType = c.Labels.Get(cluster.InstanceTypeLabel)
 	e.Zone, okZone = c.Labels.Get(cluster.ZoneLabel)
@@ -106,81 +108,81 @@ func offeringOf(c *cluster.Claim) (e command.Exhausted, complete bool) {
 	return e, okType && okZone && okTerms
 }
 
-// easeShortages opens offerings for trial whose wait is over, and forgets those that have been left in peace. The lock is
+// updateShortages opens offerings for trial whose wait is over, and forgets those that have been left in peace. The lock is
 // held.
-func (b *Book) easeShortages(now time.Time) {
+func (b *Book) updateShortages(now time.Time) {
 	for e, s := range b.shortages {
-		if now.Before(s.until) && !s.trial {
+		if now.Before(s.until) && !s.probing {
 			continue
 		}
-		if !s.trial {
-			s.trial = true
-			b.note(room)
+		if !s.probing {
+			s.probing = true
+			b.noteChange(changesRoom)
 		}
-		if open := *s; open.forgive(b.backoff, now) {
+		if open := *s; open.forgive(b.shortageBackoff, now) {
 			delete(b.shortages, e)
-			b.note(supply) // it is like any other again
+			b.noteChange(changesSupply) // it is like any other again
 		}
 	}
 }
 
-// scarcity is what is held against an offering now.
-type scarcity uint8
+// availability is what is held against an offering now.
+type availability uint8
 
 const (
-	shut    scarcity = iota + 1 // it can't be bought
-	onTrial                     // it may be back
+	notAvailable availability = iota + 1 // it can't be bought
+	beingProbed                          // it may be back
 )
 
-// held is what is held against an offering now, and what people could do about it, if anything.
-type held struct {
-	scarcity
-	why string
+// offeringState is what is held against an offering now, and what people could do about it, if anything.
+type offeringState struct {
+	availability
+	advice string
 }
 
 // worse is the one that weighs more: what is shut can't be bought, whatever else is said of it.
-func worse(a, b held) held {
-	if a.scarcity == shut || b.scarcity == 0 {
+func worse(a, b offeringState) offeringState {
+	if a.availability == notAvailable || b.availability == 0 {
 		return a
 	}
 	return b
 }
 
-// against is what is held against an offering, or against all of its type, of its zone or on its terms.
-func against(scarce map[command.Exhausted]held, of command.Exhausted) held {
-	worst := scarce[of]
-	for _, wide := range []command.Exhausted{
+// stateOf is what is held against an offering, or against all of its type, of its zone or on its terms.
+func stateOf(unavailable map[command.UnavailableOffering]offeringState, of command.UnavailableOffering) offeringState {
+	worst := unavailable[of]
+	for _, wide := range []command.UnavailableOffering{
 		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
 		{CapacityType: of.CapacityType, Within: of.Within},
 	} {
-		worst = worse(worst, scarce[wide])
+		worst = worse(worst, unavailable[wide])
 	}
 	return worst
 }
 
-// Refusals says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim names types and zones,
+// Unavailable says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim names types and zones,
 // and any of its types in any of its zones will do for its pods, also one that no plan would choose now: the provider asks.
-func (b *Book) Refusals() func(cloudprovider.OfferingRef) bool {
+func (b *Book) Unavailable() func(cloudprovider.OfferingRef) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.shortages) == 0 {
 		return func(cloudprovider.OfferingRef) bool { return false }
 	}
-	scarce := b.scarceNow()
+	unavailable := b.unavailableNow()
 	return func(o cloudprovider.OfferingRef) bool {
-		of := command.Exhausted{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType}
-		if against(scarce, of).scarcity == shut {
+		of := command.UnavailableOffering{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType}
+		if stateOf(unavailable, of).availability == notAvailable {
 			return true
 		}
 		of.Within = o.Within
-		return o.Within != "" && against(scarce, of).scarcity == shut
+		return o.Within != "" && stateOf(unavailable, of).availability == notAvailable
 	}
 }
 
-// withins are the values of labels that shortages are narrowed down to, sorted.
-func withins(scarce map[command.Exhausted]held) []string {
+// withinValues are the values of labels that shortages are narrowed down to, sorted.
+func withinValues(unavailable map[command.UnavailableOffering]offeringState) []string {
 	var out []string
-	for e := range scarce {
+	for e := range unavailable {
 		if e.Within != "" {
 			out = append(out, e.Within)
 		}
@@ -194,32 +196,32 @@ func hasValue(labels cluster.Labels, value string) bool {
 	return slices.ContainsFunc(labels, func(l cluster.Label) bool { return l.Value == value })
 }
 
-func (s *shortage) now() held {
-	if s.trial {
-		return held{onTrial, s.why}
+func (s *shortage) state() offeringState {
+	if s.probing {
+		return offeringState{beingProbed, s.advice}
 	}
-	return held{shut, s.why}
+	return offeringState{notAvailable, s.advice}
 }
 
-// scarceNow is what is held against which offerings. Nobody writes to it: until something changes all get the same, be they
+// unavailableNow is what is held against which offerings. Nobody writes to it: until something changes all get the same, be they
 // pools or hundreds of launches. The lock is held.
-func (b *Book) scarceNow() map[command.Exhausted]held {
-	if b.scarce != nil && b.sameScarcity(b.scarce) {
-		return b.scarce
+func (b *Book) unavailableNow() map[command.UnavailableOffering]offeringState {
+	if b.unavailable != nil && b.sameUnavailable(b.unavailable) {
+		return b.unavailable
 	}
-	b.scarce = make(map[command.Exhausted]held, len(b.shortages))
+	b.unavailable = make(map[command.UnavailableOffering]offeringState, len(b.shortages))
 	for e, s := range b.shortages {
-		b.scarce[e] = s.now()
+		b.unavailable[e] = s.state()
 	}
-	return b.scarce
+	return b.unavailable
 }
 
-func (b *Book) sameScarcity(have map[command.Exhausted]held) bool {
+func (b *Book) sameUnavailable(have map[command.UnavailableOffering]offeringState) bool {
 	if len(have) != len(b.shortages) {
 		return false
 	}
 	for e, s := range b.shortages {
-		if have[e] != s.now() {
+		if have[e] != s.state() {
 			return false
 		}
 	}

@@ -36,13 +36,13 @@ func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 		"r +10h =free r =30s",
 	} {
 		b, clock := newBook()
-		key := command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot"}
+		key := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
 		state := func() string {
 			b.Snapshot()
 			switch s := b.shortages[key]; {
 			case s == nil:
 				return "free"
-			case s.trial:
+			case s.probing:
 				return "trial"
 			default:
 				return s.until.Sub(clock.at).String()
@@ -51,7 +51,7 @@ func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 		for i, word := range strings.Fields(story) {
 			switch {
 			case word == "r":
-				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{key}})
+				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{key}})
 			case word[0] == '+':
 				d, err := time.ParseDuration(word[1:])
 				if err != nil {
@@ -65,8 +65,8 @@ func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 	}
 }
 
-func spotOf(kind, zone string) command.Exhausted {
-	return command.Exhausted{Type: kind, Zone: zone, CapacityType: "spot"}
+func spotOf(kind, zone string) command.UnavailableOffering {
+	return command.UnavailableOffering{Type: kind, Zone: zone, CapacityType: "spot"}
 }
 
 // market is a book with a pool that buys types m and n, spot in zone z.
@@ -89,7 +89,7 @@ func sale(b *Book) string {
 	c := b.Snapshot().Pool("default").Catalog
 	for _, o := range c.Offerings {
 		if o.Available {
-			out = append(out, c.Types[o.Type].Name+map[bool]string{true: "?"}[o.Trial])
+			out = append(out, c.Types[o.Type].Name+map[bool]string{true: "?"}[o.Probing])
 		}
 	}
 	return strings.Join(out, " ")
@@ -100,7 +100,7 @@ func TestTrialEndsWithALaunch(t *testing.T) {
 	claim := claimObject("a", "1")
 	b.SetClaim(claim)
 	launch := command.LaunchInstance{Claim: "a"}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
 	if got := sale(b); got != "n" {
 		t.Fatalf("for sale after the refusal: %s", got)
 	}
@@ -130,7 +130,7 @@ func TestLaunchBeforeTheRefusalForgivesNothing(t *testing.T) {
 	b, clock := market()
 	early := clock.at
 	clock.tick(time.Second)
-	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spotOf("m", "z")}})
+	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
 	b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
 		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
 		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: early}}}
@@ -174,7 +174,7 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	b.Begin(launch)
 	said := command.Refusal{Reason: command.InsufficientCapacity, Message: "there is no m in z"}
 	b.Record(command.Outcome{
-		Command: launch, At: b.now(), Refused: true, Refusal: said, Exhausted: []command.Exhausted{spotOf("m", "z")},
+		Command: launch, At: b.now(), Refused: true, Refusal: said, Unavailable: []command.UnavailableOffering{spotOf("m", "z")},
 		Writes: []command.Write{{Kind: command.KindClaim, Name: first[0].Name, Version: "6"}},
 	})
 	if told := b.Snapshot().Claim(first[0].Name).Condition(cluster.Launched); told.Status != cluster.False || told.Reason != string(said.Reason) || told.Message != said.Message {
@@ -188,7 +188,7 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 		t.Errorf("what was refused is asked for again: %s", kinds)
 	}
 	b.DeleteClaim(first[0].Name)
-	if len(b.refused) != 0 {
+	if len(b.refusedLaunches) != 0 {
 		t.Error("a refusal outlives its claim")
 	}
 }
@@ -196,28 +196,28 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 // TestAPodIsToldWhatTheCloudAsksFor: where more is wrong than that too many want the same, the pod's sentence says what to do.
 func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 	const full, quota, role = "Full: free some addresses", "Quota: ask for more", "Role: create it"
-	spot := func(kind, why string) command.Exhausted {
+	spot := func(kind, why string) command.UnavailableOffering {
 		e := spotOf(kind, "z")
-		e.Why = why
+		e.Advice = why
 		return e
 	}
 	for _, tc := range []struct {
 		name    string
-		refused []command.Exhausted
+		refused []command.UnavailableOffering
 		want    string
 	}{
-		{"sold out", []command.Exhausted{spot("m", ""), spot("n", "")}, "none of the 2 instance types has capacity right now"},
-		{"one reason for all", []command.Exhausted{spot("m", full), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"for some", []command.Exhausted{spot("m", ""), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"two reasons", []command.Exhausted{spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + "; " + quota + ")"},
-		{"it is the same offering", []command.Exhausted{spot("m", full), spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"everything", []command.Exhausted{{CapacityType: "spot", Why: role}}, "none of the 2 instance types has capacity right now (" + role + ")"},
+		{"sold out", []command.UnavailableOffering{spot("m", ""), spot("n", "")}, "none of the 2 instance types has capacity right now"},
+		{"one reason for all", []command.UnavailableOffering{spot("m", full), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"for some", []command.UnavailableOffering{spot("m", ""), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"two reasons", []command.UnavailableOffering{spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + "; " + quota + ")"},
+		{"it is the same offering", []command.UnavailableOffering{spot("m", full), spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
+		{"everything", []command.UnavailableOffering{{CapacityType: "spot", Advice: role}}, "none of the 2 instance types has capacity right now (" + role + ")"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
 			b.SetPod(judgedPod("a"))
 			clock.tick(time.Minute)
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: tc.refused})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: tc.refused})
 			p := plan.Make(b.Snapshot(), plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nil, nil)
 			if len(p.Placement.Unplaced) != 1 {
 				t.Fatalf("%d pods without a place", len(p.Placement.Unplaced))
@@ -230,15 +230,15 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 	// Of a type that can be bought nothing is told, and a reason that no longer holds is forgotten.
 	b, clock := market()
 	refuse := func(why string) {
-		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Exhausted: []command.Exhausted{spot("m", why)}})
+		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot("m", why)}})
 	}
 	refuse(full)
 	clock.tick(31 * time.Second)
 	b.Snapshot()
 	refuse("")
 	for _, o := range b.Snapshot().Pool("default").Catalog.Offerings {
-		if o.Why != "" {
-			t.Errorf("the offering says %q after a refusal without a reason", o.Why)
+		if o.Advice != "" {
+			t.Errorf("the offering says %q after a refusal without a reason", o.Advice)
 		}
 	}
 }
@@ -254,13 +254,13 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 	}
 	held := func() time.Duration {
 		p := b.Snapshot().Pool("default")
-		if !p.Held {
+		if !p.InBackoff {
 			return 0
 		}
-		if p.HeldFor != "not authorized: no key" {
-			t.Errorf("held for %q", p.HeldFor)
+		if p.BackoffCause != "not authorized: no key" {
+			t.Errorf("held for %q", p.BackoffCause)
 		}
-		return p.HeldUntil.Sub(clock.at)
+		return p.BackoffUntil.Sub(clock.at)
 	}
 	fail()
 	fail()
@@ -268,32 +268,32 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 		t.Error("held after two failures")
 	}
 	fail()
-	if held() != firstHold {
-		t.Errorf("held for %s after three failures, want %s", held(), firstHold)
+	if held() != firstLaunchBackoff {
+		t.Errorf("held for %s after three failures, want %s", held(), firstLaunchBackoff)
 	}
 	fail()
-	if held() != firstHold {
-		t.Errorf("held for %s because launches failed together, want %s", held(), firstHold)
+	if held() != firstLaunchBackoff {
+		t.Errorf("held for %s because launches failed together, want %s", held(), firstLaunchBackoff)
 	}
-	if b.Snapshot().Pool("other").Held {
+	if b.Snapshot().Pool("other").InBackoff {
 		t.Error("the other pool is held, too")
 	}
-	clock.tick(firstHold)
-	if held() != 0 || !b.Snapshot().Pool("default").OnTrial {
+	clock.tick(firstLaunchBackoff)
+	if held() != 0 || !b.Snapshot().Pool("default").Probing {
 		t.Error("after as long as was said the pool is not on trial")
 	}
 	fail()
-	if held() != 2*firstHold {
-		t.Errorf("held for %s after the next failure, want %s", held(), 2*firstHold)
+	if held() != 2*firstLaunchBackoff {
+		t.Errorf("held for %s after the next failure, want %s", held(), 2*firstLaunchBackoff)
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now()})
-	for range 2 * errorsToHold { // whoever waits for a turn has not failed
+	for range 2 * errorsToBackOff { // whoever waits for a turn has not failed
 		err := fmt.Errorf("launching: %w", &cloudprovider.ThrottledError{Queued: true, Cause: errors.New("many are before you")})
 		b.Record(command.Outcome{Command: launch, At: b.now(), Err: err})
 	}
 	fail()
 	fail()
-	if held() != 0 || b.Snapshot().Pool("default").OnTrial {
+	if held() != 0 || b.Snapshot().Pool("default").Probing {
 		t.Error("a launch that went well did not start the count anew")
 	}
 }
@@ -302,28 +302,28 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 func TestHowFarAShortageReaches(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		refused command.Exhausted
+		refused command.UnavailableOffering
 		want    string
 	}{
-		{"everything on these terms", command.Exhausted{CapacityType: "spot"}, ""},
-		{"everything on other terms", command.Exhausted{CapacityType: "on-demand"}, "m n"},
-		{"a type everywhere", command.Exhausted{Type: "m", CapacityType: "spot"}, "n"},
-		{"a zone", command.Exhausted{Zone: "z", CapacityType: "spot"}, ""},
-		{"within a group that m is sold in", command.Exhausted{CapacityType: "spot", Within: "group-1"}, "n"},
-		{"one type within that group", command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, "n"},
-		{"within another", command.Exhausted{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-2"}, "m n"},
+		{"everything on these terms", command.UnavailableOffering{CapacityType: "spot"}, ""},
+		{"everything on other terms", command.UnavailableOffering{CapacityType: "on-demand"}, "m n"},
+		{"a type everywhere", command.UnavailableOffering{Type: "m", CapacityType: "spot"}, "n"},
+		{"a zone", command.UnavailableOffering{Zone: "z", CapacityType: "spot"}, ""},
+		{"within a group that m is sold in", command.UnavailableOffering{CapacityType: "spot", Within: "group-1"}, "n"},
+		{"one type within that group", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, "n"},
+		{"within another", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-2"}, "m n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
-			types := b.shelf["default"].stock.types
+			types := b.poolCatalogs["default"].list.types
 			grouped := *types[0]
 			grouped.Labels = map[string][]string{"group": {"group-1"}}
 			b.setCatalog("default", 0, []*cloudprovider.InstanceType{&grouped, types[1]}, nil)
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Exhausted: []command.Exhausted{tc.refused}})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Unavailable: []command.UnavailableOffering{tc.refused}})
 			if got := sale(b); got != tc.want {
 				t.Errorf("for sale: %q, want %q", got, tc.want)
 			}
-			refused := b.Refusals()
+			refused := b.Unavailable()
 			for _, o := range []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, {Type: "n", Zone: "z", CapacityType: "spot"}} {
 				if refused(o) == strings.Contains(tc.want, o.Type) {
 					t.Errorf("a provider that asks hears that %s is refused: %v", o.Type, refused(o))

@@ -64,8 +64,8 @@ func (l *staticLab) lost() string {
 	var out []string
 	for _, x := range l.b.Snapshot().Pools[0].LostSlots {
 		text := fmt.Sprintf("%d: %d tries, next in %s", x.Number, x.Tries, x.Next.Sub(l.c.now()))
-		if x.By != "" {
-			text += ", " + x.By
+		if x.EndedBy != "" {
+			text += ", " + x.EndedBy
 		}
 		out = append(out, text)
 	}
@@ -102,7 +102,7 @@ func TestSlotsCountNodesThatEndTooSoon(t *testing.T) {
 	l.want("the third ends", "1: 3 tries, next in 40s")
 	for _, wait := range []time.Duration{2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
 		l.c.tick(5 * time.Minute)
-		tries := l.b.slots[slotOf{"static", 1}].tries + 1
+		tries := l.b.lostSlots[slotKey{"static", 1}].tries + 1
 		l.ends(l.claim(1, tries))
 		l.want("one more", fmt.Sprintf("1: %d tries, next in %s", tries, wait))
 	}
@@ -126,7 +126,7 @@ func TestTwoClaimsOfOneSlot(t *testing.T) {
 	newer := l.claim(1, 2)
 	for range 20 {
 		lost := l.b.Snapshot().Pools[0].LostSlots
-		if want := newer.CreationTimestamp.Add(cluster.ShortLife); len(lost) != 1 || !lost[0].Proven.Equal(want) {
+		if want := newer.CreationTimestamp.Add(cluster.ShortLife); len(lost) != 1 || !lost[0].ProvenAt.Equal(want) {
 			t.Fatalf("the slot is over at %+v, want %s", lost, want)
 		}
 		l.pool(int64(l.made)) // a change, so that the snapshot is a new one

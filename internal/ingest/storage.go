@@ -27,7 +27,7 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 		b.tellTooLong(volumeClaimKind, claim,
 			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that they share")
 	}
-	b.remount(sortedKeys(b.users[key]))
+	b.refreshVolumes(sortedKeys(b.claimUsers[key]))
 }
 
 // DeleteVolumeClaim takes in that a PersistentVolumeClaim is gone.
@@ -41,7 +41,7 @@ func (b *Book) DeleteVolumeClaim(namespace, name string) {
 	delete(b.volumeClaims, key)
 	b.forgetNote(volumeClaimKind, key)
 	b.attached = nil
-	b.remount(sortedKeys(b.users[key]))
+	b.refreshVolumes(sortedKeys(b.claimUsers[key]))
 }
 
 // SetVolume takes in a PersistentVolume.
@@ -49,8 +49,8 @@ func (b *Book) SetVolume(pv *corev1.PersistentVolume) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.volumes[pv.Name]
-	b.shelveVolume(old, pv)
-	b.remount(b.dependents(pv.Name))
+	b.indexVolume(old, pv)
+	b.refreshVolumes(b.podsDependingOn(pv.Name))
 }
 
 // DeleteVolume takes in that a PersistentVolume is gone.
@@ -58,12 +58,12 @@ func (b *Book) DeleteVolume(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.volumes[name]
-	b.shelveVolume(old, nil)
-	b.remount(b.dependents(name))
+	b.indexVolume(old, nil)
+	b.refreshVolumes(b.podsDependingOn(name))
 }
 
-// shelveVolume keeps a volume under its name and its storage class. The lock is held.
-func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
+// indexVolume keeps a volume under its name and its storage class. The lock is held.
+func (b *Book) indexVolume(old, now *corev1.PersistentVolume) {
 	b.attached = nil
 	if old != nil {
 		class := volume.GetPersistentVolumeClass(old)
@@ -84,24 +84,24 @@ func (b *Book) shelveVolume(old, now *corev1.PersistentVolume) {
 	}
 }
 
-// dependents are the pods whose place may depend on a volume: those of the claim that is bound to it, and those with
+// podsDependingOn are the pods whose place may depend on a volume: those of the claim that is bound to it, and those with
 // claims that are not bound. The lock is held.
-func (b *Book) dependents(pv string) []string {
-	uids := b.openMounts()
-	for uid := range b.users[b.claimOf[pv]] {
+func (b *Book) podsDependingOn(pv string) []string {
+	uids := b.podsWithUnbound()
+	for uid := range b.claimUsers[b.claimOf[pv]] {
 		uids[uid] = true
 	}
 	return sortedKeys(uids)
 }
 
-func (b *Book) openMounts() map[string]bool { return maps.Clone(b.open) }
+func (b *Book) podsWithUnbound() map[string]bool { return maps.Clone(b.unboundPods) }
 
-// opened notes whether some claim of a pod is not bound. The lock is held.
-func (b *Book) opened(uid string, open bool) {
+// setUnbound notes whether some claim of a pod is not bound. The lock is held.
+func (b *Book) setUnbound(uid string, open bool) {
 	if open {
-		b.open[uid] = true
+		b.unboundPods[uid] = true
 	} else {
-		delete(b.open, uid)
+		delete(b.unboundPods, uid)
 	}
 }
 
@@ -111,7 +111,7 @@ func (b *Book) SetStorageClass(class *storagev1.StorageClass) {
 	defer b.mu.Unlock()
 	clear(b.madeBy)
 	b.storageClasses[class.Name] = class
-	b.remount(sortedKeys(b.openMounts()))
+	b.refreshVolumes(sortedKeys(b.podsWithUnbound()))
 }
 
 // DeleteStorageClass takes in that a StorageClass is gone.
@@ -120,7 +120,7 @@ func (b *Book) DeleteStorageClass(name string) {
 	defer b.mu.Unlock()
 	clear(b.madeBy)
 	delete(b.storageClasses, name)
-	b.remount(sortedKeys(b.openMounts()))
+	b.refreshVolumes(sortedKeys(b.podsWithUnbound()))
 }
 
 // SetCSINode takes in how many volumes each driver can attach to a node.
@@ -152,17 +152,17 @@ func (b *Book) setCSILimits(node string, limits map[string]int32) {
 	} else {
 		b.csiLimits[node] = limits
 	}
-	b.limit(slices.Collect(maps.Keys(limits)))
+	b.noteAttachLimits(slices.Collect(maps.Keys(limits)))
 	if e := b.nodes[node]; e != nil {
 		n := *e.node
 		n.Allocatable = b.allocatableOf(&n, e.allocatable)
-		what := b.teach(&n)
+		what := b.observeCapacity(&n)
 		if n.Allocatable != e.node.Allocatable {
 			e.node = &n
-			what |= room
+			what |= changesRoom
 		}
-		if what != nothing {
-			b.touch(what)
+		if what != noChange {
+			b.noteAndWake(what)
 		}
 	}
 }
@@ -172,14 +172,14 @@ func (b *Book) SetNamespace(ns *corev1.Namespace) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if ns.Name == metav1.NamespaceSystem {
-		b.setSystem(ns)
+		b.readKubeSystem(ns)
 	}
 	labels := cluster.LabelsOf(ns.Labels)
-	if have, known := b.namespaces.now[ns.Name]; known && slices.Equal(have, labels) {
+	if have, known := b.namespaces.current[ns.Name]; known && slices.Equal(have, labels) {
 		return
 	}
 	b.namespaces.set(ns.Name, labels)
-	b.touch(room)
+	b.noteAndWake(changesRoom)
 }
 
 // DeleteNamespace takes in that a namespace is gone.
@@ -187,5 +187,5 @@ func (b *Book) DeleteNamespace(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.namespaces.remove(name)
-	b.touch(room)
+	b.noteAndWake(changesRoom)
 }

@@ -31,10 +31,10 @@ func Strip(obj any) (any, error) {
 	}
 	switch w := o.(type) {
 	case *corev1.Pod: // it is not kept
-		keepSignature(w)
+		keepNominationAuthor(w)
 		stripPod(w)
 	case *corev1.Node:
-		keepAuthors(w)
+		keepFieldAuthors(w)
 		w.Status.Images, w.Status.VolumesInUse, w.Status.VolumesAttached = nil, nil, nil
 		delete(w.Annotations, corev1.LastAppliedConfigAnnotation)
 	default:
@@ -64,8 +64,8 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 	if owner := metav1.GetControllerOf(m); owner != nil {
 		out.OwnerReferences = []metav1.OwnerReference{boundedOwner(owner)}
 	}
-	if why := leftOut(m); why != "" {
-		leaveOut(&out, why)
+	if why := tooLongPart(m); why != "" {
+		markTooLong(&out, why)
 	}
 	for _, key := range annotations {
 		if text, set := m.Annotations[key]; set && len(text) <= mostKeptBytes {
@@ -100,12 +100,12 @@ func cutText(text string) string {
 // too large to be kept. No user can write it: the API server knows one type of fields only.
 const wasTooLong = "too-long"
 
-func leaveOut(m *metav1.ObjectMeta, why string) {
+func markTooLong(m *metav1.ObjectMeta, why string) {
 	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: why, FieldsType: wasTooLong}}
 }
 
-// leftOut says what of the object was too large to be kept; empty if nothing was.
-func leftOut(m *metav1.ObjectMeta) string {
+// tooLongPart says what of the object was too large to be kept; empty if nothing was.
+func tooLongPart(m *metav1.ObjectMeta) string {
 	for i := range m.ManagedFields {
 		if m.ManagedFields[i].FieldsType == wasTooLong {
 			return m.ManagedFields[i].Manager
@@ -173,7 +173,7 @@ func stripDaemonSet(ds *appsv1.DaemonSet) {
 		},
 	}
 	if size := template.Size(); size > mostKeptBytes {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf("what placement depends on in spec.template: %d bytes found, "+
+		markTooLong(&out.ObjectMeta, fmt.Sprintf("what placement depends on in spec.template: %d bytes found, "+
 			"at most %d are read; use fewer terms, labels and containers", size, mostKeptBytes))
 		template = corev1.PodTemplateSpec{}
 	}
@@ -240,8 +240,8 @@ func withSelector(
 	annotations ...string,
 ) (metav1.ObjectMeta, *metav1.LabelSelector) {
 	meta := metaOf(m, annotations...)
-	if why := overlong(selectorParts(s), sizeOf(s)); why != "" {
-		leaveOut(&meta, why)
+	if why := tooLongReason(selectorParts(s), sizeOf(s)); why != "" {
+		markTooLong(&meta, why)
 		return meta, nil
 	}
 	return meta, s
@@ -253,15 +253,15 @@ func withLabels(m *metav1.ObjectMeta, labels map[string]string) (metav1.ObjectMe
 	for key, value := range labels {
 		size += len(key) + len(value)
 	}
-	if why := overlong(len(labels), size); why != "" {
-		leaveOut(&meta, why)
+	if why := tooLongReason(len(labels), size); why != "" {
+		markTooLong(&meta, why)
 		return meta, nil
 	}
 	return meta, labels
 }
 
-// overlong says what is too long about a selector; empty if nothing is.
-func overlong(parts, size int) string {
+// tooLongReason says what is too long about a selector; empty if nothing is.
+func tooLongReason(parts, size int) string {
 	switch {
 	case parts > mostSelectorParts:
 		return fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read",
@@ -303,7 +303,7 @@ func stripLimitRange(l *corev1.LimitRange) {
 		}
 	}
 	if size := out.Spec.Size(); size > mostKeptBytes {
-		leaveOut(&out.ObjectMeta, fmt.Sprintf(
+		markTooLong(&out.ObjectMeta, fmt.Sprintf(
 			"requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size, mostKeptBytes))
 		out.Spec.Limits = nil
 	}

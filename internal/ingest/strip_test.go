@@ -94,8 +94,8 @@ func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
 // itself.
 func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	byAdministrators := map[string]bool{"NodePool": true, "NodeClaim": true, "*v1.Node": true}
-	b := Book{defaults: &defaultSpread{}}
-	for _, kind := range append(watched(), b.AlsoWatched()...) {
+	b := Book{spreadDefaults: &defaultSpread{}}
+	for _, kind := range append(watched(), b.ExtraKinds()...) {
 		if byAdministrators[kindOf(kind)] {
 			continue
 		}
@@ -127,9 +127,9 @@ func (o *oneLong) next() string {
 // An object with one very long text, whichever it is, leaves no more than one with many. Texts of which the API server
 // allows only short or certain ones are put right first.
 func TestLittleIsKeptOfEachLongText(t *testing.T) {
-	b := Book{defaults: &defaultSpread{}}
+	b := Book{spreadDefaults: &defaultSpread{}}
 	kinds := []client.Object{&corev1.Pod{}}
-	for _, kind := range append(watched(), b.AlsoWatched()...) {
+	for _, kind := range append(watched(), b.ExtraKinds()...) {
 		if inNamespace(kind) {
 			kinds = append(kinds, kind)
 		}
@@ -313,7 +313,7 @@ func (o *oversized) all() []client.Object {
 
 func (o *oversized) feed(b *Book) {
 	b.SetDaemon(o.daemons)
-	b.SetGuard(o.budget)
+	b.SetPDB(o.budget)
 	b.SetLimitRange(o.limits)
 	b.SetVolumeClaim(o.claim)
 	b.SetService(o.service)
@@ -325,7 +325,7 @@ func (o *oversized) feed(b *Book) {
 // mend deletes each object, or makes it an ordinary one.
 func (o *oversized) mend(b *Book) {
 	b.DeleteDaemon(o.daemons.UID)
-	b.DeleteGuard(o.budget.Namespace, o.budget.Name)
+	b.DeletePDB(o.budget.Namespace, o.budget.Name)
 	b.DeleteLimitRange(o.limits.Namespace, o.limits.Name)
 	bound := &corev1.PersistentVolumeClaim{ObjectMeta: o.claim.ObjectMeta}
 	bound.Spec.VolumeName = "pv"
@@ -339,7 +339,7 @@ func (o *oversized) mend(b *Book) {
 // What is too large to be kept is told, and changes nothing for others.
 func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
 	b, _ := newBook()
-	b.SpreadByDefault([]corev1.TopologySpreadConstraint{{
+	b.SetDefaultSpread([]corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
 	}})
 	large := newOversized()
@@ -358,9 +358,9 @@ func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
 	large.feed(b)
 	s := b.Snapshot()
 	everyPod := cluster.Selector{Namespaces: []string{"infra"}}
-	if len(s.Daemons) != 0 || len(s.Guards) != 1 || !reflect.DeepEqual(s.Guards[0].Selector, everyPod) {
+	if len(s.Daemons) != 0 || len(s.PDBs) != 1 || !reflect.DeepEqual(s.PDBs[0].Selector, everyPod) {
 		t.Errorf("%d DaemonSets count, and the budget's selector is %+v; expected none, and all pods of the namespace",
-			len(s.Daemons), s.Guards[0].Selector)
+			len(s.Daemons), s.PDBs[0].Selector)
 	}
 	for _, kind := range []string{
 		"DaemonSet", "PodDisruptionBudget", "LimitRange", "PersistentVolumeClaim",

@@ -29,9 +29,9 @@ func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
 		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
 			continue // such a term matches no node
 		}
-		set, bad := nodeTerm(base, &term)
-		if bad != "" {
-			unsupported = append(unsupported, bad)
+		set, problem := nodeTerm(base, &term)
+		if problem != "" {
+			unsupported = append(unsupported, problem)
 		}
 		terms = append(terms, set)
 	}
@@ -42,10 +42,10 @@ func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
 }
 
 // nodeTerm adds one term of a node affinity to a set; bad says what in it can't be read.
-func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, bad string) {
-	set, bad = expressions(set, term.MatchExpressions)
-	if bad != "" {
-		return set, bad
+func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, problem string) {
+	set, problem = expressions(set, term.MatchExpressions)
+	if problem != "" {
+		return set, problem
 	}
 	for _, f := range term.MatchFields {
 		in := f.Operator == corev1.NodeSelectorOpIn || f.Operator == corev1.NodeSelectorOpNotIn
@@ -58,7 +58,7 @@ func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, 
 	return set, ""
 }
 
-func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out require.Set, bad string) {
+func expressions(set require.Set, list []corev1.NodeSelectorRequirement) (out require.Set, problem string) {
 	entries := make([]require.Entry, 0, len(list))
 	for _, e := range list {
 		values, ok := require.Make(require.Operator(e.Operator), e.Values)

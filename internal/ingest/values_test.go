@@ -19,14 +19,14 @@ func TestClaimValuesOfTheLifecycle(t *testing.T) {
 		})
 	}
 	b.SetClaim(with(claimObject("a", "1"), func(c *v1.NodeClaim) { c.UID = "u" }))
-	if c := b.Snapshot().Claim("a"); !c.Expire.Never || !c.Deadline.IsZero() || c.DoNotRepair {
+	if c := b.Snapshot().Claim("a"); !c.ExpireAfter.Never || !c.Deadline.IsZero() || c.DoNotRepair {
 		t.Errorf("a plain claim: %+v", c)
 	}
 	if got := moved(b, func() { b.SetClaim(change("2026-11-15T13:00:00Z")) }); got != "rev" {
 		t.Errorf("the end of a claim: %q moved", got)
 	}
 	s := b.Snapshot()
-	if c := s.Claim("a"); c.Expire != (cluster.Wait{For: time.Hour}) || !c.Deadline.Equal(at(13, 0)) || !c.DoNotRepair || len(s.Notes) != 0 {
+	if c := s.Claim("a"); c.ExpireAfter != (cluster.NillableDuration{For: time.Hour}) || !c.Deadline.Equal(at(13, 0)) || !c.DoNotRepair || len(s.Notes) != 0 {
 		t.Errorf("%+v, notes %v", c, s.Notes)
 	}
 	b.SetClaim(change("soon"))
@@ -42,9 +42,9 @@ func TestClaimValuesOfTheLifecycle(t *testing.T) {
 
 func TestStandaloneClaimsAreValidated(t *testing.T) {
 	b, _ := newBook()
-	bad := []v1.NodeSelectorRequirementWithMinValues{{Key: "karpenter.sh/made-up", Operator: "In", Values: []string{"x"}}}
-	b.SetClaim(with(claimObject("own", "1"), func(c *v1.NodeClaim) { c.Spec.Requirements = bad }))
-	b.SetClaim(with(claimObject("alone", "1"), func(c *v1.NodeClaim) { c.Spec.Requirements, c.Labels = bad, nil }))
+	problem := []v1.NodeSelectorRequirementWithMinValues{{Key: "karpenter.sh/made-up", Operator: "In", Values: []string{"x"}}}
+	b.SetClaim(with(claimObject("own", "1"), func(c *v1.NodeClaim) { c.Spec.Requirements = problem }))
+	b.SetClaim(with(claimObject("alone", "1"), func(c *v1.NodeClaim) { c.Spec.Requirements, c.Labels = problem, nil }))
 	s := b.Snapshot()
 	if got := s.Claim("own").Problems; len(got) != 0 {
 		t.Errorf("a claim that we made is found fault with: %v", got)

@@ -38,11 +38,11 @@ func watched() []client.Object {
 		&storagev1.VolumeAttachment{}, &storagev1.StorageClass{}, &storagev1.CSINode{},
 		&corev1.PersistentVolume{}, &corev1.PersistentVolumeClaim{},
 		&corev1.LimitRange{}, &nodev1.RuntimeClass{}, &schedulingv1.PriorityClass{},
-		stored("NodePool"), stored("NodeClaim"), &corev1.Node{})
+		storedKind("NodePool"), storedKind("NodeClaim"), &corev1.Node{})
 }
 
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
-// elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.AlsoWatched.
+// elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.ExtraKinds.
 func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
 	for _, gvk := range classes {
 		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
@@ -60,8 +60,8 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
 // the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
-	b.start()
-	w := watcher{ctx: ctx, informers: informers, kinds: append(watched(), b.AlsoWatched()...), shield: b.shield}
+	b.startCountingEvictions()
+	w := watcher{ctx: ctx, informers: informers, kinds: append(watched(), b.ExtraKinds()...), contain: b.contain}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {
 		w.watch(obj, func(obj any) {
@@ -75,15 +75,15 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 		})
 	}
 	b.watchDefaults(&w)
-	b.watchSurroundings(&w)
+	b.watchReferenced(&w)
 	w.watch(&appsv1.DaemonSet{}, func(obj any) { b.SetDaemon(obj.(*appsv1.DaemonSet)) },
 		func(obj client.Object) { b.DeleteDaemon(obj.GetUID()) })
 	for _, gvk := range classes {
-		b.watchClass(&w, gvk)
+		b.watchNodeClass(&w, gvk)
 	}
-	w.watch(stored("NodePool"), func(obj any) { b.takePool(obj.(*unstructured.Unstructured)) },
+	w.watch(storedKind("NodePool"), func(obj any) { b.setStoredPool(obj.(*unstructured.Unstructured)) },
 		func(obj client.Object) { b.DeletePool(obj.GetName()) })
-	w.watch(stored("NodeClaim"), func(obj any) { b.takeClaim(obj.(*unstructured.Unstructured)) },
+	w.watch(storedKind("NodeClaim"), func(obj any) { b.setStoredClaim(obj.(*unstructured.Unstructured)) },
 		func(obj client.Object) { b.DeleteClaim(obj.GetName()) })
 	w.watch(&corev1.Node{}, func(obj any) { b.SetNode(obj.(*corev1.Node)) },
 		func(obj client.Object) { b.DeleteNode(obj.GetName()) })
@@ -92,13 +92,13 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 	}
 	// Pods come last: by then everything that they refer to is known, and each is read once.
 	go b.FollowPods(ctx, pods)
-	return b.followed.wait(ctx)
+	return b.podsLoaded.wait(ctx)
 }
 
-// watchSurroundings watches what pods refer to. It comes before them, so that each is read once.
-func (b *Book) watchSurroundings(w *watcher) {
-	w.watch(&policyv1.PodDisruptionBudget{}, func(obj any) { b.SetGuard(obj.(*policyv1.PodDisruptionBudget)) },
-		func(obj client.Object) { b.DeleteGuard(obj.GetNamespace(), obj.GetName()) })
+// watchReferenced watches what pods refer to. It comes before them, so that each is read once.
+func (b *Book) watchReferenced(w *watcher) {
+	w.watch(&policyv1.PodDisruptionBudget{}, func(obj any) { b.SetPDB(obj.(*policyv1.PodDisruptionBudget)) },
+		func(obj client.Object) { b.DeletePDB(obj.GetNamespace(), obj.GetName()) })
 	w.watch(&storagev1.VolumeAttachment{}, func(obj any) { b.SetAttachment(obj.(*storagev1.VolumeAttachment)) },
 		func(obj client.Object) { b.DeleteAttachment(obj.GetName()) })
 	w.watch(&corev1.Namespace{}, func(obj any) { b.SetNamespace(obj.(*corev1.Namespace)) },
@@ -119,10 +119,10 @@ func (b *Book) watchSurroundings(w *watcher) {
 		func(obj client.Object) { b.DeletePriorityClass(obj.GetName()) })
 }
 
-// watchClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the
+// watchNodeClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the
 // provider could be asked about a change before it knows of it, and what it said then would stand for minutes. The informer has
 // a Go type, and one object that the type can't read hides all; the CRD lets none such through.
-func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
+func (b *Book) watchNodeClass(w *watcher, gvk schema.GroupVersionKind) {
 	ref := func(name string) cluster.ClassRef {
 		return cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind, Name: name}
 	}
@@ -138,7 +138,7 @@ func (b *Book) watchClass(w *watcher, gvk schema.GroupVersionKind) {
 		u := &unstructured.Unstructured{Object: content}
 		u.SetGroupVersionKind(gvk)
 		b.SetNodeClass(ref(u.GetName()), nodeClassState(u))
-		b.SeeNodeClass(ref(u.GetName()), u.GetResourceVersion())
+		b.NoteNodeClassVersion(ref(u.GetName()), u.GetResourceVersion())
 	}, func(obj client.Object) { b.DeleteNodeClass(ref(obj.GetName())) })
 }
 
@@ -183,8 +183,8 @@ type watcher struct {
 	kinds     []client.Object // that may be watched
 	synced    []toolscache.InformerSynced
 	err       error
-	// shield runs a handler and survives it.
-	shield func(what string, f func()) error
+	// contain runs a handler and survives it.
+	contain func(what string, f func()) error
 }
 
 // guarded is a handler of a kind that can't end the process. What it fails on is left as it was known before.
@@ -194,7 +194,7 @@ func (w *watcher) guarded(kind string, handle func(any)) func(any) {
 		if o, ok := obj.(client.Object); ok {
 			name += " " + o.GetNamespace() + "/" + o.GetName()
 		}
-		_ = w.shield(name, func() { handle(obj) }) // it has been told
+		_ = w.contain(name, func() { handle(obj) }) // it has been told
 	}
 }
 

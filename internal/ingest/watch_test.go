@@ -215,14 +215,14 @@ func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.Snapshot()
-	good, bad := s.Pool("good"), s.Pool("bad")
+	good, problem := s.Pool("good"), s.Pool("bad")
 	if good == nil || len(good.Problems) != 0 {
 		t.Errorf("the good pool: %+v", good)
 	}
-	if bad == nil || len(bad.Problems) != 1 || bad.Problems[0].Field != "spec.template.spec.taints[0].timeAdded" {
-		t.Fatalf("the bad pool: %+v", bad)
+	if problem == nil || len(problem.Problems) != 1 || problem.Problems[0].Field != "spec.template.spec.taints[0].timeAdded" {
+		t.Fatalf("the bad pool: %+v", problem)
 	}
-	if text := bad.Problems[0].Text; !strings.Contains(text, "2024-01-01t00:00:00z") || !strings.Contains(text, "correct or remove it") {
+	if text := problem.Problems[0].Text; !strings.Contains(text, "2024-01-01t00:00:00z") || !strings.Contains(text, "correct or remove it") {
 		t.Errorf("the problem says %q", text)
 	}
 	if s.Claim("fine") == nil || s.Claim("odd") == nil || s.Claim("odd").Pool != "good" {
@@ -247,7 +247,7 @@ func TestNodeClassesAreSeenByTheInformerOfTheProvider(t *testing.T) {
 	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}, informers.pods); err != nil {
 		t.Fatal(err)
 	}
-	if state := b.classState(cluster.ClassRef{Group: classGVK().Group, Kind: classGVK().Kind, Name: "default"}); !state.Ready || state.Generation != 2 {
+	if state := b.nodeClassNow(cluster.ClassRef{Group: classGVK().Group, Kind: classGVK().Kind, Name: "default"}); !state.Ready || state.Generation != 2 {
 		t.Errorf("the class is %+v", state)
 	}
 	var class kwokv1alpha1.KWOKNodeClass
@@ -264,10 +264,10 @@ func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
 	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}, cluster.NodeClassState{Ready: true})
 	object := storedPool("bad", func(s map[string]any) { s["taints"] = []any{lowerCaseTaint()} })
 	object["spec"].(map[string]any)["limits"] = map[string]any{"cpu": "lots", "memory": "1Gi"}
-	b.takePool(&unstructured.Unstructured{Object: object})
+	b.setStoredPool(&unstructured.Unstructured{Object: object})
 	b.setCatalog("bad", 3, nil, nil)
 	p := b.Snapshot().Pool("bad")
-	if p.UID != "bad-uid" || p.Generation != 3 || p.Usable() || p.Waiting() {
+	if p.UID != "bad-uid" || p.Generation != 3 || p.IsUsable() || p.AwaitsCatalog() {
 		t.Errorf("the pool is %+v", p)
 	}
 	if len(p.Problems) != 2 || p.Problems[0].Field != "spec.limits.cpu" {
@@ -279,7 +279,7 @@ func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
 	if !p.ConsolidateAfter.Never || len(p.Budgets) != 1 || !p.Budgets[0].Covers("Empty") || p.Budgets[0].Allows(10) != 0 {
 		t.Errorf("nodes may be taken from a pool whose rules can't be read: %+v", p)
 	}
-	b.takePool(&unstructured.Unstructured{Object: storedPool("bad")})
+	b.setStoredPool(&unstructured.Unstructured{Object: storedPool("bad")})
 	if p := b.Snapshot().Pool("bad"); len(p.Problems) != 0 {
 		t.Errorf("a corrected pool still has problems %+v", p.Problems)
 	}

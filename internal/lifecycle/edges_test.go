@@ -41,7 +41,7 @@ func TestAnEmptyNodeIsWatchedForAMoment(t *testing.T) {
 	for _, ready := range []bool{true, false} {
 		s, c, n := leaving()
 		n.Ready, c.Deleting = ready, noon.Add(-time.Millisecond)
-		s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a"}}}
+		s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a"}}}
 		step := Next(s.Seal(), Settings{})
 		if ended := keys(step) == "terminate/a/cloud://a/a"; ended == ready || ready && !step.WakeAt.Equal(c.Deleting.Add(leastDrain)) {
 			t.Errorf("ready %v: %s until %s", ready, keys(step), step.WakeAt)
@@ -70,7 +70,7 @@ func TestANodeThatJoinsBareIsToldOf(t *testing.T) {
 		c.Conditions = c.Conditions[:1]
 		x.set(n)
 		step := Next(s.Seal(), Settings{RegistrationTimeout: 2 * time.Hour})
-		if r, ok := step.Commands[0].(command.Register); !ok || r.Bare != x.bare {
+		if r, ok := step.Commands[0].(command.Register); !ok || r.Untainted != x.bare {
 			t.Errorf("%s: %+v, want bare %v", x.name, step.Commands, x.bare)
 		}
 	}
@@ -88,7 +88,7 @@ func TestANodeIsKeptForItsMove(t *testing.T) {
 		{"the other has drifted", func(_ *cluster.Snapshot, old *cluster.Claim) {
 			old.Conditions[0].Reason = string(command.Drifted)
 		}, ""},
-		{"the other is about to go", func(s *cluster.Snapshot, _ *cluster.Claim) { s.Busy["delete/old"] = true }, ""},
+		{"the other is about to go", func(s *cluster.Snapshot, _ *cluster.Claim) { s.InFlight["delete/old"] = true }, ""},
 		{"the other goes", func(_ *cluster.Snapshot, old *cluster.Claim) { old.Deleting = noon }, ""},
 	} {
 		s, c, _ := starting()
@@ -97,8 +97,8 @@ func TestANodeIsKeptForItsMove(t *testing.T) {
 			{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Underutilized)}}}
 		s.Claims = append(s.Claims, old)
 		x.set(s, old)
-		w := &walk{s: s.Seal()}
-		if got := (&turn{walk: w, c: c, n: s.NodeOf("a")}).keptFor(); got != x.want {
+		w := &claimsPass{s: s.Seal()}
+		if got := (&claimStep{claimsPass: w, claim: c, node: s.NodeOf("a")}).keptFor(); got != x.want {
 			t.Errorf("%s: kept for %q, want %q", x.name, got, x.want)
 		}
 	}
@@ -121,9 +121,9 @@ func TestVolumesAreNotMissing(t *testing.T) {
 	s, c, n := starting()
 	dim, _ := s.Names.Index(resource.AttachPrefix + "disks.example")
 	c.Requests[dim], c.Capacity[dim] = 1, 25
-	turn := turn{walk: &walk{s: s}, c: c, n: n}
-	if turn.compare(true); len(turn.Notes) != 0 {
-		t.Errorf("%+v", turn.Notes)
+	step := claimStep{claimsPass: &claimsPass{s: s}, claim: c, node: n}
+	if step.checkCapacity(true); len(step.Notes) != 0 {
+		t.Errorf("%+v", step.Notes)
 	}
 }
 
@@ -134,7 +134,7 @@ func onSale(change func(*cluster.Pool, *cluster.Offering)) *cluster.Snapshot {
 	if p.Catalog == nil {
 		p.Catalog = cluster.NewCatalog([]cluster.Type{{Name: "t"}}, []cluster.Offering{o})
 	}
-	s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{p}, Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}}
+	s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{p}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}}
 	for _, name := range []string{"a", "b"} {
 		s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: "p", Finalized: true, Created: noon, Requirements: require.Set{}})
 	}
@@ -143,7 +143,7 @@ func onSale(change func(*cluster.Pool, *cluster.Offering)) *cluster.Snapshot {
 
 func TestWhoMayLaunch(t *testing.T) {
 	hold := func(left time.Duration) func(*cluster.Pool, *cluster.Offering) {
-		return func(p *cluster.Pool, _ *cluster.Offering) { p.Held, p.HeldUntil = true, noon.Add(left) }
+		return func(p *cluster.Pool, _ *cluster.Offering) { p.InBackoff, p.BackoffUntil = true, noon.Add(left) }
 	}
 	settings := Settings{LaunchTimeout: time.Hour}
 	invalid := []cluster.Condition{{Type: cluster.Launched, Status: cluster.False, Reason: string(command.Invalid)}}
@@ -155,7 +155,7 @@ func TestWhoMayLaunch(t *testing.T) {
 		wake   time.Duration
 	}{
 		{"what is sold", func(*cluster.Pool, *cluster.Offering) {}, func(*cluster.Snapshot) {}, "launch/a launch/b", time.Hour},
-		{"what nobody has asked the cloud about", func(p *cluster.Pool, _ *cluster.Offering) { p.OnTrial = false }, func(s *cluster.Snapshot) { s.Pools[0].Catalog = nil }, "launch/a launch/b", time.Hour},
+		{"what nobody has asked the cloud about", func(p *cluster.Pool, _ *cluster.Offering) { p.Probing = false }, func(s *cluster.Snapshot) { s.Pools[0].Catalog = nil }, "launch/a launch/b", time.Hour},
 		{"nothing that is sold out", func(_ *cluster.Pool, o *cluster.Offering) { o.Available = false }, func(*cluster.Snapshot) {}, "delete/a delete/b", 0},
 		{"not even what was refused before for its text", func(_ *cluster.Pool, o *cluster.Offering) { o.Available = false }, func(s *cluster.Snapshot) {
 			s.Claims[0].Conditions = invalid
@@ -164,14 +164,14 @@ func TestWhoMayLaunch(t *testing.T) {
 			s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.Unknown, Reason: "Throttled"}}
 		}, "launch/a delete/b", time.Hour},
 		{"one whose text was wrong and is right now", func(*cluster.Pool, *cluster.Offering) {}, func(s *cluster.Snapshot) { s.Claims[0].Conditions = invalid }, "launch/a launch/b", time.Hour},
-		{"one tries for all", func(_ *cluster.Pool, o *cluster.Offering) { o.Trial = true }, func(*cluster.Snapshot) {}, "launch/a", time.Hour},
-		{"one of a pool that is gone tries, too", func(_ *cluster.Pool, o *cluster.Offering) { o.Trial = true }, func(s *cluster.Snapshot) {
+		{"one tries for all", func(_ *cluster.Pool, o *cluster.Offering) { o.Probing = true }, func(*cluster.Snapshot) {}, "launch/a", time.Hour},
+		{"one of a pool that is gone tries, too", func(_ *cluster.Pool, o *cluster.Offering) { o.Probing = true }, func(s *cluster.Snapshot) {
 			s.Claims = append(s.Claims, &cluster.Claim{Name: "z", Pool: "gone", Finalized: true, Created: noon})
-			s.Busy["launch/z"] = true
+			s.InFlight["launch/z"] = true
 		}, "launch/a", time.Hour},
 		{"a short hold is waited for", hold(9 * time.Second), func(*cluster.Snapshot) {}, "", 9 * time.Second},
 		{"at a long one the first waits", hold(10 * time.Second), func(*cluster.Snapshot) {}, "delete/b", 10 * time.Second},
-		{"after it the first that is due tries", func(p *cluster.Pool, _ *cluster.Offering) { p.OnTrial = true }, func(s *cluster.Snapshot) {
+		{"after it the first that is due tries", func(p *cluster.Pool, _ *cluster.Offering) { p.Probing = true }, func(s *cluster.Snapshot) {
 			s.Retry["launch/a"] = cluster.Retry{NotBefore: noon.Add(time.Minute)}
 		}, "launch/b", time.Hour},
 	} {
@@ -187,7 +187,7 @@ func TestWhoMayLaunch(t *testing.T) {
 // A claim that is launched and does not say as what has lost nothing.
 func TestAClaimWithoutAnInstanceHasLostNone(t *testing.T) {
 	s, c, _ := starting()
-	c.ProviderID, c.NodeName, s.Nodes, s.Census = "", "", nil, &cluster.Census{At: noon}
+	c.ProviderID, c.NodeName, s.Nodes, s.Inventory = "", "", nil, &cluster.Inventory{At: noon}
 	c.Conditions = c.Conditions[:1]
 	for _, cmd := range Next(s.Seal(), Settings{RegistrationTimeout: 2 * time.Hour}).Commands {
 		t.Errorf("%s", cmd.Key())
@@ -196,8 +196,8 @@ func TestAClaimWithoutAnInstanceHasLostNone(t *testing.T) {
 
 // Only a node of ours that waits for us is ended, and only if its machine is nobody's.
 func TestNodesThatAreNotOursToEnd(t *testing.T) {
-	launched := func(uid string) *cluster.Census {
-		return &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: uid, Created: noon.Add(-time.Hour)}}}
+	launched := func(uid string) *cluster.Inventory {
+		return &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: uid, Created: noon.Add(-time.Hour)}}}
 	}
 	for _, x := range []struct {
 		name string
@@ -209,16 +209,16 @@ func TestNodesThatAreNotOursToEnd(t *testing.T) {
 		{"one that does not wait for us", func(_ *cluster.Snapshot, n *cluster.Node) { n.Finalized = false }, ""},
 		{"one that stays", func(_ *cluster.Snapshot, n *cluster.Node) { n.Deleting = time.Time{} }, ""},
 		{"its machine was launched for a claim that does not know it yet", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census, s.Claims = launched("u"), []*cluster.Claim{{Name: "c", UID: "u"}}
+			s.Inventory, s.Claims = launched("u"), []*cluster.Claim{{Name: "c", UID: "u"}}
 		}, "release/node/a"},
 		{"its machine was launched for a claim with another", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census, s.Claims = launched("u"), []*cluster.Claim{{Name: "c", UID: "u", ProviderID: "cloud://b"}}
+			s.Inventory, s.Claims = launched("u"), []*cluster.Claim{{Name: "c", UID: "u", ProviderID: "cloud://b"}}
 		}, "terminate//cloud://a/a"},
 		{"a claim that knows no machine yet has nothing to do with it", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census, s.Claims = launched("u"), []*cluster.Claim{{Name: "d", UID: "v"}}
+			s.Inventory, s.Claims = launched("u"), []*cluster.Claim{{Name: "d", UID: "v"}}
 		}, "terminate//cloud://a/a"},
 		{"nobody knows for whom it was launched", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census, s.Claims = launched(""), []*cluster.Claim{{Name: "d"}}
+			s.Inventory, s.Claims = launched(""), []*cluster.Claim{{Name: "d"}}
 		}, "terminate//cloud://a/a"},
 	} {
 		s, n := lone()
@@ -233,7 +233,7 @@ func TestNodesThatAreNotOursToEnd(t *testing.T) {
 func TestANodeOfASecondMachineGoes(t *testing.T) {
 	s, n := lone()
 	n.Deleting = time.Time{}
-	s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: noon.Add(-time.Hour)}}}
+	s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: noon.Add(-time.Hour)}}}
 	s.Claims = []*cluster.Claim{{Name: "c", UID: "u", ProviderID: "cloud://b", Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}}
 	if step, _ := Orphans(s.Seal()); keys(step) != "delete-node/a" {
 		t.Errorf("%q, want the node deleted", keys(step))

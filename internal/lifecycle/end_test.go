@@ -20,7 +20,7 @@ func leaving() (*cluster.Snapshot, *cluster.Claim, *cluster.Node) {
 	n := &cluster.Node{Name: "a", UID: "n", ProviderID: "cloud://a", Ready: true, Ours: true, Finalized: true, Created: noon.Add(-time.Hour),
 		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}}
 	s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n},
-		Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}, Gone: map[string]bool{}, Attached: map[string][]string{}}
+		InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}, InstancesGone: map[string]bool{}, Attached: map[string][]string{}}
 	return s, c, n
 }
 
@@ -37,7 +37,7 @@ func TestEndOfAClaim(t *testing.T) {
 	web := func() *cluster.Pod {
 		return &cluster.Pod{UID: "p", Namespace: "ns", Name: "web", Node: "a", Grace: 30 * time.Second}
 	}
-	gone := &cluster.Census{At: noon}
+	gone := &cluster.Inventory{At: noon}
 	for _, x := range []struct {
 		name string
 		set  func(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node)
@@ -53,7 +53,7 @@ func TestEndOfAClaim(t *testing.T) {
 		{"also if the machine is no more", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
 			p := web()
 			p.Binding = true
-			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{p}
+			n.Ready, s.Inventory, s.Pods = false, gone, []*cluster.Pod{p}
 		}, "terminate/a/cloud://a/a"},
 		{"or its time is up", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			p := web()
@@ -97,17 +97,17 @@ func TestEndOfAClaim(t *testing.T) {
 			s.Pods = []*cluster.Pod{p}
 		}, "claim/a"},
 		{"a machine that is no more is not drained, but its pods are replaced", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
-			n.Ready, s.Census, s.Pods = false, gone, []*cluster.Pod{web()}
+			n.Ready, s.Inventory, s.Pods = false, gone, []*cluster.Pod{web()}
 		}, "delete-pod/p terminate/a/cloud://a/a"},
 		{"one whose kubelet speaks is", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
-			s.Census, s.Pods = gone, []*cluster.Pod{web()}
+			s.Inventory, s.Pods = gone, []*cluster.Pod{web()}
 		}, "claim/a evict/p"},
 		{"what has been begun is finished, whoever came since", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
 			s.Pods = []*cluster.Pod{web()}
 		}, "terminate/a/cloud://a/a"},
 		{"an instance that is gone is let go", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
-			c.InstanceGone, s.Gone["cloud://a"], s.Pods = true, true, []*cluster.Pod{web()}
+			c.InstanceGone, s.InstancesGone["cloud://a"], s.Pods = true, true, []*cluster.Pod{web()}
 		}, "release/a"},
 		{"one that came after we were told that there was none is ended", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.InstanceGone = true }, "terminate/a/cloud://a/a"},
 	} {
@@ -141,9 +141,9 @@ func TestTheEndIsToldOnce(t *testing.T) {
 
 // A node that nobody claims goes only when it is certain that nobody will.
 func TestNodeThatNobodyClaims(t *testing.T) {
-	here := func(i cluster.Instance) *cluster.Census {
+	here := func(i cluster.Instance) *cluster.Inventory {
 		i.ProviderID = "cloud://a"
-		return &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
+		return &cluster.Inventory{At: noon, Instances: []cluster.Instance{i}}
 	}
 	for _, x := range []struct {
 		name string
@@ -154,21 +154,21 @@ func TestNodeThatNobodyClaims(t *testing.T) {
 		{"it is none of ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, ""},
 		{"it has just come", func(_ *cluster.Snapshot, n *cluster.Node) { n.Created = noon.Add(-29 * time.Second) }, ""},
 		{"its instance has just come", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census = here(cluster.Instance{Created: noon.Add(-29 * time.Second)})
+			s.Inventory = here(cluster.Instance{Created: noon.Add(-29 * time.Second)})
 		}, ""},
 		{"a claim names it", func(s *cluster.Snapshot, _ *cluster.Node) { s.Claims = []*cluster.Claim{{Name: "b", NodeName: "a"}} }, ""},
 		{"its instance's claim is there", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "u"}}, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
+			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "u"}}, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
 		}, ""},
 		{"a namesake's launch is under way", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Busy["launch/b"], s.Census = true, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
+			s.InFlight["launch/b"], s.Inventory = true, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
 		}, ""},
 		{"it was never registered", func(_ *cluster.Snapshot, n *cluster.Node) { n.Finalized = false }, ""},
 		{"nor will it be: its machine is no more", func(s *cluster.Snapshot, n *cluster.Node) {
-			n.Finalized, n.Ready, s.Census = false, false, &cluster.Census{At: noon}
+			n.Finalized, n.Ready, s.Inventory = false, false, &cluster.Inventory{At: noon}
 		}, "delete-node/a"},
 		{"it has no machine yet", func(s *cluster.Snapshot, n *cluster.Node) {
-			n.Finalized, n.Ready, n.ProviderID, s.Census = false, false, "", &cluster.Census{At: noon}
+			n.Finalized, n.Ready, n.ProviderID, s.Inventory = false, false, "", &cluster.Inventory{At: noon}
 		}, ""},
 	} {
 		s, _, n := leaving()
@@ -196,8 +196,8 @@ func TestOrphans(t *testing.T) {
 		}, false},
 		{"young", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Created = noon.Add(-29 * time.Second) }, false},
 		{"ending", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, false},
-		{"gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://x"] = true }, false},
-		{"being launched", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Busy["launch/x"] = true }, false},
+		{"gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.InstancesGone["cloud://x"] = true }, false},
+		{"being launched", func(s *cluster.Snapshot, _ *cluster.Instance) { s.InFlight["launch/x"] = true }, false},
 		{"with a node of ours that is being deleted", func(s *cluster.Snapshot, _ *cluster.Instance) {
 			s.Nodes = []*cluster.Node{{Name: "x", ProviderID: "cloud://x", Ours: true, Finalized: true, Deleting: noon}}
 		}, false},
@@ -206,9 +206,9 @@ func TestOrphans(t *testing.T) {
 		}, true},
 	} {
 		i := orphan
-		s := &cluster.Snapshot{Now: noon, Busy: map[string]bool{}, Gone: map[string]bool{}}
+		s := &cluster.Snapshot{Now: noon, InFlight: map[string]bool{}, InstancesGone: map[string]bool{}}
 		x.set(s, &i)
-		s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{i}}
+		s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{i}}
 		step, _ := Orphans(s.Seal())
 		if want := map[bool]string{true: "terminate//cloud://x/", false: ""}[x.want]; keys(step) != want {
 			t.Errorf("%s: %q, want %q", x.name, keys(step), want)
@@ -221,7 +221,7 @@ func TestOrphans(t *testing.T) {
 
 // What a node says of its machine proves nothing: a machine that is a claim's is never ended with another node.
 func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
-	here := &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "b", ClaimUID: "ub"}}}
+	here := &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "b", ClaimUID: "ub"}}}
 	for _, x := range []struct {
 		name string
 		set  func(s *cluster.Snapshot)
@@ -232,13 +232,13 @@ func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
 			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://a"})
 		}, "release/node/a"},
 		{"the machine was launched for a claim that does not know it yet", func(s *cluster.Snapshot) {
-			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "ub"}}, here
+			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "ub"}}, here
 		}, "release/node/a"},
-		{"the launch for the claim is under way", func(s *cluster.Snapshot) { s.Busy["launch/b"], s.Census = true, here }, ""},
+		{"the launch for the claim is under way", func(s *cluster.Snapshot) { s.InFlight["launch/b"], s.Inventory = true, here }, ""},
 		{"the claim has another machine", func(s *cluster.Snapshot) {
-			s.Claims, s.Census = []*cluster.Claim{{Name: "b", UID: "ub", ProviderID: "cloud://b"}}, here
+			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "ub", ProviderID: "cloud://b"}}, here
 		}, "terminate//cloud://a/a"},
-		{"nobody claims it", func(s *cluster.Snapshot) { s.Census = here }, "terminate//cloud://a/a"},
+		{"nobody claims it", func(s *cluster.Snapshot) { s.Inventory = here }, "terminate//cloud://a/a"},
 	} {
 		s, _, n := leaving()
 		s.Claims, n.Deleting = nil, noon
@@ -271,14 +271,14 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		{unproven: 50, orphans: 2, ended: 2, held: 50},
 		{unproven: 50, said: time.Minute, ended: 50},
 	} {
-		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon}}
+		s := &cluster.Snapshot{Now: noon, Inventory: &cluster.Inventory{At: noon}}
 		if x.said != 0 {
 			s.EndOrphans = noon.Add(-x.said)
 		}
 		add := func(kind string, count int, unproven bool, has string) {
 			for i := range count {
 				name := fmt.Sprintf("%s-%03d", kind, i)
-				s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name,
+				s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name,
 					Created: noon.Add(-2 * time.Hour), Unproven: unproven})
 				if has != "" {
 					s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + has + name,
@@ -291,12 +291,12 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		add("c", x.spare, false, "other-")
 		for i := range x.others {
 			name := fmt.Sprintf("d-%03d", i)
-			s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name})
+			s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name})
 			s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + name})
 		}
-		step, hold := Orphans(s.Seal())
-		if len(step.Commands) != x.ended || hold.Held != x.held || hold.Orphans != x.orphans+x.spare+x.unproven || (hold.Message() != "") != (x.held > 0) {
-			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), hold, hold.Message())
+		step, status := Orphans(s.Seal())
+		if len(step.Commands) != x.ended || status.Held != x.held || status.Orphans != x.orphans+x.spare+x.unproven || (status.Message() != "") != (x.held > 0) {
+			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), status, status.Message())
 		}
 	}
 }
@@ -305,8 +305,8 @@ func TestManyOrphansAreHeld(t *testing.T) {
 func TestTimeoutsOfAPool(t *testing.T) {
 	c := &cluster.Claim{Name: "a", Pool: "p"}
 	s := (&cluster.Snapshot{Pools: []*cluster.Pool{{Name: "p", Timeouts: cluster.Timeouts{Registration: time.Hour}}}, Claims: []*cluster.Claim{c}}).Seal()
-	w := &walk{s: s, set: Settings{LaunchTimeout: 1, RegistrationTimeout: 2, InitializationTimeout: 3}}
-	if got, want := fmt.Sprint((&turn{walk: w, c: c}).timeouts()), fmt.Sprint(cluster.Timeouts{Launch: 1, Registration: time.Hour, Initialization: 3}); got != want {
+	w := &claimsPass{s: s, set: Settings{LaunchTimeout: 1, RegistrationTimeout: 2, InitializationTimeout: 3}}
+	if got, want := fmt.Sprint((&claimStep{claimsPass: w, claim: c}).timeouts()), fmt.Sprint(cluster.Timeouts{Launch: 1, Registration: time.Hour, Initialization: 3}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -320,7 +320,7 @@ func TestEvictionsNameTheWorkload(t *testing.T) {
 		found := false
 		for _, cmd := range Next(s.Seal(), Settings{}).Commands {
 			if evict, ok := cmd.(command.Evict); ok {
-				found = evict.Owner == "rs" && evict.Now == !at.IsZero()
+				found = evict.Owner == "rs" && evict.Delete == !at.IsZero()
 			}
 		}
 		if !found {
@@ -345,7 +345,7 @@ func TestEndIsLookedAtOnceMore(t *testing.T) {
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
 		}, "on a: false [], missing: "},
 		{"the machine is no more", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
-			n.Ready, s.Census = false, &cluster.Census{At: noon}
+			n.Ready, s.Inventory = false, &cluster.Inventory{At: noon}
 		}, "on a: false [], missing: "},
 		{"a node that we don't know of", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Nodes = nil }, "on : false [], missing: a"},
 	} {
@@ -356,7 +356,7 @@ func TestEndIsLookedAtOnceMore(t *testing.T) {
 			s.Seal()
 			for _, cmd := range Next(s, Settings{}).Commands {
 				if end, ok := cmd.(command.Terminate); ok {
-					if got := fmt.Sprintf("on %s: %v %v, missing: %s", end.Node, end.Drained, end.Stays, end.Missing); got != x.want {
+					if got := fmt.Sprintf("on %s: %v %v, missing: %s", end.Node, end.Drained, end.StayingPods, end.Missing); got != x.want {
 						t.Errorf("got %s, want %s", got, x.want)
 					}
 					return

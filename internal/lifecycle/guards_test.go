@@ -67,14 +67,14 @@ func TestEndOfANodeWithoutAClaim(t *testing.T) {
 		{"its pods leave first", func(*cluster.Snapshot, *cluster.Node) {}, "evict/p"},
 		{"a node that never had a machine is let go", func(_ *cluster.Snapshot, n *cluster.Node) { n.ProviderID = "" }, "release/node/a"},
 		{"what the cloud was asked before is asked again", func(s *cluster.Snapshot, _ *cluster.Node) { s.Retry[end.Key()] = cluster.Retry{} }, end.Key()},
-		{"or is being asked", func(s *cluster.Snapshot, _ *cluster.Node) { s.Busy[end.Key()] = true }, end.Key()},
-		{"a machine that is no more is not drained", func(s *cluster.Snapshot, n *cluster.Node) { n.Ready, s.Census = false, &cluster.Census{At: noon} }, end.Key()},
-		{"one that speaks is", func(s *cluster.Snapshot, n *cluster.Node) { s.Census = &cluster.Census{At: noon} }, "evict/p"},
+		{"or is being asked", func(s *cluster.Snapshot, _ *cluster.Node) { s.InFlight[end.Key()] = true }, end.Key()},
+		{"a machine that is no more is not drained", func(s *cluster.Snapshot, n *cluster.Node) { n.Ready, s.Inventory = false, &cluster.Inventory{At: noon} }, end.Key()},
+		{"one that speaks is", func(s *cluster.Snapshot, n *cluster.Node) { s.Inventory = &cluster.Inventory{At: noon} }, "evict/p"},
 		{"one that the cloud lists is", func(s *cluster.Snapshot, n *cluster.Node) {
-			n.Ready, s.Census = false, &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a"}}}
+			n.Ready, s.Inventory = false, &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a"}}}
 		}, "evict/p"},
 		{"one that is younger than the list is", func(s *cluster.Snapshot, n *cluster.Node) {
-			n.Ready, s.Census = false, &cluster.Census{At: n.Created.Add(lagFor - time.Second)}
+			n.Ready, s.Inventory = false, &cluster.Inventory{At: n.Created.Add(lagFor - time.Second)}
 		}, "evict/p"},
 		{"before the first list nobody knows", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ready = false }, "evict/p"},
 	} {
@@ -105,11 +105,11 @@ func TestNodesThatAreStillSomebodysStay(t *testing.T) {
 			s.Claims = []*cluster.Claim{{Name: "c", NodeName: "b"}}
 		}, "delete-node/a"},
 		{"its machine has just been launched", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Created: noon.Add(-time.Second)}}}
+			s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Created: noon.Add(-time.Second)}}}
 		}, ""},
 		{"its machine is older than it is", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Created = noon.Add(-time.Second)
-			s.Census = &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Created: noon.Add(-time.Hour)}}}
+			s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Created: noon.Add(-time.Hour)}}}
 		}, ""},
 	} {
 		s, n := lone()
@@ -142,9 +142,9 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 		}, ""},
 		{"a namesake of its claim is there", func(s *cluster.Snapshot) { s.Claims = []*cluster.Claim{{Name: "c", UID: "other"}} }, "terminate//cloud://a/"},
 		{"one that tells no UID goes by name", func(s *cluster.Snapshot) {
-			s.Claims, s.Census.Instances[0].ClaimUID = []*cluster.Claim{{Name: "c", UID: "other"}}, ""
+			s.Claims, s.Inventory.Instances[0].ClaimUID = []*cluster.Claim{{Name: "c", UID: "other"}}, ""
 		}, ""},
-		{"a launch of the name is under way", func(s *cluster.Snapshot) { s.Busy = map[string]bool{"launch/c": true} }, ""},
+		{"a launch of the name is under way", func(s *cluster.Snapshot) { s.InFlight = map[string]bool{"launch/c": true} }, ""},
 		{"a node of ours has it, which will be drained", func(s *cluster.Snapshot) {
 			s.Nodes = []*cluster.Node{{Name: "n", ProviderID: "cloud://a", Ours: true, Finalized: true}}
 		}, "delete-node/n"},
@@ -154,10 +154,10 @@ func TestInstancesThatAreSomebodysAreNoOrphans(t *testing.T) {
 		{"another claim has its node", func(s *cluster.Snapshot) {
 			s.Nodes, s.Claims = []*cluster.Node{{Name: "n", ProviderID: "cloud://a"}}, []*cluster.Claim{{Name: "d", UID: "v", NodeName: "n", ProviderID: "cloud://a"}}
 		}, ""},
-		{"it is on its way out", func(s *cluster.Snapshot) { s.Census.Instances[0].Terminating = true }, ""},
-		{"it is younger than the list", func(s *cluster.Snapshot) { s.Census.Instances[0].Created = noon.Add(-lagFor + time.Second) }, ""},
+		{"it is on its way out", func(s *cluster.Snapshot) { s.Inventory.Instances[0].Terminating = true }, ""},
+		{"it is younger than the list", func(s *cluster.Snapshot) { s.Inventory.Instances[0].Created = noon.Add(-lagFor + time.Second) }, ""},
 	} {
-		s := &cluster.Snapshot{Now: noon, Census: &cluster.Census{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: old}}}}
+		s := &cluster.Snapshot{Now: noon, Inventory: &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: old}}}}
 		x.set(s)
 		step, _ := Orphans(s.Seal())
 		if got := keys(step); got != x.want {
@@ -181,7 +181,7 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Finalized: true, Ready: true})
 		}, "terminate/a/cloud://b/"},
 		{"it is ending, and waited for", func(_ *cluster.Snapshot, i *cluster.Instance) { i.Terminating = true }, "terminate/a/cloud://b/"},
-		{"it is gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Gone["cloud://b"] = true }, "release/a"},
+		{"it is gone", func(s *cluster.Snapshot, _ *cluster.Instance) { s.InstancesGone["cloud://b"] = true }, "release/a"},
 		{"it is another's", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "v" }, "release/a"},
 		{"it is nobody's that is known", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ClaimUID = "" }, "release/a"},
 		{"it is the claim's own, which the list still has", func(_ *cluster.Snapshot, i *cluster.Instance) { i.ProviderID = "cloud://a" }, "release/a"},
@@ -194,15 +194,15 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 		{"a node that was never registered is no reason to wait", func(s *cluster.Snapshot, _ *cluster.Instance) {
 			s.Nodes = append(s.Nodes, &cluster.Node{Name: "b", ProviderID: "cloud://b", Ours: true, Ready: true})
 		}, "terminate/a/cloud://b/"},
-		{"nobody has listed anything", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Census = nil }, "release/a"},
+		{"nobody has listed anything", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Inventory = nil }, "release/a"},
 	} {
 		s, c, _ := leaving()
-		c.InstanceGone, s.Gone["cloud://a"] = true, true
+		c.InstanceGone, s.InstancesGone["cloud://a"] = true, true
 		i := second
-		s.Census = &cluster.Census{At: noon}
+		s.Inventory = &cluster.Inventory{At: noon}
 		x.set(s, &i)
-		if s.Census != nil {
-			s.Census.Instances = []cluster.Instance{i}
+		if s.Inventory != nil {
+			s.Inventory.Instances = []cluster.Instance{i}
 		}
 		step := Next(s.Seal(), Settings{})
 		if keys(step) != x.want {
@@ -216,11 +216,11 @@ func TestASecondInstanceEndsBeforeItsClaim(t *testing.T) {
 
 // An instance is found among others.
 func TestInstanceIsFoundByItsID(t *testing.T) {
-	s := &cluster.Snapshot{Census: &cluster.Census{Instances: []cluster.Instance{{ProviderID: "a"}, {ProviderID: "b", Claim: "c"}, {ProviderID: "d"}}}}
-	if i, found := instance(s, "b"); !found || i.Claim != "c" {
+	s := &cluster.Snapshot{Inventory: &cluster.Inventory{Instances: []cluster.Instance{{ProviderID: "a"}, {ProviderID: "b", Claim: "c"}, {ProviderID: "d"}}}}
+	if i, found := listedInstance(s, "b"); !found || i.Claim != "c" {
 		t.Errorf("b: %+v %v", i, found)
 	}
-	if _, found := instance(s, "c"); found {
+	if _, found := listedInstance(s, "c"); found {
 		t.Error("c is found, and not there")
 	}
 }
@@ -256,13 +256,13 @@ func TestWhatStandsBetweenANodeAndItsPods(t *testing.T) {
 		{"a gate of readiness", func(_ *cluster.Claim, n *cluster.Node) {
 			n.Taints = []cluster.Taint{{Key: "readiness.k8s.io/x", Effect: cluster.NoSchedule}}
 		}, "KnownEphemeralTaintsExist"},
-		{"a device that it does not show", func(c *cluster.Claim, _ *cluster.Node) { c.Wants = []int{gpu} }, "ResourceNotRegistered"},
-		{"one that it shows", func(c *cluster.Claim, n *cluster.Node) { c.Wants, n.Allocatable[gpu] = []int{gpu}, 1 }, ""},
+		{"a device that it does not show", func(c *cluster.Claim, _ *cluster.Node) { c.AwaitedResources = []int{gpu} }, "ResourceNotRegistered"},
+		{"one that it shows", func(c *cluster.Claim, n *cluster.Node) { c.AwaitedResources, n.Allocatable[gpu] = []int{gpu}, 1 }, ""},
 	} {
 		s, c, n := starting()
 		s.Names = names
 		x.set(c, n)
-		if reason, message := hurdle(s, c, n); reason != x.reason || (message == "") != (reason == "") {
+		if reason, message := notReadyReason(s, c, n); reason != x.reason || (message == "") != (reason == "") {
 			t.Errorf("%s: %q (%s), want %q", x.name, reason, message, x.reason)
 		}
 	}
@@ -277,21 +277,21 @@ func TestWhatANodeLacksIsTold(t *testing.T) {
 		told                 cluster.ConditionStatus
 	}{
 		{"all is there", 1, 1000, 1000, cluster.True},
-		{"nearly all", 1, 1000, 1000 * soundPart / 100, cluster.True},
-		{"too little", 1, 1000, 1000*soundPart/100 - 1, cluster.False},
+		{"nearly all", 1, 1000, 1000 * expectedPercent / 100, cluster.True},
+		{"too little", 1, 1000, 1000*expectedPercent/100 - 1, cluster.False},
 		{"nobody asked for it", 0, 1000, 10, cluster.True},
 		{"nobody promised it", 1, 0, 0, cluster.True},
 	} {
 		s, c, n := starting()
 		s.Names = names
 		c.Requests[resource.CPU], c.Capacity[resource.CPU], n.Capacity[resource.CPU] = x.asked, x.promised, x.has
-		turn := turn{walk: &walk{s: s}, c: c, n: n}
-		turn.compare(true)
-		if len(turn.tell.Conditions) != 1 || turn.tell.Conditions[0].Status != x.told {
-			t.Errorf("%s: %+v, want %s", x.name, turn.tell.Conditions, x.told)
+		step := claimStep{claimsPass: &claimsPass{s: s}, claim: c, node: n}
+		step.checkCapacity(true)
+		if len(step.status.Conditions) != 1 || step.status.Conditions[0].Status != x.told {
+			t.Errorf("%s: %+v, want %s", x.name, step.status.Conditions, x.told)
 		}
-		if warned := len(turn.Notes) == 1 && turn.Notes[0].Warning; warned != (x.told == cluster.False) {
-			t.Errorf("%s: %+v", x.name, turn.Notes)
+		if warned := len(step.Notes) == 1 && step.Notes[0].Warning; warned != (x.told == cluster.False) {
+			t.Errorf("%s: %+v", x.name, step.Notes)
 		}
 	}
 }
@@ -306,9 +306,9 @@ func TestAConditionIsSaidOnce(t *testing.T) {
 		{"as it is", cluster.True, "R", "m", true}, {"another status", cluster.False, "R", "m", false},
 		{"another reason", cluster.True, "S", "m", false}, {"another message", cluster.True, "R", "n", false},
 	} {
-		turn := turn{c: &cluster.Claim{Conditions: []cluster.Condition{{Type: "T", Status: cluster.True, Reason: "R", Message: "m"}}}}
-		if got := turn.say("T", x.status, x.reason, x.message); got != x.said || (len(turn.tell.Conditions) == 0) != x.said {
-			t.Errorf("%s: said already %v, and to be written %+v", x.name, got, turn.tell.Conditions)
+		step := claimStep{claim: &cluster.Claim{Conditions: []cluster.Condition{{Type: "T", Status: cluster.True, Reason: "R", Message: "m"}}}}
+		if got := step.setCondition("T", x.status, x.reason, x.message); got != x.said || (len(step.status.Conditions) == 0) != x.said {
+			t.Errorf("%s: said already %v, and to be written %+v", x.name, got, step.status.Conditions)
 		}
 	}
 }
@@ -320,10 +320,10 @@ func TestClaimsThatStay(t *testing.T) {
 		want string
 	}{
 		{"as long as it likes", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
-			c.Expire = cluster.Wait{Never: true, For: time.Second}
+			c.ExpireAfter = cluster.NillableDuration{Never: true, For: time.Second}
 		}, "initialize/a"},
 		{"until it expires", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
-			c.Expire = cluster.Wait{For: time.Nanosecond}
+			c.ExpireAfter = cluster.NillableDuration{For: time.Nanosecond}
 		}, "delete/a"},
 		{"a problem comes too late for what runs", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			c.Problems = []cluster.Problem{{Field: "f", Text: "t"}}
@@ -375,7 +375,7 @@ func TestProber(t *testing.T) {
 		{"not one without finalizer", func(c *cluster.Claim) { c.Finalized = false }, func(*cluster.Snapshot) {}, "b"},
 		{"not one on its way out", func(c *cluster.Claim) { c.Deleting = noon }, func(*cluster.Snapshot) {}, "b"},
 		{"not one that is launched", func(c *cluster.Claim) { c.Conditions[0].Status = cluster.True }, func(*cluster.Snapshot) {}, "b"},
-		{"the one that is being launched", same, func(s *cluster.Snapshot) { s.Busy = map[string]bool{"launch/b": true} }, "b"},
+		{"the one that is being launched", same, func(s *cluster.Snapshot) { s.InFlight = map[string]bool{"launch/b": true} }, "b"},
 		{"the one that is due", same, func(s *cluster.Snapshot) {
 			s.Retry = map[string]cluster.Retry{"launch/a": {NotBefore: noon.Add(time.Second)}}
 		}, "b"},
@@ -386,7 +386,7 @@ func TestProber(t *testing.T) {
 	} {
 		s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{{Name: "p"}}, Claims: []*cluster.Claim{waits("a", x.first), waits("b", same), waits("c", same)}}
 		x.set(s)
-		if got := newQueue(s.Seal()).prober(s.Pool("p")); got != x.want {
+		if got := newLaunchQueue(s.Seal()).findProber(s.Pool("p")); got != x.want {
 			t.Errorf("%s: %s, want %s", x.name, got, x.want)
 		}
 	}

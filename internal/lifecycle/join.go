@@ -23,128 +23,128 @@ const (
 	// take its taint off a node that is ready, and a write for each node then comes when the API server is busiest, and in the way
 	// of the one that says that the node is open.
 	tellOpeningAfter = 10 * time.Second
-	// soundPart is how much of what the cloud promised a node must show, in percent.
-	soundPart = 90
+	// expectedPercent is how much of what the cloud promised a node must show, in percent.
+	expectedPercent = 90
 )
 
 // register joins the node to its claim as soon as it is there.
-func (t *turn) register() {
-	timeout := t.timeouts().Registration
-	deadline := t.c.Condition(cluster.Launched).Since.Add(timeout)
-	if !t.s.Now.Before(deadline) {
-		t.remove(command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", timeout))
+func (st *claimStep) register() {
+	timeout := st.timeouts().Registration
+	deadline := st.claim.Condition(cluster.Launched).Since.Add(timeout)
+	if !st.s.Now.Before(deadline) {
+		st.deleteClaim(command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", timeout))
 		return
 	}
-	t.wake(deadline)
-	if t.n == nil {
+	st.wake(deadline)
+	if st.node == nil {
 		return
 	}
-	if n := t.nodesOf(t.c.ProviderID); n > 1 {
-		message := fmt.Sprintf("%d nodes say that they are instance %s; delete those that are not", n, t.c.ProviderID)
-		t.say(cluster.Registered, cluster.Unknown, "MultipleNodesFound", message)
-		t.warn(t.c.Note("MultipleNodesFound", message))
+	if n := st.nodesOf(st.claim.ProviderID); n > 1 {
+		message := fmt.Sprintf("%d nodes say that they are instance %s; delete those that are not", n, st.claim.ProviderID)
+		st.setCondition(cluster.Registered, cluster.Unknown, "MultipleNodesFound", message)
+		st.warn(st.claim.Note("MultipleNodesFound", message))
 		return
 	}
-	registered, _ := t.n.Labels.Get(cluster.RegisteredLabel)
-	t.do(command.Register{Claim: t.c.Name, Node: t.n.Name,
-		Bare:    registered != "true" && !t.n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute),
-		KeepFor: t.keptFor()})
+	registered, _ := st.node.Labels.Get(cluster.RegisteredLabel)
+	st.emit(command.Register{Claim: st.claim.Name, Node: st.node.Name,
+		Untainted: registered != "true" && !st.node.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute),
+		KeepFor:   st.keptFor()})
 }
 
 // keptFor is the move for which the node has to be kept, if there is one: it takes the place of nodes that go to save money, and none of
 // them has gone yet. If kube-scheduler could use it before, other pods would come to it, the move would have been for nothing, and
 // the node it made would be the next to go.
-func (t *turn) keptFor() string {
-	if !t.s.StandsBy(t.c) {
+func (st *claimStep) keptFor() string {
+	if !st.s.IsWaitingReplacement(st.claim) {
 		return ""
 	}
-	for _, m := range t.s.Members(t.c.Replaces) {
-		if why := m.Condition(cluster.DisruptionReason).Reason; why != "" && why != string(command.Underutilized) || t.s.Busy[command.DeleteClaim{Claim: m.Name}.Key()] {
+	for _, m := range st.s.MoveClaims(st.claim.Replaces) {
+		if reason := m.Condition(cluster.DisruptionReason).Reason; reason != "" && reason != string(command.Underutilized) || st.s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
 			return ""
 		}
 	}
-	return t.c.Replaces
+	return st.claim.Replaces
 }
 
 // openWhenDue opens a node that was kept for a move when the move's nodes go, or nothing will come of it.
-func (t *turn) openWhenDue() {
-	if t.n.KeptFor != "" && t.keptFor() == "" {
-		t.do(command.Open{Claim: t.c.Name, Node: t.n.Name})
+func (st *claimStep) openWhenDue() {
+	if st.node.KeptFor != "" && st.keptFor() == "" {
+		st.emit(command.Open{Claim: st.claim.Name, Node: st.node.Name})
 	}
 }
 
 // nodesOf counts the nodes that carry the provider id.
-func (w *walk) nodesOf(providerID string) int {
-	if w.twins == nil {
-		w.twins = make(map[string]int, len(w.s.Nodes))
+func (w *claimsPass) nodesOf(providerID string) int {
+	if w.nodesByProvider == nil {
+		w.nodesByProvider = make(map[string]int, len(w.s.Nodes))
 		for _, n := range w.s.Nodes {
-			w.twins[n.ProviderID]++
+			w.nodesByProvider[n.ProviderID]++
 		}
 	}
-	return w.twins[providerID]
+	return w.nodesByProvider[providerID]
 }
 
-// live looks after a node that has joined: it is opened for its pods, and its claim tells what becomes of it.
-func (t *turn) live() {
-	t.savePodEvent()
-	t.openWhenDue()
-	open := t.c.Is(cluster.Initialized)
+// maintain looks after a node that has joined: it is opened for its pods, and its claim tells what becomes of it.
+func (st *claimStep) maintain() {
+	st.savePodEvent()
+	st.openWhenDue()
+	open := st.claim.Is(cluster.Initialized)
 	if !open {
-		if reason, message := hurdle(t.s, t.c, t.n); reason != "" {
-			t.waitForOpening(reason, message)
+		if reason, message := notReadyReason(st.s, st.claim, st.node); reason != "" {
+			st.waitForInitialization(reason, message)
 			return
 		}
-		t.do(command.Initialize{Claim: t.c.Name, Node: t.n.Name})
+		st.emit(command.Initialize{Claim: st.claim.Name, Node: st.node.Name})
 	}
-	if t.n.Ready {
-		t.compare(open)
+	if st.node.Ready {
+		st.checkCapacity(open)
 	}
 }
 
-// waitForOpening tells what holds the node up once that takes long, and gives it up when it takes too long.
-func (t *turn) waitForOpening(reason, message string) {
-	since := t.c.Condition(cluster.Registered).Since
-	if timeout := t.timeouts().Initialization; timeout > 0 {
-		if deadline := since.Add(timeout); t.s.Now.Before(deadline) {
-			t.wake(deadline)
+// waitForInitialization tells what holds the node up once that takes long, and gives it up when it takes too long.
+func (st *claimStep) waitForInitialization(reason, message string) {
+	since := st.claim.Condition(cluster.Registered).Since
+	if timeout := st.timeouts().Initialization; timeout > 0 {
+		if deadline := since.Add(timeout); st.s.Now.Before(deadline) {
+			st.wake(deadline)
 		} else {
-			t.remove(command.InitializationTimeout, fmt.Sprintf("its node was not ready for pods within %s: %s", timeout, message))
+			st.deleteClaim(command.InitializationTimeout, fmt.Sprintf("its node was not ready for pods within %s: %s", timeout, message))
 			return
 		}
 	}
-	told := t.c.Condition(cluster.Initialized)
+	told := st.claim.Condition(cluster.Initialized)
 	if told.Reason == reason && told.Message == message {
 		return
 	}
-	if due := since.Add(tellOpeningAfter); t.s.Now.Before(due) {
-		t.wake(due)
+	if due := since.Add(tellOpeningAfter); st.s.Now.Before(due) {
+		st.wake(due)
 		return
 	}
-	t.say(cluster.Initialized, cluster.Unknown, reason, message)
+	st.setCondition(cluster.Initialized, cluster.Unknown, reason, message)
 }
 
-// compare says whether the node is what the cloud promised. That it is goes without saying when it is opened: initializing
+// checkCapacity says whether the node is what the cloud promised. That it is goes without saying when it is opened: initializing
 // writes it.
-func (t *turn) compare(open bool) {
+func (st *claimStep) checkCapacity(open bool) {
 	var short []string
-	for dim, promised := range t.c.Capacity {
-		have := t.n.Capacity[dim]
-		if t.c.Requests[dim] <= 0 || promised <= 0 || have*100 >= promised*soundPart || t.s.Names.Attaches(dim) {
+	for dim, promised := range st.claim.Capacity {
+		have := st.node.Capacity[dim]
+		if st.claim.Requests[dim] <= 0 || promised <= 0 || have*100 >= promised*expectedPercent || st.s.Names.Attaches(dim) {
 			continue
 		}
-		short = append(short, fmt.Sprintf("node %s has %s %s, expected %s", t.n.Name, t.s.Names.Name(dim), resource.Format(dim, have), resource.Format(dim, promised)))
+		short = append(short, fmt.Sprintf("node %s has %s %s, expected %s", st.node.Name, st.s.Names.Name(dim), resource.Format(dim, have), resource.Format(dim, promised)))
 	}
 	if len(short) > 0 {
 		message := strings.Join(short, "; ")
-		t.say(cluster.ConsistentState, cluster.False, "ConsistencyCheckFailed", message)
-		t.warn(t.c.Note("FailedConsistencyCheck", message))
-	} else if open && !t.c.Is(cluster.ConsistentState) {
-		t.say(cluster.ConsistentState, cluster.True, cluster.ConsistentState, "")
+		st.setCondition(cluster.ConsistentState, cluster.False, "ConsistencyCheckFailed", message)
+		st.warn(st.claim.Note("FailedConsistencyCheck", message))
+	} else if open && !st.claim.Is(cluster.ConsistentState) {
+		st.setCondition(cluster.ConsistentState, cluster.True, cluster.ConsistentState, "")
 	}
 }
 
-// hurdle is what stands between the node and its pods; empty if nothing does.
-func hurdle(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, message string) {
+// notReadyReason is what stands between the node and its pods; empty if nothing does.
+func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, message string) {
 	if !n.Ready {
 		return "NodeNotReady", fmt.Sprintf("node %s is not Ready", n.Name)
 	}
@@ -152,11 +152,11 @@ func hurdle(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, mes
 		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
 			return "StartupTaintsExist", fmt.Sprintf("startup taint %s is still on node %s", taint, n.Name)
 		}
-		if ephemeral(taint) {
+		if isEphemeral(taint) {
 			return "KnownEphemeralTaintsExist", fmt.Sprintf("taint %s is still on node %s", taint, n.Name)
 		}
 	}
-	for _, dim := range c.Wants {
+	for _, dim := range c.AwaitedResources {
 		if n.Allocatable[dim] <= 0 {
 			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name, s.Names.Name(dim))
 		}
@@ -164,8 +164,8 @@ func hurdle(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, mes
 	return "", ""
 }
 
-// ephemeral taints are put on by Kubernetes while a node starts and go away by themselves.
-func ephemeral(t cluster.Taint) bool {
+// isEphemeral taints are put on by Kubernetes while a node starts and go away by themselves.
+func isEphemeral(t cluster.Taint) bool {
 	switch t.Key {
 	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized", cluster.UnregisteredTaint:
 		return true
@@ -173,19 +173,19 @@ func ephemeral(t cluster.Taint) bool {
 	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }
 
-func (t *turn) savePodEvent() {
+func (st *claimStep) savePodEvent() {
 	// Kubernetes keeps times to the second: within it there is nothing new to write.
-	if !t.c.LastPodEvent.Truncate(time.Second).After(t.c.SavedPodEvent) {
+	if !st.claim.LastPodEvent.Truncate(time.Second).After(st.claim.SavedPodEvent) {
 		return
 	}
 	// It is written when the node has come to rest, so that a rush costs one write; but if that takes long, meanwhile, too.
-	due := t.c.LastPodEvent.Add(podEventEvery)
-	if longest := t.c.SavedPodEvent.Add(podEventAtLast); !t.c.SavedPodEvent.IsZero() {
+	due := st.claim.LastPodEvent.Add(podEventEvery)
+	if longest := st.claim.SavedPodEvent.Add(podEventAtLast); !st.claim.SavedPodEvent.IsZero() {
 		due = cluster.Earlier(due, longest)
 	}
-	if t.s.Now.Before(due) {
-		t.wake(due)
+	if st.s.Now.Before(due) {
+		st.wake(due)
 		return
 	}
-	t.tell.LastPodEvent = t.c.LastPodEvent
+	st.status.LastPodEvent = st.claim.LastPodEvent
 }

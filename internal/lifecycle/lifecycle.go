@@ -29,9 +29,9 @@ type Step struct {
 	Notes []cluster.Note
 }
 
-func do(c ...command.Command) Step { return Step{Commands: c} }
+func stepOf(c ...command.Command) Step { return Step{Commands: c} }
 
-func (s *Step) do(c command.Command) { s.Commands = append(s.Commands, c) }
+func (s *Step) emit(c command.Command) { s.Commands = append(s.Commands, c) }
 
 func (s *Step) wake(at time.Time) { s.WakeAt = cluster.Earlier(s.WakeAt, at) }
 
@@ -49,7 +49,7 @@ func (s *Step) add(t Step) {
 
 // Next moves every claim a step further.
 func Next(s *cluster.Snapshot, set Settings) Step {
-	w := &walk{s: s, set: set, queue: newQueue(s)}
+	w := &claimsPass{s: s, set: set, queue: newLaunchQueue(s)}
 	var out Step
 	for _, c := range s.Claims {
 		if _, held := s.Quarantine.Claims[c.Name]; !held {
@@ -59,113 +59,113 @@ func Next(s *cluster.Snapshot, set Settings) Step {
 	return out
 }
 
-// walk is one look at all claims. It keeps what they have in common.
-type walk struct {
+// claimsPass is one look at all claims. It keeps what they have in common.
+type claimsPass struct {
 	s     *cluster.Snapshot
 	set   Settings
-	queue *queue
-	// twins counts the nodes by provider id; nil until somebody asks.
-	twins map[string]int
+	queue *launchQueue
+	// nodesByProvider counts the nodes by provider id; nil until somebody asks.
+	nodesByProvider map[string]int
 }
 
-// turn is the part of a walk that is about one claim.
-type turn struct {
-	*walk
-	c *cluster.Claim
-	n *cluster.Node
+// claimStep is the part of a walk that is about one claim.
+type claimStep struct {
+	*claimsPass
+	claim *cluster.Claim
+	node  *cluster.Node
 	Step
-	// tell gathers what is to be written on the claim, so that it is written once.
-	tell command.SetClaim
+	// status gathers what is to be written on the claim, so that it is written once.
+	status command.SetClaim
 }
 
-func (w *walk) next(c *cluster.Claim) Step {
-	t := &turn{walk: w, c: c, n: w.s.NodeOf(c.Name), tell: command.SetClaim{Claim: c.Name}}
-	t.decide()
-	if len(t.tell.Conditions) > 0 || !t.tell.LastPodEvent.IsZero() || !t.tell.Deadline.IsZero() {
-		t.Commands = slices.Insert(t.Commands, 0, command.Command(t.tell))
+func (w *claimsPass) next(c *cluster.Claim) Step {
+	step := &claimStep{claimsPass: w, claim: c, node: w.s.NodeOf(c.Name), status: command.SetClaim{Claim: c.Name}}
+	step.decide()
+	if len(step.status.Conditions) > 0 || !step.status.LastPodEvent.IsZero() || !step.status.Deadline.IsZero() {
+		step.Commands = slices.Insert(step.Commands, 0, command.Command(step.status))
 	}
-	return t.Step
+	return step.Step
 }
 
-func (t *turn) decide() {
-	c, n := t.c, t.n
+func (st *claimStep) decide() {
+	c, n := st.claim, st.node
 	switch {
 	case c.Expected:
 	case !c.Deleting.IsZero():
-		t.end()
+		st.endClaim()
 	case n != nil && !n.Deleting.IsZero():
-		t.remove(command.Requested, fmt.Sprintf("node %s was deleted", n.Name))
-	case t.expired():
-		t.remove(command.Expired, fmt.Sprintf("it is older than its expireAfter of %s", c.Expire.For))
+		st.deleteClaim(command.Requested, fmt.Sprintf("node %s was deleted", n.Name))
+	case st.checkExpired():
+		st.deleteClaim(command.Expired, fmt.Sprintf("it is older than its expireAfter of %s", c.ExpireAfter.For))
 	case !c.Is(cluster.Launched) && len(c.Problems) > 0:
-		t.refuse()
+		st.tellInvalid()
 	case !c.Finalized:
-		t.do(command.Adopt{Claim: c.Name})
+		st.emit(command.Adopt{Claim: c.Name})
 	case !c.Is(cluster.Launched):
-		t.launch()
-	case lost(t.s, c, n):
-		t.remove(command.InstanceMissing, fmt.Sprintf("the cloud no longer runs its instance %s", c.ProviderID))
-	case !c.Is(cluster.Registered) && c.Interruption.Urgent(): // it is not opened any more
+		st.launch()
+	case isInstanceLost(st.s, c, n):
+		st.deleteClaim(command.InstanceMissing, fmt.Sprintf("the cloud no longer runs its instance %s", c.ProviderID))
+	case !c.Is(cluster.Registered) && c.Interruption.IsUrgent(): // it is not opened any more
 	case !c.Is(cluster.Registered):
-		t.register()
+		st.register()
 	case n == nil:
-		t.missing()
+		st.endMissing()
 	case !n.Finalized, n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute):
-		t.do(command.Register{Claim: c.Name, Node: n.Name}) // its kubelet has made it anew
+		st.emit(command.Register{Claim: c.Name, Node: n.Name}) // its kubelet has made it anew
 	case c.NodeName != n.Name:
-		t.do(command.Register{Claim: c.Name, Node: n.Name}) // a launch that was given up for lost has brought it another machine
+		st.emit(command.Register{Claim: c.Name, Node: n.Name}) // a launch that was given up for lost has brought it another machine
 	default:
-		t.live()
+		st.maintain()
 	}
 }
 
-// missing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on. A node
+// endMissing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on. A node
 // that has just registered may be one that our watch has yet to show.
-func (t *turn) missing() {
-	if t.c.NodeMayCome(t.s.Now) {
-		t.wake(t.c.Condition(cluster.Registered).Since.Add(cluster.NodeLag))
+func (st *claimStep) endMissing() {
+	if st.claim.NodeMayCome(st.s.Now) {
+		st.wake(st.claim.Condition(cluster.Registered).Since.Add(cluster.NodeLag))
 		return
 	}
-	t.remove(command.NodeMissing, fmt.Sprintf("its node %s was removed", t.c.NodeName))
-	d := t.Commands[0].(command.DeleteClaim)
-	d.Missing, d.ProviderID = t.unknownNode(), t.c.ProviderID
-	t.Commands[0] = d
+	st.deleteClaim(command.NodeMissing, fmt.Sprintf("its node %s was removed", st.claim.NodeName))
+	d := st.Commands[0].(command.DeleteClaim)
+	d.Missing, d.ProviderID = st.unknownNode(), st.claim.ProviderID
+	st.Commands[0] = d
 }
 
-// expired reports whether the claim has reached the end of its life, and sees to it that the moment is not missed.
-func (t *turn) expired() bool {
-	if t.c.Expire.Never || t.c.Expire.For <= 0 {
+// checkExpired reports whether the claim has reached the end of its life, and sees to it that the moment is not missed.
+func (st *claimStep) checkExpired() bool {
+	if st.claim.ExpireAfter.Never || st.claim.ExpireAfter.For <= 0 {
 		return false
 	}
-	at := t.c.Created.Add(t.c.Expire.For)
-	if t.s.Now.Before(at) {
-		t.wake(at)
+	at := st.claim.Created.Add(st.claim.ExpireAfter.For)
+	if st.s.Now.Before(at) {
+		st.wake(at)
 		return false
 	}
 	return true
 }
 
-// remove begins the end of the claim.
-func (t *turn) remove(why command.Reason, message string) {
-	d := command.DeleteClaim{Claim: t.c.Name, UID: t.c.UID, Reason: why, Message: message}
-	if t.n != nil {
-		d.Node = t.n.Name
+// deleteClaim begins the end of the claim.
+func (st *claimStep) deleteClaim(reason command.Reason, message string) {
+	d := command.DeleteClaim{Claim: st.claim.Name, UID: st.claim.UID, Reason: reason, Message: message}
+	if st.node != nil {
+		d.Node = st.node.Name
 	}
-	t.Step = Step{Commands: []command.Command{d}, Notes: t.Notes}
-	t.tell = command.SetClaim{Claim: t.c.Name}
+	st.Step = Step{Commands: []command.Command{d}, Notes: st.Notes}
+	st.status = command.SetClaim{Claim: st.claim.Name}
 }
 
-// say has a condition written unless the claim carries it already. It reports whether the claim does.
-func (t *turn) say(kind string, status cluster.ConditionStatus, reason, message string) bool {
-	told := t.c.Condition(kind)
+// setCondition has a condition written unless the claim carries it already. It reports whether the claim does.
+func (st *claimStep) setCondition(kind string, status cluster.ConditionStatus, reason, message string) bool {
+	told := st.claim.Condition(kind)
 	if told.Status == status && told.Reason == reason && told.Message == message {
 		return true
 	}
-	t.tell.Conditions = append(t.tell.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	st.status.Conditions = append(st.status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 	return false
 }
 
-func (t *turn) timeouts() cluster.Timeouts { return t.set.For(t.s.Pool(t.c.Pool)) }
+func (st *claimStep) timeouts() cluster.Timeouts { return st.set.For(st.s.Pool(st.claim.Pool)) }
 
 // For are the pool's own timeouts, and what the settings say where it has none or there is no pool (nil).
 func (s Settings) For(p *cluster.Pool) cluster.Timeouts {
@@ -186,12 +186,12 @@ func (s Settings) For(p *cluster.Pool) cluster.Timeouts {
 // lagFor is by how much the cloud's list may lag behind: what is younger may be missing from it.
 const lagFor = 30 * time.Second
 
-// lost reports whether the claim's instance has ended without our doing: the cloud does not list it, and no kubelet speaks
+// isInstanceLost reports whether the claim's instance has ended without our doing: the cloud does not list it, and no kubelet speaks
 // for it.
-func lost(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	if s.Census == nil || c.ProviderID == "" || n != nil && n.Ready {
+func isInstanceLost(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+	if s.Inventory == nil || c.ProviderID == "" || n != nil && n.Ready {
 		return false
 	}
 	launched := c.Condition(cluster.Launched).Since
-	return !s.Census.At.Before(launched.Add(lagFor)) && !s.Census.Has(c.ProviderID)
+	return !s.Inventory.At.Before(launched.Add(lagFor)) && !s.Inventory.Has(c.ProviderID)
 }

@@ -55,7 +55,7 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" || d.Missing != "a" || d.ProviderID != "cloud://a" {
 		t.Errorf("%+v, want the claim deleted because its node is missing", step.Commands[0])
 	}
-	if hosts := s.Plain().Hosts(); len(hosts) != 0 {
+	if hosts := s.SchedulerView().Hosts(); len(hosts) != 0 {
 		t.Errorf("pods may still go to %+v", hosts)
 	}
 }
@@ -116,8 +116,8 @@ func TestLaunchTimeoutCountsFromWhenTheClaimWasSeen(t *testing.T) {
 		appeared time.Time
 		want     string
 	}{{noon.Add(-time.Minute), "launch/a"}, {noon.Add(-5 * time.Minute), "delete/a"}, {time.Time{}, "delete/a"}} {
-		c := &cluster.Claim{Name: "a", UID: "u", Finalized: true, Created: noon.Add(-10 * time.Minute), Appeared: x.appeared}
-		s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}}
+		c := &cluster.Claim{Name: "a", UID: "u", Finalized: true, Created: noon.Add(-10 * time.Minute), FirstSeen: x.appeared}
+		s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}}
 		if got := keys(Next(s.Seal(), Settings{LaunchTimeout: 5 * time.Minute})); got != x.want {
 			t.Errorf("seen %s: %s, want %s", x.appeared, got, x.want)
 		}

@@ -16,78 +16,78 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	}
 	release := command.Release{Node: n.Name, NodeUID: n.UID}
 	if owner := ownerOf(s, n); owner != "" {
-		step := do(release)
-		step.warn(impostor(n, owner))
+		step := stepOf(release)
+		step.warn(duplicateNote(n, owner))
 		return step
 	}
 	if gone || n.ProviderID == "" {
-		return do(release)
+		return stepOf(release)
 	}
-	i, listed := instance(s, n.ProviderID)
-	if listed && doubtful(s, i) {
+	i, listed := listedInstance(s, n.ProviderID)
+	if listed && isDoubtful(s, i) {
 		return Step{} // its claim may be about to appear
 	}
 	end := command.Terminate{Node: n.Name, ProviderID: n.ProviderID}
-	if endAsked(s, end) || listed && i.Terminating || vanished(s, n) {
-		return do(end)
+	if terminateAsked(s, end) || listed && i.Terminating || isVanished(s, n) {
+		return stepOf(end)
 	}
 	if !n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
-		step := do(command.Fence{Node: n.Name, Reason: command.Requested})
-		fenceTwins(s, n, &step)
+		step := stepOf(command.Fence{Node: n.Name, Reason: command.Requested})
+		fenceDuplicates(s, n, &step)
 		return step
 	}
 	var step Step
-	fenceTwins(s, n, &step)
-	p := parting{s: s, n: n, step: &step}
-	if pods, volumes := p.empty(); pods+len(volumes) == 0 && drainTwins(s, n, time.Time{}, &step) {
+	fenceDuplicates(s, n, &step)
+	d := drainer{s: s, node: n, step: &step}
+	if pods, volumes := d.evictAndCount(); pods+len(volumes) == 0 && drainDuplicates(s, n, time.Time{}, &step) {
 		end.Drained = true
-		end.Stays, end.Twins = staysOf(s, n)
-		step.do(end)
+		end.StayingPods, end.DuplicateNodes = podsAndDuplicates(s, n)
+		step.emit(end)
 	}
 	return step
 }
 
-// fenceTwins fences the other nodes that say they are the node's machine, before its pods leave: they would go there.
-func fenceTwins(s *cluster.Snapshot, n *cluster.Node, step *Step) {
-	for _, twin := range s.Twins(n) {
-		if !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
-			step.do(command.Fence{Node: twin.Name, Reason: command.Requested})
+// fenceDuplicates fences the other nodes that say they are the node's machine, before its pods leave: they would go there.
+func fenceDuplicates(s *cluster.Snapshot, n *cluster.Node, step *Step) {
+	for _, duplicate := range s.DuplicateNodes(n) {
+		if !duplicate.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+			step.emit(command.Fence{Node: duplicate.Name, Reason: command.Requested})
 		}
 	}
 }
 
-// drainTwins drains them, and reports whether nothing is left to wait for. One that is being deleted is drained by
+// drainDuplicates drains them, and reports whether nothing is left to wait for. One that is being deleted is drained by
 // itself: a pod that is asked to leave twice would use up its budget.
-func drainTwins(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
+func drainDuplicates(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *Step) bool {
 	left := true
-	for _, twin := range s.Twins(n) {
-		p := parting{s: s, n: twin, step: step, by: by}
-		if !twin.Deleting.IsZero() && twin.Finalized {
-			p.step = &Step{}
+	for _, duplicate := range s.DuplicateNodes(n) {
+		d := drainer{s: s, node: duplicate, step: step, deadline: by}
+		if !duplicate.Deleting.IsZero() && duplicate.Finalized {
+			d.step = &Step{}
 		}
-		switch pods, volumes := p.empty(); {
-		case p.over():
-		case pods+len(volumes) > 0, !twin.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule):
+		switch pods, volumes := d.evictAndCount(); {
+		case d.isOver():
+		case pods+len(volumes) > 0, !duplicate.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule):
 			left = false
 		}
 	}
 	return left
 }
 
-// staysOf are the pods that we know on a node and its twins, and the names of these.
-func staysOf(s *cluster.Snapshot, n *cluster.Node) (pods, twins []string) {
+// podsAndDuplicates are the pods that we know on a node and its twins, and the names of these.
+func podsAndDuplicates(s *cluster.Snapshot, n *cluster.Node) (pods, duplicates []string) {
 	pods = uidsOn(s, n)
-	for _, twin := range s.Twins(n) {
-		pods, twins = append(pods, uidsOn(s, twin)...), append(twins, twin.Name)
+	for _, duplicate := range s.DuplicateNodes(n) {
+		pods, duplicates = append(pods, uidsOn(s, duplicate)...), append(duplicates, duplicate.Name)
 	}
-	return pods, twins
+	return pods, duplicates
 }
 
-// endAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count: it may never
+// terminateAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count: it may never
 // have got as far as the cloud.
-func endAsked(s *cluster.Snapshot, end command.Terminate) bool {
+func terminateAsked(s *cluster.Snapshot, end command.Terminate) bool {
 	r, again := s.Retry[end.Key()]
-	return again && r.Attempts == 0 || s.Busy[end.Key()]
+	return again && r.Attempts == 0 || s.InFlight[end.Key()]
 }
 
 // uidsOn are the pods that we know on a node.
@@ -105,7 +105,7 @@ func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 	if n.ProviderID == "" {
 		return ""
 	}
-	i, found := instance(s, n.ProviderID)
+	i, found := listedInstance(s, n.ProviderID)
 	for _, c := range s.Claims {
 		if c.ProviderID == n.ProviderID || found && c.ProviderID == "" && c.UID != "" && c.UID == i.ClaimUID {
 			return c.Name
@@ -114,33 +114,33 @@ func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 	return ""
 }
 
-// impostor tells of a node that says it is a claim's machine and is not the claim's node.
-func impostor(n *cluster.Node, claim string) cluster.Note {
+// duplicateNote tells of a node that says it is a claim's machine and is not the claim's node.
+func duplicateNote(n *cluster.Node, claim string) cluster.Note {
 	return n.Note("MultipleNodesFound", fmt.Sprintf("Node %s says that it is instance %s, which belongs to NodeClaim %s with another node; "+
 		"deleting node %s does not end the instance", n.Name, n.ProviderID, claim, n.Name))
 }
 
-// seen is since when the node, or its instance, has been there.
-func seen(s *cluster.Snapshot, n *cluster.Node) time.Time {
-	if i, found := instance(s, n.ProviderID); found && i.Created.After(n.Created) {
+// seenSince is since when the node, or its instance, has been there.
+func seenSince(s *cluster.Snapshot, n *cluster.Node) time.Time {
+	if i, found := listedInstance(s, n.ProviderID); found && i.Created.After(n.Created) {
 		return i.Created
 	}
 	return n.Created
 }
 
-// claimed reports whether some claim may be about to find the node: it names it, or its launch is not over.
-func claimed(s *cluster.Snapshot, n *cluster.Node) bool {
+// mayFindNode reports whether some claim may be about to find the node: it names it, or its launch is not over.
+func mayFindNode(s *cluster.Snapshot, n *cluster.Node) bool {
 	for _, c := range s.Claims {
 		if c.NodeName == n.Name && (c.ProviderID == "" || c.ProviderID == n.ProviderID) {
 			return true
 		}
 	}
-	i, found := instance(s, n.ProviderID)
-	return found && !second(s.Claim(i.Claim), i) && accounted(s, i)
+	i, found := listedInstance(s, n.ProviderID)
+	return found && !isSecondInstance(s.Claim(i.Claim), i) && isAccountedFor(s, i)
 }
 
-// vanished reports whether the node is one of a machine that is no more: nobody hears from its kubelet, and the cloud does
+// isVanished reports whether the node is one of a machine that is no more: nobody hears from its kubelet, and the cloud does
 // not list its instance.
-func vanished(s *cluster.Snapshot, n *cluster.Node) bool {
-	return s.Census != nil && !n.Ready && n.ProviderID != "" && !s.Census.At.Before(n.Created.Add(lagFor)) && !s.Census.Has(n.ProviderID)
+func isVanished(s *cluster.Snapshot, n *cluster.Node) bool {
+	return s.Inventory != nil && !n.Ready && n.ProviderID != "" && !s.Inventory.At.Before(n.Created.Add(lagFor)) && !s.Inventory.Has(n.ProviderID)
 }

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// More orphans than leastHeld, and than one in heldShare of the instances known, are no accident: the claims are lost
+	// More orphans than minTooMany, and than one in tooManyShare of the instances known, are no accident: the claims are lost
 	// rather than the instances.
-	leastHeld = 3
-	heldShare = 10
+	minTooMany   = 3
+	tooManyShare = 10
 	// endsCount is for how long an instance that was ended unasked counts: claims may also be lost one after the other.
 	endsCount = time.Hour
 	// confirmedFor is how long a person's word holds; a clock may be ahead of ours by clockSkew.
@@ -31,53 +31,53 @@ const (
 	UnprovenOrphans = "UnprovenOrphans"
 )
 
-// Hold is how many instances nobody claims, and how many of them are left alone until a person says that they may go.
-type Hold struct {
-	// Orphans is how many there are; Known is how many instances the cloud runs, and Most how many orphans are ended unasked.
-	Orphans, Known, Most int
+// OrphanStatus is how many instances nobody claims, and how many of them are left alone until a person says that they may go.
+type OrphanStatus struct {
+	// Orphans is how many there are; Known is how many instances the cloud runs, and MaxUnasked how many orphans are ended unasked.
+	Orphans, Known, MaxUnasked int
 	// Ended is how many were ended unasked within the last hour.
 	Ended int
 	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a namesake.
 	Held, Unproven int
-	// Many says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
+	// TooMany says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
 	// how many there are.
-	Many, Undecided bool
+	TooMany, Undecided bool
 	// Unknown says that no NodePool can remember how many there have been, so none is ended unasked.
 	Unknown bool
 	// nodes are those of our nodes among them that are being deleted.
 	nodes map[string]bool
 }
 
-// Holds reports whether the node is being deleted, has lost its claim, and is neither drained nor ended until a person has looked.
-func (h Hold) Holds(node string) bool { return h.nodes[node] }
+// IsHeld reports whether the node is being deleted, has lost its claim, and is neither drained nor ended until a person has looked.
+func (os OrphanStatus) IsHeld(node string) bool { return os.nodes[node] }
 
 // Reason is why instances are held.
-func (h Hold) Reason() string {
-	if h.Many {
+func (os OrphanStatus) Reason() string {
+	if os.TooMany {
 		return ManyOrphans
 	}
 	return UnprovenOrphans
 }
 
 // Message tells people what is held and what to do; empty if nothing is.
-func (h Hold) Message() string {
-	if h.Held == 0 {
+func (os OrphanStatus) Message() string {
+	if os.Held == 0 {
 		return ""
 	}
-	why := fmt.Sprintf("at most %d are ended without confirmation", h.Most)
+	reason := fmt.Sprintf("at most %d are ended without confirmation", os.MaxUnasked)
 	switch {
-	case h.Reason() == UnprovenOrphans:
-		why = "none of them has this cluster's identity tag"
-	case h.Unknown:
-		why = "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
-	case h.Most == 0:
-		why = "more were held before, and nobody has confirmed them yet"
-	case h.Ended > 0:
-		why = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been", h.Most, h.Ended)
+	case os.Reason() == UnprovenOrphans:
+		reason = "none of them has this cluster's identity tag"
+	case os.Unknown:
+		reason = "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
+	case os.MaxUnasked == 0:
+		reason = "more were held before, and nobody has confirmed them yet"
+	case os.Ended > 0:
+		reason = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been", os.MaxUnasked, os.Ended)
 	}
 	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
 		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
-		h.Held, h.Known, why, cluster.EndOrphansAnnotation)
+		os.Held, os.Known, reason, cluster.EndOrphansAnnotation)
 }
 
 // orphan is an instance that no claim accounts for.
@@ -85,73 +85,73 @@ type orphan struct {
 	id       string
 	created  time.Time
 	unproven bool
-	// spare says that its claim is there and has another instance: it is certain to be nobody's.
-	spare bool
-	// end is how it ends; nil if it is ending already, is too young to be sure of, or may be a claim's that is just being made.
-	end command.Command
-	// deleted is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector deletes the nodes of claims that
+	// isSecond says that its claim is there and has another instance: it is certain to be nobody's.
+	isSecond bool
+	// terminate is how it ends; nil if it is ending already, is too young to be sure of, or may be a claim's that is just being made.
+	terminate command.Command
+	// deletedNode is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector deletes the nodes of claims that
 	// are gone.
-	deleted string
+	deletedNode string
 }
 
 // Orphans ends what the cloud runs and no claim accounts for. What has a node of ours goes by the deletion of that node,
 // which drains it. If there are many, none is touched until a person has looked.
-func Orphans(s *cluster.Snapshot) (Step, Hold) {
+func Orphans(s *cluster.Snapshot) (Step, OrphanStatus) {
 	var step Step
 	list := append(orphanNodes(s, &step), orphanInstances(s)...)
-	hold := Hold{Orphans: len(list), Known: known(s), nodes: make(map[string]bool)}
-	due := s.ClaimLost.Add(allSeenFor)
+	status := OrphanStatus{Orphans: len(list), Known: countInstances(s), nodes: make(map[string]bool)}
+	due := s.ClaimLostAt.Add(allSeenFor)
 	early := s.Now.Before(due)
 	if early && len(list) > 0 {
 		step.wake(due)
 	}
-	hold.Undecided = early || s.Census == nil
-	hold.count(s, list)
+	status.Undecided = early || s.Inventory == nil
+	status.count(s, list)
 	for _, o := range list {
 		switch {
-		case o.end == nil && o.deleted == "":
+		case o.terminate == nil && o.deletedNode == "":
 		case early:
-			if o.deleted != "" {
-				hold.nodes[o.deleted] = true
+			if o.deletedNode != "" {
+				status.nodes[o.deletedNode] = true
 			}
-		case o.spare, confirmed(s, o), !o.unproven && !hold.Many:
-			if o.end != nil {
-				step.do(o.end)
+		case o.isSecond, isConfirmed(s, o), !o.unproven && !status.TooMany:
+			if o.terminate != nil {
+				step.emit(o.terminate)
 			}
 		default:
-			hold.keep(o)
+			status.leaveAlone(o)
 		}
 	}
-	return step, hold
+	return step, status
 }
 
 // count finds out whether there are too many orphans: those that are there, and those that were ended within the last hour. Each counts
 // once: the cloud's list may still have one that is ending.
-func (h *Hold) count(s *cluster.Snapshot, list []orphan) {
+func (os *OrphanStatus) count(s *cluster.Snapshot, list []orphan) {
 	unsure := 0
 	lately := endedUnasked(s)
-	h.Ended = len(lately)
+	os.Ended = len(lately)
 	for _, o := range list {
-		if !o.spare && !o.unproven && !confirmed(s, o) {
+		if !o.isSecond && !o.unproven && !isConfirmed(s, o) {
 			unsure++
 			lately[o.id] = true
 		}
 	}
-	h.Most = max(leastHeld, h.Known/heldShare)
-	h.Many = unsure > 0 && len(lately) > h.Most
-	if h.Unknown = s.HoldUnknown; h.Unknown || holding(s) {
-		h.Most, h.Many = 0, unsure > 0 || h.Undecided
+	os.MaxUnasked = max(minTooMany, os.Known/tooManyShare)
+	os.TooMany = unsure > 0 && len(lately) > os.MaxUnasked
+	if os.Unknown = s.OrphansUnknown; os.Unknown || manyHeld(s) {
+		os.MaxUnasked, os.TooMany = 0, unsure > 0 || os.Undecided
 	}
 }
 
-// keep leaves an orphan alone.
-func (h *Hold) keep(o orphan) {
-	h.Held++
-	if o.deleted != "" {
-		h.nodes[o.deleted] = true
+// leaveAlone leaves an orphan alone.
+func (os *OrphanStatus) leaveAlone(o orphan) {
+	os.Held++
+	if o.deletedNode != "" {
+		os.nodes[o.deletedNode] = true
 	}
 	if o.unproven {
-		h.Unproven++
+		os.Unproven++
 	}
 }
 
@@ -177,26 +177,26 @@ func endedUnasked(s *cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// holding reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
+// manyHeld reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
 // were being deleted, and the others must not follow when they seem to be few. The pools' condition remembers it, also through a restart.
-func holding(s *cluster.Snapshot) bool {
-	return slices.ContainsFunc(s.Pools, (*cluster.Pool).HoldsOrphans)
+func manyHeld(s *cluster.Snapshot) bool {
+	return slices.ContainsFunc(s.Pools, (*cluster.Pool).HasHeldOrphans)
 }
 
-// confirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.
-func confirmed(s *cluster.Snapshot, o orphan) bool {
+// isConfirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.
+func isConfirmed(s *cluster.Snapshot, o orphan) bool {
 	said := s.EndOrphans
 	return !said.IsZero() && o.created.Before(said) && s.Now.Before(said.Add(confirmedFor)) && !s.Now.Before(said.Add(-clockSkew))
 }
 
-// known counts the instances that the cloud lists or that our nodes speak for.
-func known(s *cluster.Snapshot) int {
+// countInstances counts the instances that the cloud lists or that our nodes speak for.
+func countInstances(s *cluster.Snapshot) int {
 	count := 0
-	if s.Census != nil {
-		count = len(s.Census.Instances)
+	if s.Inventory != nil {
+		count = len(s.Inventory.Instances)
 	}
 	for _, n := range s.Nodes {
-		if n.Ours && n.ProviderID != "" && (s.Census == nil || !s.Census.Has(n.ProviderID)) {
+		if n.Ours && n.ProviderID != "" && (s.Inventory == nil || !s.Inventory.Has(n.ProviderID)) {
 			count++
 		}
 	}
@@ -213,55 +213,55 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 		}
 		if owner := ownerOf(s, n); owner != "" {
 			if n.Finalized && n.Deleting.IsZero() && s.NodeOf(owner) != nil {
-				step.warn(impostor(n, owner))
+				step.warn(duplicateNote(n, owner))
 			}
 			continue
 		}
-		lost := s.Gone[n.ProviderID] || vanished(s, n)
+		lost := s.InstancesGone[n.ProviderID] || isVanished(s, n)
 		if !n.Deleting.IsZero() {
 			if n.Finalized && !lost {
-				out = append(out, deletedNode(s, n))
+				out = append(out, deletedNodeOrphan(s, n))
 			}
 			continue
 		}
 		if !n.Finalized && !lost {
 			continue
 		}
-		if claimed(s, n) {
-			if i, found := instance(s, n.ProviderID); found && doubtful(s, i) {
-				out = append(out, orphan{id: n.ProviderID, created: seen(s, n)}) // it counts, and may be somebody's
+		if mayFindNode(s, n) {
+			if i, found := listedInstance(s, n.ProviderID); found && isDoubtful(s, i) {
+				out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)}) // it counts, and may be somebody's
 			}
 			continue
 		}
-		if due := seen(s, n).Add(lagFor); s.Now.Before(due) {
+		if due := seenSince(s, n).Add(lagFor); s.Now.Before(due) {
 			step.wake(due)
-			out = append(out, orphan{id: n.ProviderID, created: seen(s, n)}) // it counts, and may still find its claim
+			out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)}) // it counts, and may still find its claim
 			continue
 		}
 		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
 			Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)}
 		if lost {
-			step.do(end)
+			step.emit(end)
 			continue
 		}
-		o := orphan{id: n.ProviderID, created: seen(s, n), end: end}
-		if i, found := instance(s, n.ProviderID); found {
-			o.unproven, o.spare = i.Unproven, second(claimByUID(s, i.ClaimUID), i)
+		o := orphan{id: n.ProviderID, created: seenSince(s, n), terminate: end}
+		if i, found := listedInstance(s, n.ProviderID); found {
+			o.unproven, o.isSecond = i.Unproven, isSecondInstance(claimByUID(s, i.ClaimUID), i)
 		}
 		out = append(out, o)
 	}
 	return out
 }
 
-// deletedNode is a node that is being deleted and has no claim. Once its end was asked for it goes on.
-func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
-	o := orphan{id: n.ProviderID, created: seen(s, n)}
-	i, listed := instance(s, n.ProviderID)
-	if !endAsked(s, command.Terminate{Node: n.Name, ProviderID: n.ProviderID}) && !(listed && i.Terminating) {
-		o.deleted = n.Name
+// deletedNodeOrphan is a node that is being deleted and has no claim. Once its end was asked for it goes on.
+func deletedNodeOrphan(s *cluster.Snapshot, n *cluster.Node) orphan {
+	o := orphan{id: n.ProviderID, created: seenSince(s, n)}
+	i, listed := listedInstance(s, n.ProviderID)
+	if !terminateAsked(s, command.Terminate{Node: n.Name, ProviderID: n.ProviderID}) && !(listed && i.Terminating) {
+		o.deletedNode = n.Name
 	}
 	if listed {
-		o.unproven, o.spare = i.Unproven, second(claimByUID(s, i.ClaimUID), i)
+		o.unproven, o.isSecond = i.Unproven, isSecondInstance(claimByUID(s, i.ClaimUID), i)
 	}
 	return o
 }
@@ -269,7 +269,7 @@ func deletedNode(s *cluster.Snapshot, n *cluster.Node) orphan {
 // orphanInstances finds instances that no claim accounts for and that have no node of ours. A claim that says it has the instance accounts for
 // it, for whomever it was launched: to end it would take the machine of a claim that is there.
 func orphanInstances(s *cluster.Snapshot) []orphan {
-	if s.Census == nil || len(s.Census.Instances) == 0 {
+	if s.Inventory == nil || len(s.Inventory.Instances) == 0 {
 		return nil
 	}
 	claims, named := make(map[string]*cluster.Claim, len(s.Claims)), make(map[string]bool, len(s.Claims))
@@ -281,22 +281,22 @@ func orphanInstances(s *cluster.Snapshot) []orphan {
 		nodes[n.ProviderID] = n
 	}
 	var out []orphan
-	for i := range s.Census.Instances {
-		x := &s.Census.Instances[i]
-		if s.Gone[x.ProviderID] || x.Terminating || named[x.ProviderID] {
+	for i := range s.Inventory.Instances {
+		x := &s.Inventory.Instances[i]
+		if s.InstancesGone[x.ProviderID] || x.Terminating || named[x.ProviderID] {
 			continue
 		}
 		c := claims[x.ClaimUID]
-		spare, doubt := second(c, x), c == nil && doubtful(s, x)
-		if !spare && !doubt && (c != nil || accounted(s, x)) {
+		spare, doubt := isSecondInstance(c, x), c == nil && isDoubtful(s, x)
+		if !spare && !doubt && (c != nil || isAccountedFor(s, x)) {
 			continue
 		}
 		if n := nodes[x.ProviderID]; n != nil && (s.ClaimOf(n.Name) != nil || n.Ours && n.Finalized) {
 			continue
 		}
-		o := orphan{id: x.ProviderID, created: x.Created, unproven: x.Unproven, spare: spare}
-		if young := s.Census.At.Before(x.Created.Add(lagFor)); !young && !doubt {
-			o.end = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
+		o := orphan{id: x.ProviderID, created: x.Created, unproven: x.Unproven, isSecond: spare}
+		if young := s.Inventory.At.Before(x.Created.Add(lagFor)); !young && !doubt {
+			o.terminate = command.Terminate{UID: x.ClaimUID, ProviderID: x.ProviderID}
 		}
 		out = append(out, o)
 	}
@@ -312,37 +312,37 @@ func claimByUID(s *cluster.Snapshot, uid string) *cluster.Claim {
 	return nil
 }
 
-// second reports whether the claim has another instance than this one.
-func second(c *cluster.Claim, x *cluster.Instance) bool {
+// isSecondInstance reports whether the claim has another instance than this one.
+func isSecondInstance(c *cluster.Claim, x *cluster.Instance) bool {
 	return c != nil && c.Is(cluster.Launched) && c.ProviderID != "" && c.ProviderID != x.ProviderID
 }
 
-// accounted reports whether the instance is somebody's: its claim is there, or it may be.
-func accounted(s *cluster.Snapshot, i *cluster.Instance) bool {
+// isAccountedFor reports whether the instance is somebody's: its claim is there, or it may be.
+func isAccountedFor(s *cluster.Snapshot, i *cluster.Instance) bool {
 	c := s.Claim(i.Claim)
-	return doubtful(s, i) || c != nil && (c.UID == i.ClaimUID || i.ClaimUID == "")
+	return isDoubtful(s, i) || c != nil && (c.UID == i.ClaimUID || i.ClaimUID == "")
 }
 
-// doubtful reports whether the instance may be somebody's: a claim of its name is just being made, or launched and not in the
+// isDoubtful reports whether the instance may be somebody's: a claim of its name is just being made, or launched and not in the
 // snapshot, and its UID is not known. A claim of that name with another UID is another one: names come again when what they are
 // derived from does.
-func doubtful(s *cluster.Snapshot, i *cluster.Instance) bool {
+func isDoubtful(s *cluster.Snapshot, i *cluster.Instance) bool {
 	if c := s.Claim(i.Claim); c != nil {
 		return c.Expected
 	}
-	return s.Busy[command.LaunchInstance{Claim: i.Claim}.Key()]
+	return s.InFlight[command.LaunchInstance{Claim: i.Claim}.Key()]
 }
 
-// instance finds what the cloud listed under the provider id.
-func instance(s *cluster.Snapshot, providerID string) (*cluster.Instance, bool) {
-	if s.Census == nil {
+// listedInstance finds what the cloud listed under the provider id.
+func listedInstance(s *cluster.Snapshot, providerID string) (*cluster.Instance, bool) {
+	if s.Inventory == nil {
 		return nil, false
 	}
-	at, found := slices.BinarySearchFunc(s.Census.Instances, providerID, func(i cluster.Instance, id string) int {
+	at, found := slices.BinarySearchFunc(s.Inventory.Instances, providerID, func(i cluster.Instance, id string) int {
 		return strings.Compare(i.ProviderID, id)
 	})
 	if !found {
 		return nil, false
 	}
-	return &s.Census.Instances[at], true
+	return &s.Inventory.Instances[at], true
 }

@@ -12,7 +12,7 @@ import (
 func TestWhichOrphansAreHeld(t *testing.T) {
 	launched := []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}
 	second := func(s *cluster.Snapshot) { // every instance has a claim, and every claim another instance
-		for _, i := range s.Census.Instances {
+		for _, i := range s.Inventory.Instances {
 			s.Claims = append(s.Claims, &cluster.Claim{Name: i.Claim, UID: i.ClaimUID, ProviderID: i.ProviderID + "-2", Conditions: launched})
 		}
 	}
@@ -33,7 +33,7 @@ func TestWhichOrphansAreHeld(t *testing.T) {
 	each := func(do func(*cluster.Node, *cluster.Instance)) func(*cluster.Snapshot) {
 		return func(s *cluster.Snapshot) {
 			for i := range s.Nodes {
-				do(s.Nodes[i], &s.Census.Instances[i])
+				do(s.Nodes[i], &s.Inventory.Instances[i])
 			}
 		}
 	}
@@ -82,16 +82,16 @@ func TestWhichOrphansAreHeld(t *testing.T) {
 		{name: "those that the list has count once", count: 4, set: func(s *cluster.Snapshot) {
 			others(20, func(*cluster.Node) {})(s)
 			for _, n := range s.Nodes[4:] {
-				s.Census.Instances = append(s.Census.Instances, cluster.Instance{ProviderID: n.ProviderID, Claim: n.Name, ClaimUID: n.Name, Terminating: true})
+				s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: n.ProviderID, Claim: n.Name, ClaimUID: n.Name, Terminating: true})
 			}
 		}, orphans: 4, held: 4},
 		{name: "nodes whose machines are gone go at once", count: 5, set: func(s *cluster.Snapshot) {
-			s.Gone = map[string]bool{}
-			each(func(n *cluster.Node, _ *cluster.Instance) { s.Gone[n.ProviderID] = true })(s)
+			s.InstancesGone = map[string]bool{}
+			each(func(n *cluster.Node, _ *cluster.Instance) { s.InstancesGone[n.ProviderID] = true })(s)
 		}, ended: 5},
 		{name: "and don't count if they are being deleted", count: 5, deleted: true, set: func(s *cluster.Snapshot) {
-			s.Gone = map[string]bool{}
-			each(func(n *cluster.Node, _ *cluster.Instance) { s.Gone[n.ProviderID] = true })(s)
+			s.InstancesGone = map[string]bool{}
+			each(func(n *cluster.Node, _ *cluster.Instance) { s.InstancesGone[n.ProviderID] = true })(s)
 		}},
 		{name: "a machine whose node does not wait for us counts once", count: 5, deleted: true,
 			set: each(func(n *cluster.Node, _ *cluster.Instance) { n.Finalized = false }), orphans: 5, held: 5},
@@ -113,9 +113,9 @@ func TestWhichOrphansAreHeld(t *testing.T) {
 	} {
 		s := lostClaims(x.count, x.deleted)
 		x.set(s)
-		step, hold := Orphans(s.Seal())
-		if hold.Orphans != x.orphans || len(step.Commands) != x.ended || hold.Held != x.held || hold.Unproven != x.unproven || len(step.Notes) != x.onlyWarning {
-			t.Errorf("%s: %d ended, %d notes, %+v", x.name, len(step.Commands), len(step.Notes), hold)
+		step, status := Orphans(s.Seal())
+		if status.Orphans != x.orphans || len(step.Commands) != x.ended || status.Held != x.held || status.Unproven != x.unproven || len(step.Notes) != x.onlyWarning {
+			t.Errorf("%s: %d ended, %d notes, %+v", x.name, len(step.Commands), len(step.Notes), status)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestWhichOrphansAreHeld(t *testing.T) {
 func TestOrphansAreLookedAtAgain(t *testing.T) {
 	for _, count := range []int{0, 1} {
 		s := lostClaims(count, false)
-		s.ClaimLost = noon
+		s.ClaimLostAt = noon
 		if step, _ := Orphans(s.Seal()); step.WakeAt.IsZero() != (count == 0) {
 			t.Errorf("%d orphans: to look again at %s", count, step.WakeAt)
 		}
@@ -134,24 +134,24 @@ func TestOrphansAreLookedAtAgain(t *testing.T) {
 // Before the cloud has been asked, nodes are all that is known.
 func TestOrphansBeforeTheFirstList(t *testing.T) {
 	s := lostClaims(2, false)
-	s.Census = nil
-	if _, hold := Orphans(s.Seal()); hold.Known != 2 || hold.Orphans != 2 {
-		t.Errorf("%+v, want two of two", hold)
+	s.Inventory = nil
+	if _, status := Orphans(s.Seal()); status.Known != 2 || status.Orphans != 2 {
+		t.Errorf("%+v, want two of two", status)
 	}
 }
 
 // What is told of a hold says why it is one.
 func TestAHoldSaysWhy(t *testing.T) {
-	for want, h := range map[string]Hold{
-		"; more were held before, and nobody has confirmed them yet. ": {Many: true, Held: 1, Known: 9},
-		"; none of them has this cluster's identity tag. ":             {Held: 1, Known: 9, Most: 3, Unproven: 1},
-		"; at most 3 are ended without confirmation. ":                 {Many: true, Held: 4, Known: 9, Most: 3},
+	for want, status := range map[string]OrphanStatus{
+		"; more were held before, and nobody has confirmed them yet. ": {TooMany: true, Held: 1, Known: 9},
+		"; none of them has this cluster's identity tag. ":             {Held: 1, Known: 9, MaxUnasked: 3, Unproven: 1},
+		"; at most 3 are ended without confirmation. ":                 {TooMany: true, Held: 4, Known: 9, MaxUnasked: 3},
 		"; at most 3 are ended within an hour without confirmation, and 1 have been. ": {
-			Many: true, Held: 4, Known: 9, Most: 3, Ended: 1,
+			TooMany: true, Held: 4, Known: 9, MaxUnasked: 3, Ended: 1,
 		},
 	} {
-		if !strings.Contains(h.Message(), want) {
-			t.Errorf("%+v is told as %q, want %q in it", h, h.Message(), want)
+		if !strings.Contains(status.Message(), want) {
+			t.Errorf("%+v is told as %q, want %q in it", status, status.Message(), want)
 		}
 	}
 }
@@ -160,22 +160,22 @@ func TestAHoldSaysWhy(t *testing.T) {
 func TestWhatIsLeftOfMany(t *testing.T) {
 	s := lostClaims(1, false)
 	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: ManyOrphans}}
-	_, hold := Orphans(s.Seal())
-	if !strings.Contains(hold.Message(), "more were held before, and nobody has confirmed them yet") {
-		t.Errorf("%+v: %s", hold, hold.Message())
+	_, status := Orphans(s.Seal())
+	if !strings.Contains(status.Message(), "more were held before, and nobody has confirmed them yet") {
+		t.Errorf("%+v: %s", status, status.Message())
 	}
 	s = lostClaims(1, false)
-	s.Census.Instances[0].Unproven = true
+	s.Inventory.Instances[0].Unproven = true
 	s.OrphansEnded = map[string]time.Time{"cloud://1": noon, "cloud://2": noon, "cloud://3": noon, "cloud://4": noon}
-	if _, hold := Orphans(s.Seal()); hold.Many || hold.Reason() != UnprovenOrphans {
-		t.Errorf("only one that may be another cluster's is left: %+v", hold)
+	if _, status := Orphans(s.Seal()); status.TooMany || status.Reason() != UnprovenOrphans {
+		t.Errorf("only one that may be another cluster's is left: %+v", status)
 	}
 }
 
 // A node that has just come may still find its claim, and is looked at again when it has had the time.
 func TestAYoungNodeIsLookedAtAgain(t *testing.T) {
 	s := lostClaims(1, false)
-	s.Nodes[0].Created, s.Census.Instances = noon.Add(-time.Second), nil
+	s.Nodes[0].Created, s.Inventory.Instances = noon.Add(-time.Second), nil
 	if step, _ := Orphans(s.Seal()); len(step.Commands) != 0 || !step.WakeAt.Equal(noon.Add(lagFor-time.Second)) {
 		t.Errorf("%s until %s", keys(step), step.WakeAt)
 	}

@@ -52,8 +52,8 @@ type silent struct{ done chan command.Outcome }
 
 func (silent) Planning()                                                    {}
 func (silent) Planned(*cluster.Snapshot, *plan.Plan, time.Duration)         {}
-func (silent) Broke(plan.Breakdown)                                         {}
-func (silent) Saved(string, error)                                          {}
+func (silent) PlannerFailed(plan.PlannerFailure)                            {}
+func (silent) SnapshotSaved(string, error)                                  {}
 func (silent) Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration) {}
 func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
 	s.done <- o
@@ -139,21 +139,21 @@ func TestNothingWaitsBehindASlowCloud(t *testing.T) {
 	} {
 		a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
 		book := ingest.New(time.Now, validate.Labels{}, nil)
-		l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, crew: newCrew(), notes: &anteroom{}}
+		l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, pools: newWorkerPools(), statusQueue: &statusQueue{}}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := book.Snapshot()
 		for i := range 200 {
-			l.act(ctx, s, slow(i))
+			l.start(ctx, s, slow(i))
 		}
-		for range hands { // all of them are out
+		for range workers { // all of them are out
 			next(t, a.began, "a command that hangs")
 		}
-		l.act(ctx, s, command.Fence{})
+		l.start(ctx, s, command.Fence{})
 		for fenced := false; !fenced; {
 			_, fenced = next(t, a.began, "the fence").(command.Fence)
 		}
 		cancel()
-		l.acts.Wait()
+		l.running.Wait()
 		if n := a.running(); n != 0 {
 			t.Errorf("%d commands were still running after the end", n)
 		}
@@ -169,22 +169,22 @@ func TestReplacementsOfInterruptedNodesAreLaunchedFirst(t *testing.T) {
 	thrift.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Underutilized, []string{"y"})}
 	book.SetClaim(rescue)
 	book.SetClaim(thrift)
-	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, crew: newCrew(), notes: &anteroom{}}
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, pools: newWorkerPools(), statusQueue: &statusQueue{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := book.Snapshot()
-	for i := range launchers + 10 {
-		l.act(ctx, s, command.LaunchInstance{Claim: strconv.Itoa(i)})
+	for i := range launchWorkers + 10 {
+		l.start(ctx, s, command.LaunchInstance{Claim: strconv.Itoa(i)})
 	}
-	for range launchers { // all of them are out, and do not come back
+	for range launchWorkers { // all of them are out, and do not come back
 		next(t, a.began, "a launch that hangs")
 	}
-	l.act(ctx, s, command.LaunchInstance{Claim: "thrift"})
-	l.act(ctx, s, command.LaunchInstance{Claim: "rescue"})
+	l.start(ctx, s, command.LaunchInstance{Claim: "thrift"})
+	l.start(ctx, s, command.LaunchInstance{Claim: "rescue"})
 	if c := next(t, a.began, "the launch that is in a hurry").(command.LaunchInstance); c.Claim != "rescue" {
 		t.Errorf("%s was launched first", c.Claim)
 	}
 	cancel()
-	l.acts.Wait()
+	l.running.Wait()
 }
 
 // A process may be frozen between planning and acting; when it wakes up the cluster may be another replica's.
@@ -193,8 +193,8 @@ func TestWhoDoesNotLeadDoesNotAct(t *testing.T) {
 	book.SetClaim(claim("a", "1"))
 	a := &actor{began: make(chan command.Command, 100), end: make(chan error, 100)}
 	leads := false
-	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 100)}, Leads: func() bool { return leads }}
-	carry := func(s *cluster.Snapshot, c command.Command) { l.Carry(t.Context(), s, c) }
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 100)}, IsLeader: func() bool { return leads }}
+	carry := func(s *cluster.Snapshot, c command.Command) { l.Execute(t.Context(), s, c) }
 	if p := l.Pass(carry); len(p.Commands) == 0 {
 		t.Fatal("there was nothing to do")
 	}
@@ -226,18 +226,18 @@ func TestWhatMayHaveBeenDoneIsRepeatedUntilItIsKnown(t *testing.T) {
 	var waits []time.Duration
 	l := &Loop{World: book, Actor: u, Observer: told, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
-		if !book.Snapshot().Busy["create/x"] {
+		if !book.Snapshot().InFlight["create/x"] {
 			t.Error("it is not counted as under way between two tries")
 		}
 		return nil
 	}}
 	c := command.CreateClaim{Name: "x"}
 	book.Begin(c)
-	l.Carry(t.Context(), book.Snapshot(), c)
+	l.Execute(t.Context(), book.Snapshot(), c)
 	if u.tries != 4 || len(waits) != 3 || waits[2] <= waits[0] || len(told.done) != 4 {
 		t.Errorf("%d tries, waits %v, told %d times", u.tries, waits, len(told.done))
 	}
-	if book.Snapshot().Busy["create/x"] {
+	if book.Snapshot().InFlight["create/x"] {
 		t.Error("it is still under way")
 	}
 }
@@ -250,7 +250,7 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 		acted, eager bool
 		want         time.Duration
 	}{
-		{"a small cluster answers at once", 100 * time.Microsecond, never, true, false, breath},
+		{"a small cluster answers at once", 100 * time.Microsecond, never, true, false, leastInterval},
 		{"work goes on after nine times as long", 20 * time.Millisecond, 0, true, false, 180 * time.Millisecond},
 		{"and within a second", 200 * time.Millisecond, never, true, false, time.Second},
 		{"or three times as long", 500 * time.Millisecond, never, true, false, 1500 * time.Millisecond},
@@ -260,18 +260,18 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 		{"unless they take very long", 5 * time.Second, never, true, false, 2 * longestGather},
 		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false, 200 * time.Millisecond},
 		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true, 150 * time.Millisecond},
-		{"and not for long, be the plan slow", time.Second, never, true, true, eagerGather},
+		{"and not for long, be the plan slow", time.Second, never, true, true, soonGather},
 		{"be it that nothing was done", 50 * time.Millisecond, never, false, true, 150 * time.Millisecond},
 		{"but does not plan without a pause", 50 * time.Millisecond, 0, false, false, 150 * time.Millisecond},
 	} {
-		if got := gather(c.took, c.due, c.acted, c.eager); got != c.want {
+		if got := gatherTime(c.took, c.due, c.acted, c.eager); got != c.want {
 			t.Errorf("%s: gather(%v, %v, %v, %v) = %v, want %v", c.name, c.took, c.due, c.acted, c.eager, got, c.want)
 		}
 	}
-	if acts([]command.Command{command.SetClaim{}, command.SetPool{}, command.StampClaim{}, command.StampPool{}}) {
+	if hasActs([]command.Command{command.SetClaim{}, command.SetPool{}, command.WriteClaimHash{}, command.WritePoolHash{}}) {
 		t.Error("writing down what was seen counts as an act")
 	}
-	if !acts([]command.Command{command.SetClaim{}, command.DeleteClaim{}}) {
+	if !hasActs([]command.Command{command.SetClaim{}, command.DeleteClaim{}}) {
 		t.Error("an end does not count as an act")
 	}
 }

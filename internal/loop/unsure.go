@@ -5,21 +5,21 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// again is a command whose last try may or may not have been carried out, as it is tried next. If nobody needs a claim
+// asRetry is a command whose last try may or may not have been carried out, as it is tried next. If nobody needs a claim
 // any more by what was seen last, it is not made any more, but only looked for: an API server that fails for an hour, or
 // for ever, must not be asked for it that long.
-func (l *Loop) again(c command.Command) command.Command {
-	s := l.newest.Load()
+func (l *Loop) asRetry(c command.Command) command.Command {
+	s := l.newestSnapshot.Load()
 	if create, ok := c.(command.CreateClaim); ok && s != nil {
-		create.Confirm = !needed(s, &create)
+		create.ConfirmOnly = !isClaimNeeded(s, &create)
 		return create
 	}
 	return c
 }
 
-// needed reports whether the pool of a claim is there, and one of the pods that it is made for: one that waits or, if the
+// isClaimNeeded reports whether the pool of a claim is there, and one of the pods that it is made for: one that waits or, if the
 // node takes the place of others, that runs.
-func needed(s *cluster.Snapshot, c *command.CreateClaim) bool {
+func isClaimNeeded(s *cluster.Snapshot, c *command.CreateClaim) bool {
 	if pool := s.Pool(c.Pool); pool == nil || pool.Deleting || pool.UID != c.PoolUID {
 		return false
 	}
@@ -31,7 +31,7 @@ func needed(s *cluster.Snapshot, c *command.CreateClaim) bool {
 		of[p.UID] = true
 	}
 	for _, p := range s.Pods {
-		if of[p.UID] && !p.Done && (c.Replaces != "" || p.Node == "" && p.Deleting.IsZero()) {
+		if of[p.UID] && !p.Finished && (c.Replaces != "" || p.Node == "" && p.Deleting.IsZero()) {
 			return true
 		}
 	}

@@ -18,13 +18,13 @@ type failing struct {
 
 func (f *failing) Do(_ context.Context, c command.Command) command.Outcome {
 	out := command.Outcome{Command: c, At: time.Now()}
-	if create, ok := c.(command.CreateClaim); ok && create.Confirm {
+	if create, ok := c.(command.CreateClaim); ok && create.ConfirmOnly {
 		f.looks++
 		if f.looks == 1 { // it does not answer at once, either
 			out.Err, out.Unsure = errors.New("no answer"), true
 			return out
 		}
-		if out.Gone = !f.there; f.there {
+		if out.InstanceGone = !f.there; f.there {
 			out.Writes = []command.Write{{Kind: command.KindClaim, Name: create.Name, Version: "7", Created: true}}
 		}
 		return out
@@ -44,26 +44,26 @@ func TestClaimsThatNobodyNeedsAreNotAskedFor(t *testing.T) {
 		c := command.CreateClaim{Name: "x", Pool: "default", PoolUID: "default", Pods: []*cluster.Pod{pod}}
 		see := func(pods ...*cluster.Pod) {
 			s, _ := l.snapshot()
-			l.newest.Store((&cluster.Snapshot{Now: s.Now, Names: s.Names, Pools: s.Pools, Pods: pods}).Seal())
+			l.newestSnapshot.Store((&cluster.Snapshot{Now: s.Now, Names: s.Names, Pools: s.Pools, Pods: pods}).Seal())
 		}
 		waits := 0
 		l.Wait = func(context.Context, time.Duration) error {
 			if waits++; waits == 5 {
 				see()
 			}
-			if !book.Snapshot().Busy["create/x"] {
+			if !book.Snapshot().InFlight["create/x"] {
 				t.Error("it is not counted as under way between two tries")
 			}
 			return nil
 		}
 		see(pod)
 		book.Begin(c)
-		l.Carry(t.Context(), book.Snapshot(), c)
+		l.Execute(t.Context(), book.Snapshot(), c)
 		if f.creations != 5 || f.looks != 2 {
 			t.Errorf("%d creations were asked for, and %d looks, expected 5 and 2", f.creations, f.looks)
 		}
 		// One that is there counts as under way until the watch shows it.
-		if busy := book.Snapshot().Busy["create/x"]; busy != there {
+		if busy := book.Snapshot().InFlight["create/x"]; busy != there {
 			t.Errorf("there %t: under way %t", there, busy)
 		}
 	}
@@ -88,7 +88,7 @@ func TestWhoNeedsAClaim(t *testing.T) {
 		{"a pod that waits", *pool, &waits, "", 1, true},
 		{"one that has a node", *pool, with(func(p *cluster.Pod) { p.Node = "n" }), "", 1, false},
 		{"one that has a node which goes", *pool, with(func(p *cluster.Pod) { p.Node = "n" }), "Drifted/x", 1, true},
-		{"one that is done", *pool, with(func(p *cluster.Pod) { p.Done = true }), "Drifted/x", 1, false},
+		{"one that is done", *pool, with(func(p *cluster.Pod) { p.Finished = true }), "Drifted/x", 1, false},
 		{"one that is deleted", *pool, with(func(p *cluster.Pod) { p.Deleting = time.Now() }), "", 1, false},
 		{"none", *pool, with(func(p *cluster.Pod) { p.UID = "other" }), "", 1, false},
 		{"a static pool", *pool, &waits, "", 0, true},
@@ -98,7 +98,7 @@ func TestWhoNeedsAClaim(t *testing.T) {
 	} {
 		s := (&cluster.Snapshot{Pools: []*cluster.Pool{&c.pool}, Pods: []*cluster.Pod{c.pod}}).Seal()
 		create := command.CreateClaim{Pool: "default", PoolUID: "pool", Pods: []*cluster.Pod{&waits}[:c.pods], Replaces: c.replaces}
-		if got := needed(s, &create); got != c.want {
+		if got := isClaimNeeded(s, &create); got != c.want {
 			t.Errorf("%s: needed %v", c.what, got)
 		}
 	}

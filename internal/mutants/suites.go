@@ -13,7 +13,7 @@ func targets() []*target {
 		{name: "actuate", path: "internal/actuate"},
 		{name: "plan", path: "internal/plan"},
 		{name: "disrupt", path: "internal/disrupt"},
-		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleet.go", "instances.go", "lost.go", "register.go", "settle.go"}},
+		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleetlaunch.go", "instances.go", "lostanswer.go", "ownership.go", "ownership_resolve.go"}},
 	}
 }
 

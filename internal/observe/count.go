@@ -18,20 +18,20 @@ import (
 // forceful is the contract's reason for pods that leave a node whose end has no other.
 const forceful = "Forceful Termination"
 
-// done counts an act. The snapshot is the one that the act was planned on: what it shows as done already was counted
+// countDone counts an act. The snapshot is the one that the act was planned on: what it shows as done already was counted
 // then and is not counted again.
-func (m *metrics) done(s *cluster.Snapshot, out command.Outcome, now time.Time) {
+func (m *metrics) countDone(s *cluster.Snapshot, out command.Outcome, now time.Time) {
 	result := "ok"
 	if out.Err != nil {
 		result = "error"
 	}
 	m.commands.WithLabelValues(strings.ToLower(reflect.TypeOf(out.Command).Name()), result).Inc()
-	if c, ok := out.Command.(command.Evict); ok && !c.Now { // a pod whose time is up is deleted, not evicted
+	if c, ok := out.Command.(command.Evict); ok && !c.Delete { // a pod whose time is up is deleted, not evicted
 		m.evictions.WithLabelValues(statusCode(out.Err)).Inc()
 	}
 	if out.Err != nil {
 		if c, ok := out.Command.(command.DeleteClaim); ok && !apierrors.IsConflict(out.Err) {
-			m.notDeleted(s, c)
+			m.countNotDeleted(s, c)
 		}
 		return
 	}
@@ -41,22 +41,22 @@ func (m *metrics) done(s *cluster.Snapshot, out command.Outcome, now time.Time) 
 			m.claimsCreated.WithLabelValues(reasonLabel(c.Reason), c.Pool, truth(c.Relaxed)).Inc()
 		}
 	case command.DeleteClaim:
-		m.disrupted(s, c)
+		m.countDisrupted(s, c)
 	case command.Unfence:
-		m.reopened(s, c)
+		m.countReopened(s, c)
 	case command.Register:
 		if claim := s.Claim(c.Claim); claim != nil && !claim.Is(cluster.Registered) {
 			m.nodesCreated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.ZoneLabel)).Inc()
 		}
 	case command.SetClaim:
-		m.drained(s, c)
+		m.countDrained(s, c)
 	case command.Evict:
-		m.left(s, c)
+		m.countLeftPod(s, c)
 	case command.Terminate:
-		m.drainedAtOnce(s, c)
-		m.terminated(s, c, out.Gone, now)
+		m.countDrainedAtOnce(s, c)
+		m.measureTerminated(s, c, out.InstanceGone, now)
 	case command.Release:
-		m.released(s, c, now)
+		m.countReleased(s, c, now)
 	}
 }
 
@@ -69,21 +69,21 @@ func created(s *cluster.Snapshot, c command.CreateClaim, writes []command.Write)
 	return len(writes) == 0 || slices.ContainsFunc(writes, func(w command.Write) bool { return w.Created })
 }
 
-// notDeleted counts a try to carry a decision out that failed.
-func (m *metrics) notDeleted(s *cluster.Snapshot, c command.DeleteClaim) {
+// countNotDeleted counts a try to carry a decision out that failed.
+func (m *metrics) countNotDeleted(s *cluster.Snapshot, c command.DeleteClaim) {
 	claim := s.Claim(c.Claim)
 	if !voluntary(c.Reason, claim) {
 		return
 	}
-	e := ending{reason: c.Reason}
+	e := executedMove{reason: c.Reason}
 	if claim != nil {
-		e = endingOf(s, claim, c.Reason)
+		e = executedMoveOf(s, claim, c.Reason)
 	}
 	m.decisionsFailed.WithLabelValues(e.decision(), reasonLabel(c.Reason), e.kind()).Inc()
 }
 
-// left counts a pod that was made to leave its node.
-func (m *metrics) left(s *cluster.Snapshot, c command.Evict) {
+// countLeftPod counts a pod that was made to leave its node.
+func (m *metrics) countLeftPod(s *cluster.Snapshot, c command.Evict) {
 	reason := drainReason(s, c.Node)
 	m.podsDrained.WithLabelValues(reason).Inc()
 	if claim := s.ClaimOf(c.Node); claim != nil && saves(command.Reason(reason)) {
@@ -91,8 +91,8 @@ func (m *metrics) left(s *cluster.Snapshot, c command.Evict) {
 	}
 }
 
-// drained counts a node that has become free of pods.
-func (m *metrics) drained(s *cluster.Snapshot, c command.SetClaim) {
+// countDrained counts a node that has become free of pods.
+func (m *metrics) countDrained(s *cluster.Snapshot, c command.SetClaim) {
 	claim := s.Claim(c.Claim)
 	if claim == nil || claim.Is(cluster.Drained) {
 		return
@@ -104,13 +104,13 @@ func (m *metrics) drained(s *cluster.Snapshot, c command.SetClaim) {
 	}
 }
 
-// drainedAtOnce counts a node whose pods had left before that was written down: the instance is ended for the first time.
-func (m *metrics) drainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
+// countDrainedAtOnce counts a node whose pods had left before that was written down: the instance is ended for the first time.
+func (m *metrics) countDrainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
 	claim, n := s.Claim(c.Claim), s.NodeOf(c.Claim)
 	if claim == nil || n == nil || claim.Is(cluster.Drained) || claim.Is(cluster.InstanceTerminating) {
 		return
 	}
-	leaves := func(p *cluster.Pod) bool { return p.Reschedulable() && !p.StaysThroughDrain }
+	leaves := func(p *cluster.Pod) bool { return p.IsReschedulable() && !p.StaysThroughDrain }
 	if !slices.ContainsFunc(s.PodsOn(n.Name), leaves) {
 		m.nodesDrained.WithLabelValues(claim.Pool).Inc()
 	}
@@ -126,10 +126,10 @@ func drainReason(s *cluster.Snapshot, node string) string {
 	return forceful
 }
 
-// terminated measures how long the cloud took to end an instance.
-func (m *metrics) terminated(s *cluster.Snapshot, c command.Terminate, gone bool, now time.Time) {
+// measureTerminated measures how long the cloud took to end an instance.
+func (m *metrics) measureTerminated(s *cluster.Snapshot, c command.Terminate, gone bool, now time.Time) {
 	claim := s.Claim(c.Claim)
-	if !gone || claim == nil || claim.InstanceGone || s.Gone[c.ProviderID] {
+	if !gone || claim == nil || claim.InstanceGone || s.InstancesGone[c.ProviderID] {
 		return
 	}
 	if ending := claim.Condition(cluster.InstanceTerminating); ending.Status == cluster.True && !ending.Since.IsZero() {
@@ -137,8 +137,8 @@ func (m *metrics) terminated(s *cluster.Snapshot, c command.Terminate, gone bool
 	}
 }
 
-// released counts a claim and a node that are gone, and measures how long that took.
-func (m *metrics) released(s *cluster.Snapshot, c command.Release, now time.Time) {
+// countReleased counts a claim and a node that are gone, and measures how long that took.
+func (m *metrics) countReleased(s *cluster.Snapshot, c command.Release, now time.Time) {
 	if claim := s.Claim(c.Claim); claim != nil && claim.Finalized {
 		m.claimsTerminated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel), label(claim.Labels, cluster.ZoneLabel)).Inc()
 		if !claim.Deleting.IsZero() {

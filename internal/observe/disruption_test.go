@@ -25,12 +25,12 @@ func noon() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }
 func node(i int) string { return fmt.Sprintf("node-%05d", i) }
 
 // idleSearch is a search that finds nothing: every node of the town stays for the reason.
-func idleSearch(s *cluster.Snapshot, why func(i int) disrupt.Stay) *disrupt.Proposal {
+func idleSearch(s *cluster.Snapshot, reason func(i int) disrupt.BlockedNode) *disrupt.Proposal {
 	p := &disrupt.Proposal{}
 	for i, c := range s.Claims {
-		st := why(i)
+		st := reason(i)
 		st.Claim, st.Node = c.Name, c.Name
-		p.Stays = append(p.Stays, st)
+		p.Blocked = append(p.Blocked, st)
 	}
 	return p
 }
@@ -39,9 +39,9 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 	now := noon()
 	o, r, _, _ := newObserver(&now)
 	s := town(now, 4, 1)
-	found := idleSearch(s, func(i int) disrupt.Stay {
-		return []disrupt.Stay{{Why: disrupt.SavesTooLittle, Saving: 0.01, Needed: 0.02}, {Why: disrupt.GuardBlocks, Pod: "ns/p", Guard: "ns/g"},
-			{Why: disrupt.TooSoon}, {Why: disrupt.BudgetBlocks}}[i]
+	found := idleSearch(s, func(i int) disrupt.BlockedNode {
+		return []disrupt.BlockedNode{{Reason: disrupt.SavesTooLittle, Saving: 0.01, NeededSaving: 0.02}, {Reason: disrupt.PDBBlocks, Pod: "ns/p", PDB: "ns/g"},
+			{Reason: disrupt.TooSoon}, {Reason: disrupt.BudgetBlocks}}[i]
 	})
 	o.Searched(s, found, time.Second)
 	const little, guard = "A move would save $7.30 a month", "PodDisruptionBudget ns/g allows no eviction of pod ns/p now"
@@ -51,7 +51,7 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 		t.Fatalf("events\n%s\nwant\n%s", strings.Join(r.lines, "\n"), strings.Join(want, "\n"))
 	}
 	// Other figures are no news; what usually passes is, once it has lasted.
-	found.Stays[0].Saving = 0.011
+	found.Blocked[0].Saving = 0.011
 	now = now.Add(worthTelling)
 	o.Searched(s, found, time.Second)
 	more := []string{"Normal Node/node-00002 Unconsolidatable: Pods came or went", "Normal NodeClaim/node-00002 Unconsolidatable: Pods came or went",
@@ -61,7 +61,7 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 		t.Errorf("events\n%s\nwant\n%s", strings.Join(r.lines[4:], "\n"), strings.Join(more, "\n"))
 	}
 	// Another reason is news at once.
-	found.Stays[0] = disrupt.Stay{Claim: node(0), Node: node(0), Why: disrupt.NodeDoNotDisrupt}
+	found.Blocked[0] = disrupt.BlockedNode{Claim: node(0), Node: node(0), Reason: disrupt.NodeDoNotDisrupt}
 	o.Searched(s, found, time.Second)
 	if len(r.lines) != 10 || r.lines[9] != "Normal NodeClaim/node-00000 DisruptionBlocked: The node or its NodeClaim carries karpenter.sh/do-not-disrupt" {
 		t.Errorf("events %q", r.lines[8:])
@@ -76,8 +76,8 @@ func TestThousandsOfStaysDoNotFlood(t *testing.T) {
 	o, r, _, _ := newObserver(&now)
 	s := town(now, nodes, 0)
 	look := func(second int) {
-		o.Searched(s, idleSearch(s, func(i int) disrupt.Stay {
-			return disrupt.Stay{Why: disrupt.NothingCheaper, Saving: 0.001 * float64(1+(i+second)%7), Needed: 1}
+		o.Searched(s, idleSearch(s, func(i int) disrupt.BlockedNode {
+			return disrupt.BlockedNode{Reason: disrupt.NothingCheaper, Saving: 0.001 * float64(1+(i+second)%7), NeededSaving: 1}
 		}), time.Second)
 		o.Planned(s, &plan.Plan{}, 0)
 	}
@@ -191,7 +191,7 @@ func TestAMoveThatIsGivenUpSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason            command.Reason
 		begun             bool
-		why               disrupt.Why
+		why               disrupt.BlockReason
 		event, log, count string
 	}{
 		"consolidation": {command.Underutilized, true, disrupt.NothingCheaper,
@@ -207,7 +207,7 @@ func TestAMoveThatIsGivenUpSaysWhy(t *testing.T) {
 		o, r, registry, logs := newObserver(&now)
 		s, m := moving(now, c.reason, c.begun)
 		s.Claims[2].Conditions = nil // not up yet
-		p := &plan.Plan{GivenUp: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason, Claims: m.Claims, Why: c.why}}}
+		p := &plan.Plan{GivenUp: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: c.why}}}
 		o.Planned(s, p, 0) // as long as nothing is done about it, it is no news
 		p.Commands = unfence(m)
 		o.Planned(s, p, 0)
@@ -242,7 +242,7 @@ func TestADryRunIsToldOnce(t *testing.T) {
 	for i := range 20 {
 		m.After = 0.25 + 0.001*float64(i)
 		note := s.Nodes[0].Note(dryRun, fmt.Sprintf("Dry run: would disrupt the node; $%.2f a month would be saved", (m.Before-m.After)*730))
-		o.Planned(s, &plan.Plan{Would: []disrupt.Move{m}, Notes: []cluster.Note{note}}, 0)
+		o.Planned(s, &plan.Plan{DryRuns: []disrupt.Move{m}, Notes: []cluster.Note{note}}, 0)
 		now = now.Add(time.Minute)
 	}
 	if len(r.lines) != 1 || r.lines[0] != "Normal Node/node-00000 DryRun: Dry run: would disrupt the node; $547.50 a month would be saved" {
@@ -280,8 +280,8 @@ func TestBalancedMovesAreScored(t *testing.T) {
 		p.EvictionCost = 1
 	}
 	m.Claims, m.Before = m.Claims[:1], 0.5 // of 1.5 in all; one node of three, that is 3 of 9 units of disturbance
-	stay := disrupt.Stay{Claim: node(2), Node: node(2), Why: disrupt.NotBalanced, Saving: 0.1, Needed: 0.25}
-	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Stays: []disrupt.Stay{stay}}, 0)
+	blocked := disrupt.BlockedNode{Claim: node(2), Node: node(2), Reason: disrupt.NotBalanced, Saving: 0.1, NeededSaving: 0.25}
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{blocked}}, 0)
 	o.Planned(s, &plan.Plan{Begun: []disrupt.Move{m}, Commands: fences(m)}, 0)
 	for _, want := range []string{"karpenter_consolidation_moves_total{decision=approved,nodepool=default,policy=Balanced} 1\n", "karpenter_consolidation_moves_total{decision=rejected,nodepool=default,policy=Balanced} 1\n",
 		"karpenter_consolidation_score{decision=approved,nodepool=default,policy=Balanced} 1\n", "karpenter_consolidation_score{decision=rejected,nodepool=default,policy=Balanced} 1\n"} {
@@ -320,7 +320,7 @@ func TestGaugesShowWhatIsUnderWay(t *testing.T) {
 	if want := []string{"waiting", "ready", "leaving", "fenced"}; !slices.Equal(got, want) {
 		t.Errorf("stages %v, want %v", got, want)
 	}
-	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Stays: []disrupt.Stay{{Claim: node(2), Node: node(2), Why: disrupt.TooSoon}}}, 0)
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{{Claim: node(2), Node: node(2), Reason: disrupt.TooSoon}}}, 0)
 	for _, want := range []string{"tenon_disruption_stays{nodepool=default,why=TooSoon} 1\n", "tenon_consolidation_found_saving_per_hour{} 0.75\n"} {
 		if got := series(t, registry, "tenon_"); !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
@@ -339,7 +339,7 @@ func TestTheSavingThatIsHeldBackCountsEmptyNodes(t *testing.T) {
 	now := noon()
 	o, _, registry, _ := newObserver(&now)
 	s := town(now, 3, 0)
-	s.Pools[0].Care.DryRun, s.Pools[0].ConsolidateAfter.For = true, 30*time.Minute
+	s.Pools[0].Overrides.DryRun, s.Pools[0].ConsolidateAfter.For = true, 30*time.Minute
 	s.Claims[1].LastPodEvent = now.Add(-10 * time.Minute) // it is too soon
 	s.Claims[2].Deleting = now
 	o.Planned(s, &plan.Plan{}, 0)
@@ -384,7 +384,7 @@ func TestPoolIsToldThatItsBudgetsHoldNodesBack(t *testing.T) {
 func TestDisruptionIsServedAsData(t *testing.T) {
 	now := noon()
 	o, _, _, _ := newObserver(&now)
-	get := func(query string) (out report) {
+	get := func(query string) (out disruptionReport) {
 		rec := httptest.NewRecorder()
 		o.Disruption().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, DisruptionPath+query, nil))
 		if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil || rec.Code != http.StatusOK {
@@ -392,15 +392,15 @@ func TestDisruptionIsServedAsData(t *testing.T) {
 		}
 		return out
 	}
-	if got := get(""); got.SearchedAt != nil || got.Stays == nil || got.Found == nil || got.UnderWay == nil {
+	if got := get(""); got.SearchedAt != nil || got.Blocked == nil || got.Found == nil || got.UnderWay == nil {
 		t.Errorf("before the first search: %+v", got)
 	}
 	s, m := moving(now, command.Drifted, true)
-	stay := disrupt.Stay{Claim: node(2), Node: node(2), Why: disrupt.PodDoNotDisrupt, Pod: "ns/p", Until: now.Add(time.Hour)}
+	blocked := disrupt.BlockedNode{Claim: node(2), Node: node(2), Reason: disrupt.PodDoNotDisrupt, Pod: "ns/p", Until: now.Add(time.Hour)}
 	o.Planned(s, &plan.Plan{}, 0)
-	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Stays: []disrupt.Stay{stay}}, time.Second)
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{blocked}}, time.Second)
 	now = now.Add(time.Minute)
-	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Stays: []disrupt.Stay{stay}}, time.Second)
+	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{blocked}}, time.Second)
 	all := get("")
 	if len(all.UnderWay) != 1 || !slices.Equal(all.UnderWay[0].Replacements, []string{node(2)}) || all.UnderWay[0].Reason != "Drifted" {
 		t.Errorf("under way: %+v", all.UnderWay)
@@ -408,13 +408,13 @@ func TestDisruptionIsServedAsData(t *testing.T) {
 	if len(all.Found) != 1 || all.Found[0].SavingPerMonth != 547.5 || all.Found[0].Command != "replace" || len(all.Found[0].Nodes) != 2 {
 		t.Errorf("found: %+v", all.Found)
 	}
-	if len(all.Stays) != 1 || all.Stays[0].Why != "PodDoNotDisrupt" || all.Stays[0].Pod != "ns/p" || !all.Stays[0].Since.Equal(noon()) || !all.Stays[0].Until.Equal(noon().Add(time.Hour)) ||
-		all.Stays[0].Message == "" || all.Stays[0].NodePool != "default" {
-		t.Errorf("stays: %+v", all.Stays)
+	if len(all.Blocked) != 1 || all.Blocked[0].Why != "PodDoNotDisrupt" || all.Blocked[0].Pod != "ns/p" || !all.Blocked[0].Since.Equal(noon()) || !all.Blocked[0].Until.Equal(noon().Add(time.Hour)) ||
+		all.Blocked[0].Message == "" || all.Blocked[0].NodePool != "default" {
+		t.Errorf("stays: %+v", all.Blocked)
 	}
 	for query, want := range map[string][3]int{"?node=node-00002": {0, 0, 1}, "?node=node-00001": {1, 1, 0}, "?nodepool=other": {0, 0, 0}, "?why=PodDoNotDisrupt": {0, 0, 1}, "?why=TooSoon": {0, 0, 0}} {
 		got := get(query)
-		if have := [3]int{len(got.UnderWay), len(got.Found), len(got.Stays)}; have != want {
+		if have := [3]int{len(got.UnderWay), len(got.Found), len(got.Blocked)}; have != want {
 			t.Errorf("%s: %v, want %v", query, have, want)
 		}
 	}
@@ -427,7 +427,7 @@ func TestStaysAreLoggedForThoseWhoLookCloser(t *testing.T) {
 	log := funcr.New(func(_, args string) { logs = append(logs, args) }, funcr.Options{Verbosity: 1})
 	o := New(log, silent{}, prometheus.NewRegistry(), func() time.Time { return now }, Options{})
 	s := town(now, 3, 0)
-	found := idleSearch(s, func(int) disrupt.Stay { return disrupt.Stay{Why: disrupt.TooSoon} })
+	found := idleSearch(s, func(int) disrupt.BlockedNode { return disrupt.BlockedNode{Reason: disrupt.TooSoon} })
 	for range 3 {
 		o.Searched(s, found, time.Second)
 	}

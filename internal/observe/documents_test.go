@@ -25,7 +25,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/refresh"
 	"github.com/tenon-sh/tenon/cloudprovider/fake"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
@@ -90,7 +90,7 @@ func registerAWS(t *testing.T, i *inventory) {
 	t.Helper()
 	prices, err := price.NewBook("us-west-2", time.Now)
 	if err == nil {
-		err = upkeep.TellAges(i, prices)
+		err = refresh.TellAges(i, prices)
 	}
 	if err == nil {
 		_, err = interrupt.New(interrupt.Options{Client: clientfake.NewFakeClient(), Events: silent{}, Metrics: i})
@@ -159,7 +159,7 @@ func TestAdditionsNameEveryMetricOfOurs(t *testing.T) {
 // TestDocumentNamesEveryEventOfDisruption looks at those whose reason is worked out as the program runs.
 func TestDocumentNamesEveryEventOfDisruption(t *testing.T) {
 	text := document(t, "reference", "events.md")
-	for _, reason := range append(rationed(), terminating, "NodeRepairBlocked") {
+	for _, reason := range append(limitedReasons(), terminating, "NodeRepairBlocked") {
 		if !strings.Contains(text, "`"+reason+"`") {
 			t.Errorf("docs/reference/events.md does not name %s", reason)
 		}

@@ -16,7 +16,7 @@ func tellers() []string {
 	return []string{"internal/webhook",
 		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle", "internal/loop",
 		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate", "cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass",
-		"cloudprovider/aws/upkeep"}
+		"cloudprovider/aws/refresh"}
 }
 
 // reasonAt says where functions that tell an event take its reason.

@@ -42,45 +42,45 @@ type events struct {
 	recorder Recorder
 	now      func() time.Time
 	// Buckets ration the kinds of news of which there may be thousands at once.
-	nominations, failures, notes, transitions, disappointments *bucket
-	// rations are those of what disruption tells, by reason.
-	rations map[string]*bucket
-	// told is what events have said, logged what the log has. lasting is for what holds for hours, and stayed for what the log
+	nominations, failures, notes, transitions, noCapacity *eventLimiter
+	// limiters are those of what disruption tells, by reason.
+	limiters map[string]*eventLimiter
+	// recentEvents is what events have said, recentLogs what the log has. longEvents is for what holds for hours, and longLogs for what the log
 	// says of it to those who look closer.
-	told, logged, lasting, stayed *memory
-	teller                        teller
-	// hopes are the pods that each claim was planned for and that is not launched yet.
-	hopes hopes
-	// turn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
-	turn int
+	recentEvents, recentLogs, longEvents, longLogs *recentNews
+	blockTeller                                    blockTeller
+	// plannedPods are the pods that each claim was planned for and that is not launched yet.
+	plannedPods plannedPods
+	// nextTurn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
+	nextTurn int
 }
 
 func newEvents(recorder Recorder, now func() time.Time) *events {
 	e := &events{
-		recorder: recorder, now: now, told: newMemory(now), logged: newMemory(now), rations: make(map[string]*bucket),
-		lasting: newMemoryOf(now, toldAgain), stayed: newMemoryOf(now, toldAgain),
-		nominations:     newBucket(nominationsPerSecond, nominationsBurst, now()),
-		disappointments: newBucket(nominationsPerSecond, nominationsBurst, now()),
-		failures:        newBucket(failuresPerSecond, failuresBurst, now()),
-		notes:           newBucket(failuresPerSecond, failuresBurst, now()),
-		transitions:     newBucket(transitionsPerSecond, transitionsBurst, now()),
+		recorder: recorder, now: now, recentEvents: newRecentNews(now), recentLogs: newRecentNews(now), limiters: make(map[string]*eventLimiter),
+		longEvents: newRecentNewsFor(now, toldAgain), longLogs: newRecentNewsFor(now, toldAgain),
+		nominations: newEventLimiter(nominationsPerSecond, nominationsBurst, now()),
+		noCapacity:  newEventLimiter(nominationsPerSecond, nominationsBurst, now()),
+		failures:    newEventLimiter(failuresPerSecond, failuresBurst, now()),
+		notes:       newEventLimiter(failuresPerSecond, failuresBurst, now()),
+		transitions: newEventLimiter(transitionsPerSecond, transitionsBurst, now()),
 	}
-	for _, reason := range rationed() {
-		e.rations[reason] = newBucket(disruptionsPerSecond, disruptionsBurst, now())
+	for _, reason := range limitedReasons() {
+		e.limiters[reason] = newEventLimiter(disruptionsPerSecond, disruptionsBurst, now())
 	}
 	return e
 }
 
-// rationed are the reasons of events that have a ration of their own.
-func rationed() []string {
+// limitedReasons are the reasons of events that have a ration of their own.
+func limitedReasons() []string {
 	return []string{unconsolidatable, disruptionBlocked, consolidationCandidate, consolidationRejected, consolidationApproved,
 		disruptionLaunching, disruptionWaiting, dryRun}
 }
 
-// placed tells pods where they go, as long as there is room for more events.
-func (e *events) placed(p *plan.Plan) {
+// tellPlaced tells pods where they go, as long as there is room for more events.
+func (e *events) tellPlaced(p *plan.Plan) {
 	for _, c := range p.Commands {
-		if create, ok := c.(command.CreateClaim); ok && !e.nominate(create.Pods, "NodeClaim "+create.Name) {
+		if create, ok := c.(command.CreateClaim); ok && !e.tellNominated(create.Pods, "NodeClaim "+create.Name) {
 			return
 		}
 	}
@@ -89,22 +89,22 @@ func (e *events) placed(p *plan.Plan) {
 		if a.Claim == a.Host {
 			to = "NodeClaim " + a.Claim
 		}
-		if !e.nominate([]*cluster.Pod{a.Pod}, to) {
+		if !e.tellNominated([]*cluster.Pod{a.Pod}, to) {
 			return
 		}
 	}
 }
 
-// nominate reports false once no more events may be written.
-func (e *events) nominate(pods []*cluster.Pod, to string) bool {
+// tellNominated reports false once no more events may be written.
+func (e *events) tellNominated(pods []*cluster.Pod, to string) bool {
 	const reason = "Nominated"
 	note := "Pod should schedule on " + to
-	text := e.told.hash(reason + note)
+	text := e.recentEvents.hash(reason + note)
 	for _, pod := range pods {
-		if e.told.knows(pod.UID, text) {
+		if e.recentEvents.knows(pod.UID, text) {
 			continue
 		}
-		if !e.nominations.take(e.now()) {
+		if !e.nominations.allow(e.now()) {
 			return false
 		}
 		e.tell(podRef(pod), corev1.EventTypeNormal, reason, "Scheduling", note)
@@ -114,7 +114,7 @@ func (e *events) nominate(pods []*cluster.Pod, to string) bool {
 
 // tell writes an event unless it was told lately.
 func (e *events) tell(ref *corev1.ObjectReference, kind, reason, action, note string) {
-	if e.told.learn(string(ref.UID), e.told.hash(reason+note)) {
+	if e.recentEvents.learn(string(ref.UID), e.recentEvents.hash(reason+note)) {
 		e.write(ref, kind, reason, action, note)
 	}
 }

@@ -23,10 +23,10 @@ import (
 // stuck is a plan that finds no place for n pods of one class.
 func stuck(n int) *plan.Plan {
 	p := &plan.Plan{Provisioned: true}
-	why := []schedule.PoolMiss{{Pool: "a", NotUsable: strings.Repeat("long ", 40)}, {Pool: "b", NotUsable: "it is being deleted"}}
+	reason := []schedule.PoolMiss{{Pool: "a", NotUsable: strings.Repeat("long ", 40)}, {Pool: "b", NotUsable: "it is being deleted"}}
 	for i := range n {
 		pod := &cluster.Pod{UID: fmt.Sprint(i), Namespace: "ns", Name: fmt.Sprint("p", i)}
-		p.Placement.Unplaced = append(p.Placement.Unplaced, schedule.Unplaced{Pod: pod, Pools: why})
+		p.Placement.Unplaced = append(p.Placement.Unplaced, schedule.Unplaced{Pod: pod, Pools: reason})
 	}
 	return p
 }
@@ -62,19 +62,19 @@ func TestEveryUnplacedPodIsToldInTime(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	now := time.Now()
-	m := newMemory(func() time.Time { return now })
+	news := newRecentNews(func() time.Time { return now })
 	const each = 3000
 	for period := range 5 {
 		for i := range each {
-			if uid := fmt.Sprint(period, "/", i); !m.learn(uid, 1) || m.learn(uid, 1) || !m.learn(uid, 2) || !m.knows(uid, 1) {
+			if uid := fmt.Sprint(period, "/", i); !news.learn(uid, 1) || news.learn(uid, 1) || !news.learn(uid, 2) || !news.knows(uid, 1) {
 				t.Fatalf("%s: not learned exactly once", uid)
 			}
 		}
-		if size := len(m.young) + len(m.old); size > 2*2*each {
+		if size := len(news.current) + len(news.previous); size > 2*2*each {
 			t.Fatalf("%d pieces of news are kept after period %d", size, period)
 		}
 		now = now.Add(repeatAfter)
-		if m.knows(fmt.Sprint(period, "/", 0), 1) {
+		if news.knows(fmt.Sprint(period, "/", 0), 1) {
 			t.Fatal("still known when it may be told again")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-func (o *Observer) logPlacement(p *plan.Plan, misfits []misfit, took time.Duration) {
+func (o *Observer) logPlacement(p *plan.Plan, unplaced []unplacedPod, took time.Duration) {
 	nodes, pods, price := 0, 0, 0.0
 	for _, c := range p.Commands {
 		if create, ok := c.(command.CreateClaim); ok {
@@ -20,8 +20,8 @@ func (o *Observer) logPlacement(p *plan.Plan, misfits []misfit, took time.Durati
 	if nodes > 0 {
 		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "lower-bound", p.Placement.Bound, "duration", took.String())
 	}
-	for _, g := range o.events.groups(misfits) {
-		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.why)
+	for _, g := range o.events.groupUnplaced(unplaced) {
+		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.reason)
 	}
 }
 
@@ -48,13 +48,13 @@ func (o *Observer) logFailed(out command.Outcome) {
 		return
 	}
 	if c, ok := out.Command.(command.Evict); ok && (out.Refused || refused(out.Err)) {
-		why := answer(out.Err)
-		if o.events.logged.learn(c.UID, o.events.logged.hash("evict"+why)) {
-			o.log.Info("eviction was refused and will be tried again", "Pod", c.Pod, "Node", c.Node, "reason", why)
+		reason := answer(out.Err)
+		if o.events.recentLogs.learn(c.UID, o.events.recentLogs.hash("evict"+reason)) {
+			o.log.Info("eviction was refused and will be tried again", "Pod", c.Pod, "Node", c.Node, "reason", reason)
 		}
 		return
 	}
-	if !o.events.logged.learn(out.Command.Key(), o.events.logged.hash(answer(out.Err))) {
+	if !o.events.recentLogs.learn(out.Command.Key(), o.events.recentLogs.hash(answer(out.Err))) {
 		o.log.V(1).Info("command failed again", "command", out.Command.Key(), "reason", out.Err.Error())
 		return
 	}
@@ -103,9 +103,9 @@ func object(c command.Command) []any {
 		return []any{"NodeClaim", c.Claim}
 	case command.SetPool:
 		return []any{"NodePool", c.Pool}
-	case command.StampPool:
+	case command.WritePoolHash:
 		return []any{"NodePool", c.Pool}
-	case command.StampClaim:
+	case command.WriteClaimHash:
 		return []any{"NodeClaim", c.Claim}
 	}
 	return nil

@@ -10,23 +10,23 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// line is where the log tells about one act: what it is about comes before what became of it.
-type line struct {
+// logLine is where the log tells about one act: what it is about comes before what became of it.
+type logLine struct {
 	log   logr.Logger
 	about []any
 }
 
-func (l *line) info(message string, more ...any) { l.log.Info(message, append(l.about, more...)...) }
+func (l *logLine) info(message string, more ...any) { l.log.Info(message, append(l.about, more...)...) }
 
-// closer is for those who look closer.
-func (l *line) closer(message string, more ...any) {
+// debug is for those who look closer.
+func (l *logLine) debug(message string, more ...any) {
 	l.log.V(1).Info(message, append(l.about, more...)...)
 }
 
 // logDone writes a line for each act that a person would ask about, with the object and the reason. What comes in
 // hundreds, or only keeps a status up to date, is for those who look closer.
 func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.Duration) {
-	l := &line{o.log, object(out.Command)}
+	l := &logLine{o.log, object(out.Command)}
 	switch c := out.Command.(type) {
 	case command.CreateClaim, command.LaunchInstance, command.Register, command.Initialize, command.Adopt:
 		l.beginning(s, out, took)
@@ -35,15 +35,15 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 	case command.Open:
 		l.info("opened node", "reason", "the nodes whose place it takes go, or stay")
 	case command.Unfence:
-		l.info("opened node again", append([]any{"reason", whyOpened(s, c)}, resting(c)...)...)
+		l.info("opened node again", append([]any{"reason", openedReason(s, c)}, resting(c)...)...)
 	case command.DeleteClaim:
 		o.logCarriedOut(s, c)
 		l.info("deleted nodeclaim")
 	case command.DeleteNode:
 		l.info("deleted node")
 	case command.Terminate:
-		if out.Gone {
-			l.info("instance is gone", "reason", whyGone(s, c))
+		if out.InstanceGone {
+			l.info("instance is gone", "reason", goneReason(s, c))
 		}
 	case command.Release:
 		l.info("released node", "reason", "the instance is gone")
@@ -55,22 +55,22 @@ func (o *Observer) logDone(s *cluster.Snapshot, out command.Outcome, took time.D
 }
 
 // beginning tells about the first part of a node's life.
-func (l *line) beginning(s *cluster.Snapshot, out command.Outcome, took time.Duration) {
+func (l *logLine) beginning(s *cluster.Snapshot, out command.Outcome, took time.Duration) {
 	switch c := out.Command.(type) {
 	case command.CreateClaim:
 		l.about = append(l.about, inMove(c.Replaces)...)
 		l.info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
 		if out.Refused {
-			l.info("the cloud refused to launch an instance", "reason", out.Refusal.Reason, "cause", out.Refusal.Message, "offerings", out.Exhausted)
+			l.info("the cloud refused to launch an instance", "reason", out.Refusal.Reason, "cause", out.Refusal.Message, "offerings", out.Unavailable)
 			return
 		}
-		if len(out.Exhausted) > 0 {
-			l.info("the cloud refused some offerings before it sold one", "offerings", out.Exhausted)
+		if len(out.Unavailable) > 0 {
+			l.info("the cloud refused some offerings before it sold one", "offerings", out.Unavailable)
 		}
 		l.info("launched nodeclaim", "reason", "it has no instance yet", "duration", took.String())
 	case command.Register:
-		l.info("registered nodeclaim", "reason", "its node has joined", "without-taint", c.Bare)
+		l.info("registered nodeclaim", "reason", "its node has joined", "without-taint", c.Untainted)
 	case command.Initialize:
 		l.info("initialized nodeclaim", "reason", "its node is ready for pods")
 	case command.Adopt:
@@ -79,32 +79,32 @@ func (l *line) beginning(s *cluster.Snapshot, out command.Outcome, took time.Dur
 }
 
 // pod tells what was done to a pod.
-func (l *line) pod(s *cluster.Snapshot, c command.Command) {
+func (l *logLine) pod(s *cluster.Snapshot, c command.Command) {
 	switch c := c.(type) {
 	case command.Evict:
-		if c.Now {
+		if c.Delete {
 			l.info("deleted pod", "grace-period", c.Grace.String(), "reason", "the time of its node is up")
 			return
 		}
-		l.closer("evicted pod", "reason", drainReason(s, c.Node))
+		l.debug("evicted pod", "reason", drainReason(s, c.Node))
 	case command.Nominate:
-		l.closer("nominated node for pod", "reason", "the node was planned for it")
+		l.debug("nominated node for pod", "reason", "the node was planned for it")
 	case command.Bind:
-		l.closer("bound pod", "reason", "the node was planned for it")
+		l.debug("bound pod", "reason", "the node was planned for it")
 	}
 }
 
 // status tells what was only written down.
-func (l *line) status(c command.Command) {
+func (l *logLine) status(c command.Command) {
 	switch c := c.(type) {
 	case command.SetClaim:
-		l.closer("wrote nodeclaim status", "reason", "it has changed", "conditions", len(c.Conditions))
-	case command.StampPool:
-		l.closer("wrote the hash of the template", "reason", "it has changed", "hash", c.Hash)
-	case command.StampClaim:
-		l.closer("wrote the hash of the template", "reason", "the claim had none that can be compared", "hash", c.Hash)
+		l.debug("wrote nodeclaim status", "reason", "it has changed", "conditions", len(c.Conditions))
+	case command.WritePoolHash:
+		l.debug("wrote the hash of the template", "reason", "it has changed", "hash", c.Hash)
+	case command.WriteClaimHash:
+		l.debug("wrote the hash of the template", "reason", "the claim had none that can be compared", "hash", c.Hash)
 	case command.SetPool:
-		l.closer("wrote nodepool status", "reason", "it has changed", "nodes", c.Status.Nodes)
+		l.debug("wrote nodepool status", "reason", "it has changed", "nodes", c.Status.Nodes)
 	}
 }
 
@@ -114,7 +114,7 @@ func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 	if claim == nil || claim.Move == "" || !claim.Deleting.IsZero() {
 		return
 	}
-	e := endingOf(s, claim, c.Reason)
+	e := executedMoveOf(s, claim, c.Reason)
 	if !e.first(claim) {
 		return
 	}
@@ -124,18 +124,18 @@ func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 		claims = append(claims, m.Name)
 		if n := s.NodeOf(m.Name); n != nil {
 			for _, p := range s.PodsOn(n.Name) {
-				if p.Reschedulable() {
+				if p.IsReschedulable() {
 					pods++
 				}
 			}
 		}
 	}
-	for _, m := range e.made {
+	for _, m := range e.replacements {
 		made = append(made, m.Name)
 	}
-	nodes, pools := whoGoes(s, claims)
-	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes", named(nodes),
-		"node-count", len(claims), "pods", pods, "replacements", len(made), "new", named(made)}
+	nodes, pools := nodesAndPools(s, claims)
+	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes", firstNames(nodes),
+		"node-count", len(claims), "pods", pods, "replacements", len(made), "new", firstNames(made)}
 	if saves(c.Reason) {
 		values = append(values, "saving-per-month", rounded((e.before-e.after)*hoursPerMonth))
 	}
@@ -156,20 +156,20 @@ func resting(c command.Unfence) []any {
 	return []any{"rests-until", c.RestUntil.UTC().Format(time.RFC3339)}
 }
 
-// whyOpened is why a node stays that was to go.
-func whyOpened(s *cluster.Snapshot, c command.Unfence) string {
-	r := reasoned{Stay: disrupt.Stay{Why: disrupt.Why(c.Why)}}
+// openedReason is why a node stays that was to go.
+func openedReason(s *cluster.Snapshot, c command.Unfence) string {
+	r := blockDetail{BlockedNode: disrupt.BlockedNode{Reason: disrupt.BlockReason(c.BlockReason)}}
 	if claim := s.Claim(c.Claim); claim != nil {
 		r.pool = claim.Pool
 	}
-	if text := explained(r); text != "" {
-		return lowered(text)
+	if text := describeBlock(r); text != "" {
+		return lowerFirst(text)
 	}
 	return "the node is needed after all"
 }
 
-// whyGone is why an instance was ended.
-func whyGone(s *cluster.Snapshot, c command.Terminate) string {
+// goneReason is why an instance was ended.
+func goneReason(s *cluster.Snapshot, c command.Terminate) string {
 	switch claim := s.Claim(c.Claim); {
 	case claim != nil && claim.Is(cluster.DisruptionReason):
 		return claim.Condition(cluster.DisruptionReason).Reason

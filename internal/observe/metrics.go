@@ -32,14 +32,14 @@ type metrics struct {
 	startup, bound, provisioningStartup, provisioningBound, decision  prometheus.Observer
 	decisions, decisionsByPool, decisionsFailed, invalid              *prometheus.CounterVec
 	evaluation, score                                                 *prometheus.HistogramVec
-	weighed, moves, saved, savingEvictions                            *prometheus.CounterVec
+	considered, moves, saved, savingEvictions                         *prometheus.CounterVec
 	searching                                                         prometheus.Observer
 	scheduling, planning                                              prometheus.Observer
 	unschedulable, ignored                                            prometheus.Gauge
 	placedPrice, boundPrice, deferred                                 prometheus.Gauge
 	cut, searchCut                                                    prometheus.Counter
 	commands                                                          *prometheus.CounterVec
-	breakdowns                                                        breakdowns
+	breakdowns                                                        failureMetrics
 }
 
 // maker makes and registers metrics.
@@ -57,8 +57,8 @@ func (mk maker) gauge(name, help string, labels ...string) *prometheus.GaugeVec 
 	return g
 }
 
-func (mk maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+func (mk maker) histogram(name, help string, limiters []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: limiters}, labels)
 	mk.registry.MustRegister(h)
 	return h
 }
@@ -103,7 +103,7 @@ func newMetrics(mk maker) *metrics {
 		cut:         mk.counter("tenon_placement_cut_total", "Placements whose search for cheap nodes was brought to an end by its budget of steps.").WithLabelValues(),
 		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
 	}
-	m.breakdowns = newBreakdowns(mk)
+	m.breakdowns = newFailureMetrics(mk)
 	m.addClaims(mk)
 	m.addNodes(mk)
 	m.addPods(mk)
@@ -152,7 +152,7 @@ func (m *metrics) addDisruption(mk maker) {
 		m.searchCut = timeouts.WithLabelValues(kind) // the last: a search looks at many nodes at once
 	}
 	balance := []string{"decision", "nodepool", "policy"}
-	m.weighed = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have rejected because the policy Balanced forbids them.", balance...)
+	m.considered = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have rejected because the policy Balanced forbids them.", balance...)
 	m.score = mk.histogram("karpenter_consolidation_score", "Score of moves of NodePools with the policy Balanced.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, balance...)
 	m.moves = mk.counter("tenon_disruption_moves_total", "Disruptions by reason and by what became of them.", "reason", "step", "why")
 	m.saved = mk.counter("tenon_consolidation_saving_per_hour_total", "What consolidation has made the cluster cheaper, in dollars per hour, summed up over all nodes that have gone.", "nodepool", "reason")
@@ -172,7 +172,7 @@ func addBuild(mk maker, version, commit string) {
 
 func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	m.planning.Observe(took.Seconds())
-	if p.Collected { // otherwise they are as they were
+	if p.OrphansChecked { // otherwise they are as they were
 		m.orphans.Set(float64(p.Orphans.Orphans))
 		m.heldOrphans.Set(float64(p.Orphans.Held))
 	}
@@ -189,7 +189,7 @@ func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration)
 			}
 		}
 		m.deferred.Set(float64(p.Placement.Deferred))
-		if p.Placement.Cut {
+		if p.Placement.Truncated {
 			m.cut.Inc()
 		}
 		m.ignored.Set(float64(ignored))

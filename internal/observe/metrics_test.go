@@ -195,7 +195,7 @@ func TestEvictionsAreCountedByStatus(t *testing.T) {
 		{Command: command.Evict{}, Err: fmt.Errorf("evicting: %w", apierrors.NewTooManyRequests("budget", 1))},
 		{Command: command.Evict{}, Err: fmt.Errorf("evicting: %w", apierrors.NewInternalError(errors.New("two budgets")))},
 		{Command: command.Evict{}, Err: errors.New("connection refused")},
-		{Command: command.Evict{Now: true}},
+		{Command: command.Evict{Delete: true}},
 	} {
 		o.Done(ended(), out, 0)
 	}

@@ -53,10 +53,10 @@ func TestActsMoveTheirMetrics(t *testing.T) {
 			c.Conditions = []cluster.Condition{condition(cluster.DisruptionReason, "Empty", now)}
 		},
 			command.Outcome{Command: command.Evict{Node: "a"}}, "karpenter_pods_drained_total{reason=Empty} 1"},
-		"a pod is deleted": {nil, command.Outcome{Command: command.Evict{Node: "a", Now: true}}, "karpenter_pods_drained_total{reason=Forceful Termination} 1"},
+		"a pod is deleted": {nil, command.Outcome{Command: command.Evict{Node: "a", Delete: true}}, "karpenter_pods_drained_total{reason=Forceful Termination} 1"},
 		"the cloud has ended the instance": {func(c *cluster.Claim) {
 			c.Conditions = []cluster.Condition{condition(cluster.InstanceTerminating, "", now.Add(-time.Second))}
-		}, command.Outcome{Command: command.Terminate{Claim: "a"}, Gone: true}, "karpenter_nodeclaims_instance_termination_duration_seconds{nodepool=default} 1"},
+		}, command.Outcome{Command: command.Terminate{Claim: "a"}, InstanceGone: true}, "karpenter_nodeclaims_instance_termination_duration_seconds{nodepool=default} 1"},
 		"the claim is gone":        {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}}, "karpenter_nodeclaims_termination_duration_seconds{nodepool=default} 1"},
 		"the node is gone":         {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}}, "karpenter_nodes_lifetime_duration_seconds{nodepool=default} 1"},
 		"a pod has to move":        {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}}, "karpenter_pods_disruption_initiated_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=expired,termination_mode=graceful} 1"},
@@ -123,7 +123,7 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 	o.Planned(pending(old), &plan.Plan{}, 0)
 
 	now = start.Add(2 * time.Second)
-	fresh := &cluster.Pod{UID: "1", Name: "new", Created: start.Add(time.Second), Unschedulable: true, Seen: now}
+	fresh := &cluster.Pod{UID: "1", Name: "new", Created: start.Add(time.Second), Unschedulable: true, UnschedulableSince: now}
 	s := pending(old, fresh)
 	o.Planned(s, &plan.Plan{}, 0)
 	now = start.Add(3 * time.Second)

@@ -36,22 +36,22 @@ type Observer struct {
 	now     func() time.Time
 	events  *events
 	metrics *metrics
-	state   *state
-	starts  *starts
-	changes *changes // nil if conditions are not shown
-	others  others
+	state   *stateMetrics
+	starts  *podStarts
+	changes *conditionChanges // nil if conditions are not shown
+	others  otherPoolLog
 }
 
 // New returns an observer that writes to the log, to the recorder and to the registry.
 func New(log logr.Logger, recorder Recorder, registry Registerer, now func() time.Time, options Options) *Observer {
 	mk := maker{registry}
-	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk), starts: newStarts(now), others: newOthers(log, options.Elsewhere)}
-	o.state = newState(options, now, o.starts)
+	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk), starts: newPodStarts(now), others: newOtherPoolLog(log, options.Elsewhere)}
+	o.state = newStateMetrics(options, now, o.starts)
 	registry.MustRegister(o.state)
 	addBuild(mk, options.Version, options.Commit)
 	if options.ClusterState {
-		o.changes = newChanges(mk, o.state, now)
-		o.changes.moved, o.changes.poolMoved = o.events.moved, o.events.poolMoved
+		o.changes = newConditionChanges(mk, o.state, now)
+		o.changes.claimChanged, o.changes.poolChanged = o.events.tellClaimCondition, o.events.tellPoolCondition
 	}
 	return o
 }
@@ -65,38 +65,38 @@ func (o *Observer) Planning() {
 // Planned tells about a plan that is about to be carried out.
 func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
 	o.state.planning.Store(nil)
-	o.state.latest.Store(&picture{Snapshot: s, at: o.now()})
+	o.state.latest.Store(&timedSnapshot{Snapshot: s, at: o.now()})
 	o.metrics.planned(s, p, took)
 	o.metrics.breakdowns.leftOut(&s.Quarantine)
-	o.faulty(p.Placement.Faults)
-	o.others.look(s.OtherPools)
-	notes := o.starts.look(s, p, o.metrics)
+	o.tellFaults(p.Placement.Faults)
+	o.others.observe(s.OtherPools)
+	notes := o.starts.observe(s, p, o.metrics)
 	if o.changes != nil {
-		o.changes.look(s)
+		o.changes.observe(s)
 	}
-	o.events.hopes.keep(s, p)
+	o.events.plannedPods.update(s, p)
 	if p.Provisioned {
-		misfits := o.events.explain(slices.Concat(p.Placement.Unplaced, refusedByScheduler(s, p.Placement.Assigned)))
-		o.logPlacement(p, misfits, took)
-		o.events.unplaced(misfits)
-		o.events.placed(p)
+		unplaced := o.events.explainUnplaced(slices.Concat(p.Placement.Unplaced, refusedByScheduler(s, p.Placement.Assigned)))
+		o.logPlacement(p, unplaced, took)
+		o.events.tellUnplaced(unplaced)
+		o.events.tellPlaced(p)
 	}
-	o.decided(s, p)
-	o.passed(s, p.Passed)
-	o.events.stays(s, o.state.search.Load())
+	o.tellMoves(s, p)
+	o.noteNotBegun(s, p.NotBegun)
+	o.events.tellBlocked(s, o.state.search.Load())
 	for _, news := range [][]cluster.Note{notes, s.Notes, p.Notes} {
-		o.logNotes(o.events.noted(news))
+		o.logNotes(o.events.tellNotes(news))
 	}
 }
 
 // Done tells what became of a command.
 func (o *Observer) Done(s *cluster.Snapshot, out command.Outcome, took time.Duration) {
-	o.metrics.done(s, out, o.now())
+	o.metrics.countDone(s, out, o.now())
 	if out.Err != nil {
 		o.logFailed(out)
-		o.events.failed(s, out)
+		o.events.tellFailed(s, out)
 		return
 	}
-	o.events.done(s, out)
+	o.events.tellDone(s, out)
 	o.logDone(s, out, took)
 }

@@ -13,9 +13,9 @@ import (
 // doubtfulLabel is the reason of an event about a label that is allowed and probably mistyped.
 const doubtfulLabel = "DoubtfulLabel"
 
-// pool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums up
+// tellPool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums up
 // the others, so it is a cause of its own only if none of them is False.
-func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
+func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 	p := s.Pool(c.Pool)
 	if p == nil {
 		return
@@ -29,21 +29,21 @@ func (e *events) pool(s *cluster.Snapshot, c command.SetPool) {
 		}
 		switch {
 		case cond.Type == cluster.BudgetsAllow:
-			e.budgets(p, cond)
+			e.tellBudgets(p, cond)
 		case cond.Status == cluster.False && (cond.Type != cluster.Ready || !explained):
-			e.condition(p, cond, warning, cond.Type+" is False")
+			e.tellCondition(p, cond, warning, cond.Type+" is False")
 		case cond.Status == cluster.True && cond.Type == cluster.CanLaunch && cond.Message != "":
 			cond.Reason = doubtfulLabel
-			e.condition(p, cond, warning, "")
+			e.tellCondition(p, cond, warning, "")
 		case cond.Status == cluster.True && cond.Type == cluster.Ready:
-			e.condition(p, cond, corev1.EventTypeNormal, "NodePool is ready")
+			e.tellCondition(p, cond, corev1.EventTypeNormal, "NodePool is ready")
 		}
 	}
 }
 
-// condition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of the
+// tellCondition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of the
 // pool is told again.
-func (e *events) condition(p *cluster.Pool, cond cluster.Condition, kind, otherwise string) {
+func (e *events) tellCondition(p *cluster.Pool, cond cluster.Condition, kind, otherwise string) {
 	note, reason := cond.Message, cond.Reason
 	if note == "" {
 		note = otherwise
@@ -51,14 +51,14 @@ func (e *events) condition(p *cluster.Pool, cond cluster.Condition, kind, otherw
 	if reason == "" {
 		reason = cond.Type
 	}
-	if e.told.learn(p.UID, e.told.hash(fmt.Sprint(cond.Generation, cond.Type, reason, note))) {
+	if e.recentEvents.learn(p.UID, e.recentEvents.hash(fmt.Sprint(cond.Generation, cond.Type, reason, note))) {
 		e.write(poolRef(p.Name, p.UID), kind, reason, "Checking", note)
 	}
 }
 
-// budgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
-func (e *events) budgets(p *cluster.Pool, cond cluster.Condition) {
-	if cond.Status == cluster.False && e.lasting.learn(p.UID, e.lasting.hash(cond.Reason+withoutFigures(cond.Message))) {
+// tellBudgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
+func (e *events) tellBudgets(p *cluster.Pool, cond cluster.Condition) {
+	if cond.Status == cluster.False && e.longEvents.learn(p.UID, e.longEvents.hash(cond.Reason+withoutFigures(cond.Message))) {
 		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+cond.Message)
 	}
 }

@@ -108,7 +108,7 @@ func TestScrapeIsWhatTheLibraryWouldSay(t *testing.T) {
 	o := New(logr.Discard(), silent{}, registry, func() time.Time { return now }, Options{ClusterState: true})
 	s := town(now, 3, 2)
 	s.Claims[0].Deleting, s.Nodes[0].Deleting = now.Add(-time.Minute), now.Add(-time.Minute)
-	s.Pods = append(s.Pods, &cluster.Pod{UID: "z", Namespace: "shop", Name: "new", Class: s.Pods[0].Class, Created: now.Add(-time.Minute), Unschedulable: true, Seen: now.Add(-time.Minute)})
+	s.Pods = append(s.Pods, &cluster.Pod{UID: "z", Namespace: "shop", Name: "new", Class: s.Pods[0].Class, Created: now.Add(-time.Minute), Unschedulable: true, UnschedulableSince: now.Add(-time.Minute)})
 	o.Planned(s.Seal(), &plan.Plan{}, 0)
 	if _, err := registry.Gather(); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestScrapesDoNotDisturbTheLoop(t *testing.T) {
 	wg.Go(func() {
 		for i := range 100 {
 			o.Planning()
-			o.Searched(worlds[i%2], idleSearch(worlds[i%2], func(int) disrupt.Stay { return disrupt.Stay{Why: disrupt.NothingCheaper} }), 0)
+			o.Searched(worlds[i%2], idleSearch(worlds[i%2], func(int) disrupt.BlockedNode { return disrupt.BlockedNode{Reason: disrupt.NothingCheaper} }), 0)
 			o.Planned(worlds[i%2], &plan.Plan{Provisioned: i%3 == 0}, 0)
 		}
 	})

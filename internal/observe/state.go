@@ -13,28 +13,28 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// stale is how old the picture of the cluster may be before it no longer counts as in step: the loop looks at least every
+// staleAfter is how old the picture of the cluster may be before it no longer counts as in step: the loop looks at least every
 // ten seconds.
-const stale = 30 * time.Second
+const staleAfter = 30 * time.Second
 
-// state shows the cluster as gauges, worked out from the latest snapshot when somebody asks: between two scrapes it costs
+// stateMetrics shows the cluster as gauges, worked out from the latest snapshot when somebody asks: between two scrapes it costs
 // nothing, and what is gone leaves no series behind.
-type state struct {
+type stateMetrics struct {
 	now    func() time.Time
-	latest atomic.Pointer[picture]
+	latest atomic.Pointer[timedSnapshot]
 	// planning is when the plan that is being made was begun; nil if none is.
 	planning atomic.Pointer[time.Time]
 	// search is what the last search for cheaper nodes came to; nil before the first.
-	search  atomic.Pointer[search]
-	starts  *starts
-	leaving *leaving
-	// each says whether pods, nodes and conditions get series of their own.
-	each bool
+	search  atomic.Pointer[lastSearch]
+	starts  *podStarts
+	leaving *poolDeletions
+	// perObject says whether pods, nodes and conditions get series of their own.
+	perObject bool
 
 	cluster clusterFamilies
 	pools   poolFamilies
 	moves   moveFamilies
-	vain    vainFamilies
+	unused  unusedFamilies
 	nodes   nodeFamilies
 	pods    podFamilies
 	claims  *conditionFamilies
@@ -42,92 +42,92 @@ type state struct {
 	nodesOf *conditionFamilies
 }
 
-// picture is a snapshot and when it was looked at.
-type picture struct {
+// timedSnapshot is a snapshot and when it was looked at.
+type timedSnapshot struct {
 	*cluster.Snapshot
 	at time.Time
 }
 
-func newState(o Options, now func() time.Time, s *starts) *state {
+func newStateMetrics(o Options, now func() time.Time, s *podStarts) *stateMetrics {
 	var classes []string
 	for _, kind := range o.NodeClasses {
 		classes = append(classes, v1.NodeClassLabelKey(kind.Group, kind.Kind))
 	}
 	ours := append(classes, cluster.PoolLabel)
-	return &state{
-		now: now, starts: s, leaving: &leaving{}, each: o.ClusterState,
-		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), vain: newVainFamilies(), nodes: newNodeFamilies(o), pods: newPodFamilies(),
+	return &stateMetrics{
+		now: now, starts: s, leaving: &poolDeletions{}, perObject: o.ClusterState,
+		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), unused: newUnusedFamilies(), nodes: newNodeFamilies(o), pods: newPodFamilies(),
 		claims: newConditionFamilies("NodeClaim", true, ours), poolsOf: newConditionFamilies("NodePool", true, nil),
 		nodesOf: newConditionFamilies("Node", false, append(ours, cluster.InitializedLabel)),
 	}
 }
 
 // families lists all that there may be series of.
-func (st *state) families() []*family {
-	out := append(append(st.cluster.all(), st.pools.all()...), append(st.moves.all(), st.vain.all()...)...)
-	if st.each {
-		out = append(append(out, st.nodes.all()...), st.pods.all()...)
-		out = append(append(append(out, st.claims.all()...), st.poolsOf.all()...), st.nodesOf.all()...)
-		out = append(out, st.claims.old.all()...) // the one that claims and pools share
+func (s *stateMetrics) families() []*metricFamily {
+	out := append(append(s.cluster.all(), s.pools.all()...), append(s.moves.all(), s.unused.all()...)...)
+	if s.perObject {
+		out = append(append(out, s.nodes.all()...), s.pods.all()...)
+		out = append(append(append(out, s.claims.all()...), s.poolsOf.all()...), s.nodesOf.all()...)
+		out = append(out, s.claims.old.all()...) // the one that claims and pools share
 	}
 	return out
 }
 
 // Describe says what there may be.
-func (st *state) Describe(out chan<- *prometheus.Desc) {
-	for _, f := range st.families() {
+func (s *stateMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, f := range s.families() {
 		out <- f.desc
 	}
 }
 
 // Collect says what there is.
-func (st *state) Collect(out chan<- prometheus.Metric) {
-	p := st.latest.Load()
+func (s *stateMetrics) Collect(out chan<- prometheus.Metric) {
+	p := s.latest.Load()
 	if p == nil {
 		return // another replica leads, or the caches are being filled
 	}
-	c := &scrape{Snapshot: p.Snapshot, now: st.now(), labels: newLabels(), out: out}
-	c.cluster(&st.cluster, st, p.at)
-	c.poolGauges(&st.pools)
-	c.moveGauges(&st.moves, st.search.Load())
-	c.vain(&st.vain)
-	if !st.each {
+	c := &scrape{Snapshot: p.Snapshot, now: s.now(), labelPairs: newLabelPairs(), out: out}
+	c.cluster(&s.cluster, s, p.at)
+	c.poolGauges(&s.pools)
+	c.moveGauges(&s.moves, s.search.Load())
+	c.unusedGauges(&s.unused)
+	if !s.perObject {
 		return
 	}
-	c.nodeGauges(&st.nodes)
-	c.podStates(&st.pods)
-	c.podTimes(&st.pods, st.starts)
-	c.conditions(st)
+	c.nodeGauges(&s.nodes)
+	c.podStates(&s.pods)
+	c.podTimes(&s.pods, s.starts)
+	c.conditions(s)
 }
 
 // scrape is one answer to somebody who asks.
 type scrape struct {
 	*cluster.Snapshot
-	*labels
-	now  time.Time
-	out  chan<- prometheus.Metric
-	room []*dto.LabelPair // reused by whoever puts labels together
+	*labelPairs
+	now    time.Time
+	out    chan<- prometheus.Metric
+	buffer []*dto.LabelPair // reused by whoever puts labels together
 }
 
-func (c *scrape) give(f *family, value float64, labels ...*dto.LabelPair) {
+func (c *scrape) send(f *metricFamily, value float64, labels ...*dto.LabelPair) {
 	c.out <- f.sample(value, labels...)
 }
 
-// dimension is a resource that people care about.
-type dimension struct {
+// resourceDim is a resource that people care about.
+type resourceDim struct {
 	index int
 	kind  *dto.LabelPair
 }
 
 // dimensions lists the resources by name, other than attachments of volumes, which only the planner counts as such.
-func (c *scrape) dimensions() []dimension {
-	var out []dimension
+func (c *scrape) dimensions() []resourceDim {
+	var out []resourceDim
 	for i := range c.Names.Len() {
 		if !c.Names.Attaches(i) {
-			out = append(out, dimension{i, c.shared("resource_type", resourceType(c.Names.Name(i)))})
+			out = append(out, resourceDim{i, c.shared("resource_type", resourceType(c.Names.Name(i)))})
 		}
 	}
-	slices.SortFunc(out, func(a, b dimension) int { return strings.Compare(a.kind.GetValue(), b.kind.GetValue()) })
+	slices.SortFunc(out, func(a, b resourceDim) int { return strings.Compare(a.kind.GetValue(), b.kind.GetValue()) })
 	return out
 }
 

@@ -12,49 +12,49 @@ import (
 
 // clusterFamilies are gauges about the cluster as a whole.
 type clusterFamilies struct {
-	nodes, synced, unsynced, utilization, queue, unfinished, zones *family
+	nodes, synced, unsynced, utilization, queue, unfinished, zones *metricFamily
 }
 
 func newClusterFamilies() clusterFamilies {
 	return clusterFamilies{
-		nodes:       newFamily("karpenter_cluster_state_node_count", "Nodes that are known."),
-		synced:      newFamily("karpenter_cluster_state_synced", "1 while the picture of the cluster is up to date, 0 while it is not."),
-		unsynced:    newFamily("karpenter_cluster_state_unsynced_time_seconds", "For how long the picture of the cluster has not been up to date."),
-		utilization: newFamily("karpenter_cluster_utilization_percent", "Share of what all nodes offer that pods have asked for.", "resource_type"),
-		queue:       newFamily("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
-		unfinished:  newFamily("karpenter_scheduler_unfinished_work_seconds", "For how long the plan that is being made has been in the making; 0 while none is.", "controller", "scheduling_id"),
-		zones:       newFamily("karpenter_scheduler_pending_pods_by_effective_zone_count", "Pods that wait for a place, by the one zone that they may go to; flexible for several, none for no zone at all.", "controller", "zone"),
+		nodes:       newMetricFamily("karpenter_cluster_state_node_count", "Nodes that are known."),
+		synced:      newMetricFamily("karpenter_cluster_state_synced", "1 while the picture of the cluster is up to date, 0 while it is not."),
+		unsynced:    newMetricFamily("karpenter_cluster_state_unsynced_time_seconds", "For how long the picture of the cluster has not been up to date."),
+		utilization: newMetricFamily("karpenter_cluster_utilization_percent", "Share of what all nodes offer that pods have asked for.", "resource_type"),
+		queue:       newMetricFamily("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
+		unfinished:  newMetricFamily("karpenter_scheduler_unfinished_work_seconds", "For how long the plan that is being made has been in the making; 0 while none is.", "controller", "scheduling_id"),
+		zones:       newMetricFamily("karpenter_scheduler_pending_pods_by_effective_zone_count", "Pods that wait for a place, by the one zone that they may go to; flexible for several, none for no zone at all.", "controller", "zone"),
 	}
 }
 
-func (f *clusterFamilies) all() []*family {
-	return []*family{f.nodes, f.synced, f.unsynced, f.utilization, f.queue, f.unfinished, f.zones}
+func (f *clusterFamilies) all() []*metricFamily {
+	return []*metricFamily{f.nodes, f.synced, f.unsynced, f.utilization, f.queue, f.unfinished, f.zones}
 }
 
-func (c *scrape) cluster(f *clusterFamilies, st *state, looked time.Time) {
-	c.give(f.nodes, float64(len(c.Nodes)))
+func (c *scrape) cluster(f *clusterFamilies, st *stateMetrics, looked time.Time) {
+	c.send(f.nodes, float64(len(c.Nodes)))
 	age, synced := c.now.Sub(looked), 1.0
-	if age <= stale {
+	if age <= staleAfter {
 		age = 0
 	} else {
 		synced = 0
 	}
-	c.give(f.synced, synced)
-	c.give(f.unsynced, age.Seconds())
+	c.send(f.synced, synced)
+	c.send(f.unsynced, age.Seconds())
 	planner, none := c.shared("controller", planner), c.shared("scheduling_id", "")
-	c.give(f.queue, float64(len(c.Pending())), planner, none)
+	c.send(f.queue, float64(len(c.Pending())), planner, none)
 	busy := 0.0
 	if began := st.planning.Load(); began != nil {
 		busy = c.since(*began)
 	}
-	c.give(f.unfinished, busy, planner, none)
+	c.send(f.unfinished, busy, planner, none)
 	for zone, pods := range c.byZone() {
-		c.give(f.zones, float64(pods), planner, c.shared("zone", zone))
+		c.send(f.zones, float64(pods), planner, c.shared("zone", zone))
 	}
 	c.utilization(f.utilization)
 }
 
-func (c *scrape) utilization(f *family) {
+func (c *scrape) utilization(f *metricFamily) {
 	var offered, asked resource.Vector
 	for _, n := range c.Nodes {
 		offered = offered.Add(n.Allocatable)
@@ -64,7 +64,7 @@ func (c *scrape) utilization(f *family) {
 	}
 	for _, d := range c.dimensions() {
 		if offered[d.index] > 0 {
-			c.give(f, 100*float64(asked[d.index])/float64(offered[d.index]), d.kind)
+			c.send(f, 100*float64(asked[d.index])/float64(offered[d.index]), d.kind)
 		}
 	}
 }
@@ -123,20 +123,20 @@ func (c *scrape) empty() int {
 }
 
 // poolFamilies are gauges about each pool.
-type poolFamilies struct{ limit, usage, cost, allowed, consuming *family }
+type poolFamilies struct{ limit, usage, cost, allowed, consuming *metricFamily }
 
 func newPoolFamilies() poolFamilies {
 	return poolFamilies{
-		limit:     newFamily("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
-		usage:     newFamily("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
-		cost:      newFamily("karpenter_nodepools_cost_total", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
-		allowed:   newFamily("karpenter_nodepools_allowed_disruptions", "Nodes of a NodePool that its budgets let go at the same time, by reason.", "nodepool", "reason"),
-		consuming: newFamily("karpenter_nodepools_nodes_consuming_budgets", "Nodes of a NodePool that are out already and count against its budgets, by reason.", "nodepool", "reason"),
+		limit:     newMetricFamily("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
+		usage:     newMetricFamily("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
+		cost:      newMetricFamily("karpenter_nodepools_cost_total", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
+		allowed:   newMetricFamily("karpenter_nodepools_allowed_disruptions", "Nodes of a NodePool that its budgets let go at the same time, by reason.", "nodepool", "reason"),
+		consuming: newMetricFamily("karpenter_nodepools_nodes_consuming_budgets", "Nodes of a NodePool that are out already and count against its budgets, by reason.", "nodepool", "reason"),
 	}
 }
 
-func (f *poolFamilies) all() []*family {
-	return []*family{f.limit, f.usage, f.cost, f.allowed, f.consuming}
+func (f *poolFamilies) all() []*metricFamily {
+	return []*metricFamily{f.limit, f.usage, f.cost, f.allowed, f.consuming}
 }
 
 func (c *scrape) poolGauges(f *poolFamilies) {
@@ -148,23 +148,23 @@ func (c *scrape) poolGauges(f *poolFamilies) {
 		for _, claim := range c.ClaimsOf(p.Name) {
 			used, cost = used.Add(schedule.Charge(c.Snapshot, p, claim)), cost+claim.Price
 		}
-		c.give(f.cost, cost, name)
+		c.send(f.cost, cost, name)
 		for _, d := range dimensions {
-			c.give(f.usage, inUnits(d.index, used[d.index]), name, d.kind)
+			c.send(f.usage, inUnits(d.index, used[d.index]), name, d.kind)
 			if p.Limits.Set[d.index] {
-				c.give(f.limit, inUnits(d.index, p.Limits.Amount[d.index]), name, d.kind)
+				c.send(f.limit, inUnits(d.index, p.Limits.Amount[d.index]), name, d.kind)
 			}
 		}
 		nodes := c.shared("resource_type", "nodes")
-		c.give(f.usage, float64(len(c.ClaimsOf(p.Name))), name, nodes)
+		c.send(f.usage, float64(len(c.ClaimsOf(p.Name))), name, nodes)
 		if p.Limits.HasNodes {
-			c.give(f.limit, float64(p.Limits.Nodes), name, nodes)
+			c.send(f.limit, float64(p.Limits.Nodes), name, nodes)
 		}
-		for _, reason := range disrupt.Budgeted() {
-			allowed, out := disrupt.Allowance(c.Snapshot, p, string(reason))
+		for _, reason := range disrupt.BudgetReasons() {
+			allowed, out := disrupt.AllowedAndUnavailable(c.Snapshot, p, string(reason))
 			kind := c.shared("reason", reasonLabel(reason))
-			c.give(f.allowed, float64(allowed), name, kind)
-			c.give(f.consuming, float64(out), name, kind)
+			c.send(f.allowed, float64(allowed), name, kind)
+			c.send(f.consuming, float64(out), name, kind)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // conditionFamilies are gauges about the conditions of each object of a kind.
 type conditionFamilies struct {
 	kind, group                 string
-	count, seconds, terminating *family
+	count, seconds, terminating *metricFamily
 	// keys are the labels of the object that its series carry, names what they are called there.
 	keys, names []string
 	// old are the families that the contract keeps for those who have used them: all kinds in one. Nil for a kind that was
@@ -37,34 +37,38 @@ func newConditionFamilies(kind string, old bool, keys []string) *conditionFamili
 	return f
 }
 
-func (f *conditionFamilies) all() []*family { return []*family{f.count, f.seconds, f.terminating} }
+func (f *conditionFamilies) all() []*metricFamily {
+	return []*metricFamily{f.count, f.seconds, f.terminating}
+}
 
 // oldFamilies hold the conditions of all kinds.
-type oldFamilies struct{ count, seconds, terminating *family }
+type oldFamilies struct{ count, seconds, terminating *metricFamily }
 
 func newOldFamilies() *oldFamilies {
 	names := []string{"group", "kind"}
 	return &oldFamilies{count: conditionCount("operator_", names), seconds: conditionSeconds("operator_", names), terminating: terminatingSeconds("operator_", names)}
 }
 
-func (f *oldFamilies) all() []*family { return []*family{f.count, f.seconds, f.terminating} }
+func (f *oldFamilies) all() []*metricFamily {
+	return []*metricFamily{f.count, f.seconds, f.terminating}
+}
 
-func conditionCount(prefix string, more []string) *family {
-	return newFamily(prefix+"status_condition_count", "1 for each condition of an object, in its present status.",
+func conditionCount(prefix string, more []string) *metricFamily {
+	return newMetricFamily(prefix+"status_condition_count", "1 for each condition of an object, in its present status.",
 		append([]string{"namespace", "name", "type", "status", "reason"}, more...)...)
 }
 
-func conditionSeconds(prefix string, more []string) *family {
-	return newFamily(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.",
+func conditionSeconds(prefix string, more []string) *metricFamily {
+	return newMetricFamily(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.",
 		append([]string{"namespace", "name", "type", "status", "reason"}, more...)...)
 }
 
-func terminatingSeconds(prefix string, more []string) *family {
-	return newFamily(prefix+"termination_current_time_seconds", "For how long an object has been on its way out.",
+func terminatingSeconds(prefix string, more []string) *metricFamily {
+	return newMetricFamily(prefix+"termination_current_time_seconds", "For how long an object has been on its way out.",
 		append([]string{"namespace", "name"}, more...)...)
 }
 
-func (c *scrape) conditions(st *state) {
+func (c *scrape) conditions(st *stateMetrics) {
 	for _, claim := range c.Claims {
 		if !claim.Expected {
 			c.object(st.claims, claim.Name, claim.Labels, claim.Conditions, claim.Deleting)
@@ -91,28 +95,28 @@ func (c *scrape) object(f *conditionFamilies, name string, labels cluster.Labels
 	slices.SortFunc(conditions, func(a, b cluster.Condition) int { return strings.Compare(a.Reason, b.Reason) }) // as series are; see tenants
 	for i := range conditions {
 		cond := &conditions[i]
-		words := append(c.room[:0], namespace, called, c.shared("type", cond.Type), c.shared("status", string(cond.Status)), c.shared("reason", cond.Reason))
-		c.room = append(words, extra...)
-		c.give(f.count, 1, c.room...)
+		words := append(c.buffer[:0], namespace, called, c.shared("type", cond.Type), c.shared("status", string(cond.Status)), c.shared("reason", cond.Reason))
+		c.buffer = append(words, extra...)
+		c.send(f.count, 1, c.buffer...)
 		if !cond.Since.IsZero() {
-			c.give(f.seconds, c.since(cond.Since), c.room...)
+			c.send(f.seconds, c.since(cond.Since), c.buffer...)
 		}
 		if f.old == nil {
 			continue
 		}
 		words = append(words, group, kind)
-		c.give(f.old.count, 1, words...)
+		c.send(f.old.count, 1, words...)
 		if !cond.Since.IsZero() {
-			c.give(f.old.seconds, c.since(cond.Since), words...)
+			c.send(f.old.seconds, c.since(cond.Since), words...)
 		}
 	}
 	if deleting.IsZero() {
 		return
 	}
-	c.room = append(append(c.room[:0], namespace, called), extra...)
-	c.give(f.terminating, c.since(deleting), c.room...)
+	c.buffer = append(append(c.buffer[:0], namespace, called), extra...)
+	c.send(f.terminating, c.since(deleting), c.buffer...)
 	if f.old != nil {
-		c.give(f.old.terminating, c.since(deleting), namespace, called, group, kind)
+		c.send(f.old.terminating, c.since(deleting), namespace, called, group, kind)
 	}
 }
 

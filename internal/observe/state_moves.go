@@ -10,51 +10,53 @@ import (
 )
 
 // moveFamilies are gauges about disruption.
-type moveFamilies struct{ eligible, moves, stays, found *family }
+type moveFamilies struct{ eligible, moves, blocked, found *metricFamily }
 
 func newMoveFamilies() moveFamilies {
 	return moveFamilies{
-		eligible: newFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, by reason.", "reason"),
-		moves:    newFamily("tenon_disruption_moves", "Disruptions that are under way, by reason and by how far they have come.", "reason", "stage"),
-		stays:    newFamily("tenon_disruption_stays", "Nodes by why the last search for cheaper ones left them where they are.", "nodepool", "why"),
-		found:    newFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search found would save, and the nodes that carry nothing, in dollars per hour."),
+		eligible: newMetricFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, by reason.", "reason"),
+		moves:    newMetricFamily("tenon_disruption_moves", "Disruptions that are under way, by reason and by how far they have come.", "reason", "stage"),
+		blocked:  newMetricFamily("tenon_disruption_stays", "Nodes by why the last search for cheaper ones left them where they are.", "nodepool", "why"),
+		found:    newMetricFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search found would save, and the nodes that carry nothing, in dollars per hour."),
 	}
 }
 
-func (f *moveFamilies) all() []*family { return []*family{f.eligible, f.moves, f.stays, f.found} }
+func (f *moveFamilies) all() []*metricFamily {
+	return []*metricFamily{f.eligible, f.moves, f.blocked, f.found}
+}
 
-func (c *scrape) moveGauges(f *moveFamilies, sr *search) {
+func (c *scrape) moveGauges(f *moveFamilies, s *lastSearch) {
 	give := func(reason command.Reason, n int) {
-		c.give(f.eligible, float64(n), c.shared("reason", reasonLabel(reason)))
+		c.send(f.eligible, float64(n), c.shared("reason", reasonLabel(reason)))
 	}
 	give(command.Empty, c.empty())
 	give(command.Drifted, c.drifted())
 	counts := c.underWay()
-	for _, reason := range append(disrupt.Budgeted(), command.Expired) {
+	for _, reason := range append(disrupt.BudgetReasons(), command.Expired) {
 		for _, stage := range stages() {
-			c.give(f.moves, float64(counts[step{reason, stage}]), c.shared("reason", reasonLabel(reason)), c.shared("stage", stage))
+			c.send(f.moves, float64(counts[moveStage{reason, stage}]), c.shared("reason", reasonLabel(reason)), c.shared("stage", stage))
 		}
 	}
-	if sr == nil {
+	if s == nil {
 		return
 	}
-	give(command.Underutilized, sr.candidates())
-	c.give(f.found, sr.saving()+c.spare())
+	give(command.Underutilized, s.candidates())
+	c.send(f.found, s.saving()+c.removablePrice())
 	type row struct{ pool, why string }
 	nodes := make(map[row]int)
-	for i := range sr.stays {
-		nodes[row{sr.stays[i].pool, string(sr.stays[i].Why)}]++
+	for i := range s.blocked {
+		nodes[row{s.blocked[i].pool, string(s.blocked[i].Reason)}]++
 	}
 	for key := range maps.Keys(nodes) {
-		c.give(f.stays, float64(nodes[key]), c.shared("nodepool", key.pool), c.shared("why", key.why))
+		c.send(f.blocked, float64(nodes[key]), c.shared("nodepool", key.pool), c.shared("why", key.why))
 	}
 }
 
-// spare is what the nodes cost that carry nothing and are still there although they might go.
-func (c *scrape) spare() float64 {
+// removablePrice is what the nodes cost that carry nothing and are still there although they might go.
+func (c *scrape) removablePrice() float64 {
 	sum := 0.0
 	for _, claim := range c.Claims {
-		if disrupt.Spare(c.Snapshot, claim) {
+		if disrupt.IsRemovableEmpty(c.Snapshot, claim) {
 			sum += claim.Price
 		}
 	}
@@ -64,15 +66,15 @@ func (c *scrape) spare() float64 {
 // drifted counts the nodes that have drifted and may go as far as people and pods say.
 func (c *scrape) drifted() int {
 	count := 0
-	var judge *disrupt.Judge
+	var judge *disrupt.Eligibility
 	for _, claim := range c.Claims {
 		if !claim.Is(cluster.Drifted) {
 			continue
 		}
 		if judge == nil {
-			judge = disrupt.NewJudge(c.Snapshot, disrupt.Settings{})
+			judge = disrupt.NewEligibility(c.Snapshot, disrupt.Settings{})
 		}
-		if _, stay := judge.MayGo(claim, command.Drifted); stay == nil {
+		if _, blocked := judge.MayDisrupt(claim, command.Drifted); blocked == nil {
 			count++
 		}
 	}
@@ -82,14 +84,14 @@ func (c *scrape) drifted() int {
 // stages are how far a move may have come: its nodes are fenced, replacements are awaited, these are up, its nodes are leaving.
 func stages() []string { return []string{"fenced", "waiting", "ready", "leaving"} }
 
-// step is a reason and a stage.
-type step struct {
+// moveStage is a reason and a stage.
+type moveStage struct {
 	reason command.Reason
 	stage  string
 }
 
 // underWay counts the moves that are under way.
-func (c *scrape) underWay() map[step]int {
+func (c *scrape) underWay() map[moveStage]int {
 	stage := make(map[string]int)
 	reach := func(move string, at int) { stage[move] = max(stage[move], at) }
 	for _, claim := range c.Claims {
@@ -115,15 +117,15 @@ func (c *scrape) underWay() map[step]int {
 		}
 		reach(move, at)
 	}
-	out := make(map[step]int)
+	out := make(map[moveStage]int)
 	for move, at := range stage {
-		out[step{moveReason(move), stages()[at]}]++
+		out[moveStage{moveReason(move), stages()[at]}]++
 	}
 	return out
 }
 
 // moveReason is the reason of a move, by its name.
-func moveReason(move string) command.Reason { return disrupt.ReasonOf(move) }
+func moveReason(move string) command.Reason { return disrupt.MoveReason(move) }
 
 // underWayMoves lists the names of the moves that are under way.
 func underWayMoves(s *cluster.Snapshot) []string {

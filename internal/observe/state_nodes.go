@@ -16,7 +16,7 @@ import (
 type nodeFamilies struct {
 	// keys are the labels of a node that its series carry, names what they are called there.
 	keys, names                                                                           []string
-	allocatable, podRequests, podLimits, daemonRequests, daemonLimits, overhead, lifetime *family
+	allocatable, podRequests, podLimits, daemonRequests, daemonLimits, overhead, lifetime *metricFamily
 }
 
 // nodeKeys are the labels of a node that its series carry: the contract's well-known ones and the provider's, by the last part of their
@@ -44,8 +44,8 @@ func lastPart(key string) string {
 func newNodeFamilies(o Options) nodeFamilies {
 	keys, called := nodeKeys(o)
 	names := append(called[:len(called):len(called)], "node_name", "phase", "managed")
-	perResource := func(name, help string) *family {
-		return newFamily("karpenter_nodes_"+name, help, append(names[:len(names):len(names)], "resource_type")...)
+	perResource := func(name, help string) *metricFamily {
+		return newMetricFamily("karpenter_nodes_"+name, help, append(names[:len(names):len(names)], "resource_type")...)
 	}
 	return nodeFamilies{
 		keys: keys, names: called,
@@ -55,18 +55,18 @@ func newNodeFamilies(o Options) nodeFamilies {
 		daemonRequests: perResource("total_daemon_requests", "What the DaemonSets' pods on a node have asked for."),
 		daemonLimits:   perResource("total_daemon_limits", "What the DaemonSets' pods on a node may use at most."),
 		overhead:       perResource("system_overhead", "What a node keeps for itself: its capacity less what it offers to pods."),
-		lifetime:       newFamily("karpenter_nodes_current_lifetime_seconds", "Age of a node.", names...),
+		lifetime:       newMetricFamily("karpenter_nodes_current_lifetime_seconds", "Age of a node.", names...),
 	}
 }
 
-func (f *nodeFamilies) all() []*family {
-	return []*family{f.allocatable, f.podRequests, f.podLimits, f.daemonRequests, f.daemonLimits, f.overhead, f.lifetime}
+func (f *nodeFamilies) all() []*metricFamily {
+	return []*metricFamily{f.allocatable, f.podRequests, f.podLimits, f.daemonRequests, f.daemonLimits, f.overhead, f.lifetime}
 }
 
-// load is what the pods on a node add up to.
-type load struct{ requests, limits, daemonRequests, daemonLimits resource.Vector }
+// nodeLoad is what the pods on a node add up to.
+type nodeLoad struct{ requests, limits, daemonRequests, daemonLimits resource.Vector }
 
-func (l *load) add(p *cluster.Pod) {
+func (l *nodeLoad) add(p *cluster.Pod) {
 	l.requests = l.requests.Add(p.Class.Requests)
 	if p.Daemon {
 		l.daemonRequests = l.daemonRequests.Add(p.Class.Requests)
@@ -84,13 +84,13 @@ func (c *scrape) nodeGauges(f *nodeFamilies) {
 	dimensions := c.dimensions()
 	for _, n := range c.sortedNodes() {
 		row := c.nodeRow(f, n)
-		c.give(f.lifetime, c.since(n.Created), row...)
-		var sum load
+		c.send(f.lifetime, c.since(n.Created), row...)
+		var sum nodeLoad
 		for _, p := range c.PodsOn(n.Name) {
 			sum.add(p)
 		}
 		amounts := [...]struct {
-			family *family
+			family *metricFamily
 			amount resource.Vector
 			always bool // tell the resource even if there is none of it
 		}{
@@ -101,7 +101,7 @@ func (c *scrape) nodeGauges(f *nodeFamilies) {
 			there := n.Capacity[d.index] != 0 || n.Allocatable[d.index] != 0
 			for _, a := range amounts {
 				if amount := a.amount[d.index]; amount != 0 || a.always && there {
-					c.give(a.family, inUnits(d.index, amount), append(row, d.kind)...)
+					c.send(a.family, inUnits(d.index, amount), append(row, d.kind)...)
 				}
 			}
 		}

@@ -15,15 +15,15 @@ import (
 // podFamilies are gauges about each pod. All but the first are about pods that have not started, of which there are few
 // for long.
 type podFamilies struct {
-	state, unbound, unstarted, provisioningUnbound, provisioningUnstarted, undecided *family
+	state, unbound, unstarted, provisioningUnbound, provisioningUnstarted, undecided *metricFamily
 }
 
 func newPodFamilies() podFamilies {
-	waiting := func(name, help string, labels ...string) *family {
-		return newFamily("karpenter_pods_"+name, help, append([]string{"name", "namespace"}, labels...)...)
+	waiting := func(name, help string, labels ...string) *metricFamily {
+		return newMetricFamily("karpenter_pods_"+name, help, append([]string{"name", "namespace"}, labels...)...)
 	}
 	return podFamilies{
-		state: newFamily("karpenter_pods_state", "1 for each pod; its labels say how it is.", "name", "namespace", "owner", "phase", "ready",
+		state: newMetricFamily("karpenter_pods_state", "1 for each pod; its labels say how it is.", "name", "namespace", "owner", "phase", "ready",
 			"node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "managed"),
 		unbound:               waiting("unbound_time_seconds", "For how long a pod has existed without a node.", "dynamic_resources"),
 		unstarted:             waiting("unstarted_time_seconds", "For how long a pod has existed without being ready."),
@@ -33,56 +33,56 @@ func newPodFamilies() podFamilies {
 	}
 }
 
-func (f *podFamilies) all() []*family {
-	return []*family{f.state, f.unbound, f.unstarted, f.provisioningUnbound, f.provisioningUnstarted, f.undecided}
+func (f *podFamilies) all() []*metricFamily {
+	return []*metricFamily{f.state, f.unbound, f.unstarted, f.provisioningUnbound, f.provisioningUnstarted, f.undecided}
 }
 
 // hostLabels is how many labels of a pod's series are those of its node.
 const hostLabels = 8
 
-// host is a node, or the lack of one, as the series of its pods show it.
-type host struct {
+// hostSeries is a node, or the lack of one, as the series of its pods show it.
+type hostSeries struct {
 	labels [hostLabels]*dto.LabelPair
 	// class is the labels by which series are sorted before they are by the pod's name, rank its place among the others.
 	class string
 	rank  int
 }
 
-// tenant is a pod and where it is.
-type tenant struct {
+// podSeries is a pod and where it is.
+type podSeries struct {
 	pod *cluster.Pod
-	*host
+	*hostSeries
 }
 
 func (c *scrape) podStates(f *podFamilies) {
 	owners := c.owners()
 	nobody := c.shared("owner", "")
-	for _, t := range c.tenants() {
+	for _, t := range c.sortedPods() {
 		p, owner := t.pod, nobody
 		if o := owners[p.Owner]; o != nil {
 			owner = o.of(p.Namespace)
 		}
-		row := append(c.room[:0], single("name", p.Name), c.shared("namespace", p.Namespace), owner, c.shared("phase", phase(p)), c.shared("ready", truth(p.Ready)))
-		c.room = append(row, t.labels[:]...)
-		c.give(f.state, 1, c.room...)
+		row := append(c.buffer[:0], single("name", p.Name), c.shared("namespace", p.Namespace), owner, c.shared("phase", phase(p)), c.shared("ready", truth(p.Ready)))
+		c.buffer = append(row, t.labels[:]...)
+		c.send(f.state, 1, c.buffer...)
 	}
 }
 
-// tenants lists the pods in the order of their series: the library sorts what it is given, label by label, and takes much
+// sortedPods lists the pods in the order of their series: the library sorts what it is given, label by label, and takes much
 // longer for it than we do.
-func (c *scrape) tenants() []tenant {
-	hosts := make(map[string]*host, len(c.Nodes)+1)
-	out := make([]tenant, 0, len(c.Pods))
+func (c *scrape) sortedPods() []podSeries {
+	hosts := make(map[string]*hostSeries, len(c.Nodes)+1)
+	out := make([]podSeries, 0, len(c.Pods))
 	for _, p := range c.Pods {
 		h := hosts[p.Node]
 		if h == nil {
-			h = &host{labels: c.hostRow(p.Node)}
+			h = &hostSeries{labels: c.hostRow(p.Node)}
 			h.class = h.labels[4].GetValue() + "\x00" + h.labels[5].GetValue() + "\x00" + h.labels[6].GetValue() + "\x00" + h.labels[7].GetValue()
 			hosts[p.Node] = h
 		}
-		out = append(out, tenant{p, h})
+		out = append(out, podSeries{p, h})
 	}
-	ranked := slices.SortedFunc(maps.Values(hosts), func(a, b *host) int { return strings.Compare(a.class, b.class) })
+	ranked := slices.SortedFunc(maps.Values(hosts), func(a, b *hostSeries) int { return strings.Compare(a.class, b.class) })
 	for i, h := range ranked {
 		if i > 0 {
 			h.rank = ranked[i-1].rank
@@ -91,7 +91,7 @@ func (c *scrape) tenants() []tenant {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b tenant) int {
+	slices.SortFunc(out, func(a, b podSeries) int {
 		if order := cmp.Compare(a.rank, b.rank); order != 0 {
 			return order
 		}
@@ -118,7 +118,7 @@ func phase(p *cluster.Pod) string {
 	switch {
 	case p.Phase != "":
 		return p.Phase
-	case p.Done:
+	case p.Finished:
 		return string(corev1.PodSucceeded)
 	case p.Ready:
 		return string(corev1.PodRunning)
@@ -126,28 +126,28 @@ func phase(p *cluster.Pod) string {
 	return string(corev1.PodPending)
 }
 
-// owner is what made pods, and the label that says so once it is needed.
-type owner struct {
+// podOwner is what made pods, and the label that says so once it is needed.
+type podOwner struct {
 	kind, name string
 	pair       *dto.LabelPair
 }
 
 // owners lists what makes pods, by UID.
-func (c *scrape) owners() map[string]*owner {
-	out := make(map[string]*owner, len(c.Owners)+len(c.Daemons))
+func (c *scrape) owners() map[string]*podOwner {
+	out := make(map[string]*podOwner, len(c.Owners)+len(c.Daemons))
 	for uid, o := range c.Owners {
 		if o.Name != "" {
-			out[uid] = &owner{kind: o.Kind, name: o.Name}
+			out[uid] = &podOwner{kind: o.Kind, name: o.Name}
 		}
 	}
 	for _, d := range c.Daemons {
-		out[d.UID] = &owner{kind: "DaemonSet", name: d.Name}
+		out[d.UID] = &podOwner{kind: "DaemonSet", name: d.Name}
 	}
 	return out
 }
 
 // of is the label that names the owner by its address on the API server, as the contract writes it.
-func (o *owner) of(namespace string) *dto.LabelPair {
+func (o *podOwner) of(namespace string) *dto.LabelPair {
 	if o.pair == nil {
 		version := map[string]string{"Job": "batch/v1", "ReplicationController": "v1"}[o.kind]
 		if version == "" {
@@ -159,23 +159,23 @@ func (o *owner) of(namespace string) *dto.LabelPair {
 }
 
 // podTimes tells for how long pods have been waiting for what.
-func (c *scrape) podTimes(f *podFamilies, s *starts) {
+func (c *scrape) podTimes(f *podFamilies, s *podStarts) {
 	static := c.shared("dynamic_resources", "false") // pods that ask for others are not planned for
-	s.each(func(w waiting) {
+	s.each(func(w startingPod) {
 		name, namespace := single("name", w.pod.Name), c.shared("namespace", w.pod.Namespace)
-		c.give(f.unstarted, c.since(w.pod.Created), name, namespace)
+		c.send(f.unstarted, c.since(w.pod.Created), name, namespace)
 		if !w.placed.IsZero() {
-			c.give(f.provisioningUnstarted, c.since(w.placed), name, namespace)
+			c.send(f.provisioningUnstarted, c.since(w.placed), name, namespace)
 		}
 		if w.pod.Node != "" {
 			return
 		}
-		c.give(f.unbound, c.since(w.pod.Created), name, namespace, static)
+		c.send(f.unbound, c.since(w.pod.Created), name, namespace, static)
 		if !w.placed.IsZero() {
-			c.give(f.provisioningUnbound, c.since(w.placed), name, namespace, static)
+			c.send(f.provisioningUnbound, c.since(w.placed), name, namespace, static)
 		}
-		if w.decided.IsZero() && w.pod.Pending() {
-			c.give(f.undecided, c.since(w.pod.NewAt()), name, namespace)
+		if w.decided.IsZero() && w.pod.IsPending() {
+			c.send(f.undecided, c.since(w.pod.PendingSince()), name, namespace)
 		}
 	})
 }

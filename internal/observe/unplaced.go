@@ -5,41 +5,41 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// cannot begins the text of every FailedScheduling.
-const cannot = "Failed to schedule pod: "
+// failedPrefix begins the text of every FailedScheduling.
+const failedPrefix = "Failed to schedule pod: "
 
-// sentence is why a pod has no place, with the hashes under which it is remembered.
-type sentence struct {
-	text        string
-	event, line uint64
+// unplacedReason is why a pod has no place, with the hashes under which it is remembered.
+type unplacedReason struct {
+	text           string
+	event, logHash uint64
 }
 
-// misfit is a pod without a place. Pods of one class share a sentence.
-type misfit struct {
-	pod *cluster.Pod
-	why *sentence
+// unplacedPod is a pod without a place. Pods of one class share a sentence.
+type unplacedPod struct {
+	pod    *cluster.Pod
+	reason *unplacedReason
 }
 
-// spoken tells sentences apart: by the first of the reasons, which pods of a class share, and by the volume that is named.
-type spoken struct {
+// reasonKey tells sentences apart: by the first of the reasons, which pods of a class share, and by the volume that is named.
+type reasonKey struct {
 	reasons any
 	volume  string
 }
 
-// deferred and taken stand for reasons that are no list: the pod waits for its turn, or for a volume that another pod uses.
+// deferredKey and taken stand for reasons that are no list: the pod waits for its turn, or for a volume that another pod uses.
 type (
-	deferred struct{}
-	taken    struct{}
+	deferredKey    struct{}
+	takenVolumeKey struct{}
 )
 
-// explain puts the reasons of the pods into words, once for each class: the pods of a class share the list of reasons,
+// explainUnplaced puts the reasons of the pods into words, once for each class: the pods of a class share the list of reasons,
 // so its first item stands for it.
-func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
-	said := make(map[spoken]*sentence)
-	out := make([]misfit, len(unplaced))
+func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
+	said := make(map[reasonKey]*unplacedReason)
+	out := make([]unplacedPod, len(unplaced))
 	for i := range unplaced {
 		u := &unplaced[i]
-		var class spoken
+		var class reasonKey
 		switch {
 		case u.Failed != nil:
 			class.reasons = u.Failed
@@ -48,19 +48,19 @@ func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
 		case u.Held.Setback != nil:
 			class.reasons = u.Held
 		case u.Deferred:
-			class.reasons = deferred{}
-		case u.Taken != "":
-			class = spoken{taken{}, u.Taken}
+			class.reasons = deferredKey{}
+		case u.TakenVolume != "":
+			class = reasonKey{takenVolumeKey{}, u.TakenVolume}
 		case len(u.Pools) > 0:
-			class = spoken{&u.Pools[0], u.Volume()}
+			class = reasonKey{&u.Pools[0], u.Volume()}
 		}
-		why := said[class]
-		if why == nil {
+		reason := said[class]
+		if reason == nil {
 			text := u.String()
-			why = &sentence{text: text, event: e.told.hash(failedScheduling + cannot + text), line: e.logged.hash(text)}
-			said[class] = why
+			reason = &unplacedReason{text: text, event: e.recentEvents.hash(failedScheduling + failedPrefix + text), logHash: e.recentLogs.hash(text)}
+			said[class] = reason
 		}
-		out[i] = misfit{pod: u.Pod, why: why}
+		out[i] = unplacedPod{pod: u.Pod, reason: reason}
 	}
 	return out
 }
@@ -68,60 +68,60 @@ func (e *events) explain(unplaced []schedule.Unplaced) []misfit {
 // refusedByScheduler lists the pods that are meant for a node on which kube-scheduler does not put them: they are placed as far as a plan
 // can see, and wait.
 func refusedByScheduler(s *cluster.Snapshot, assigned []schedule.Assignment) []schedule.Unplaced {
-	if len(s.Setbacks) == 0 {
+	if len(s.WorkloadTries) == 0 {
 		return nil
 	}
 	var out []schedule.Unplaced
 	for _, a := range assigned {
-		b, f := s.HeldBy(a.Pod)
+		b, f := s.TriesHolding(a.Pod)
 		if b != nil && f.Cause.Kind == cluster.CauseScheduler && f.Node == a.Host {
-			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.Hold{Setback: b, Failure: f, Sent: true}})
+			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.PodHold{Setback: b, Failure: f, MeantForNode: true}})
 		}
 	}
 	return out
 }
 
-// unplaced tells pods why they have no place. Who was turned away for now is first the next time: with more pods than
+// tellUnplaced tells pods why they have no place. Who was turned away for now is first the next time: with more pods than
 // events, the first ones would otherwise be told again before the last ones are told at all.
-func (e *events) unplaced(list []misfit) {
+func (e *events) tellUnplaced(list []unplacedPod) {
 	if len(list) == 0 {
 		return
 	}
-	start := e.turn % len(list)
+	start := e.nextTurn % len(list)
 	for i := range list {
 		at := (start + i) % len(list)
 		m := &list[at]
-		if e.told.knows(m.pod.UID, m.why.event) {
+		if e.recentEvents.knows(m.pod.UID, m.reason.event) {
 			continue
 		}
-		if !e.failures.take(e.now()) {
-			e.turn = at
+		if !e.failures.allow(e.now()) {
+			e.nextTurn = at
 			return
 		}
-		e.tell(podRef(m.pod), warning, failedScheduling, "Scheduling", cannot+m.why.text)
+		e.tell(podRef(m.pod), warning, failedScheduling, "Scheduling", failedPrefix+m.reason.text)
 	}
 }
 
-// group is the pods that have no place for one reason and have not been in the log lately.
-type group struct {
-	first *cluster.Pod
-	pods  int
-	why   string
+// unplacedGroup is the pods that have no place for one reason and have not been in the log lately.
+type unplacedGroup struct {
+	first  *cluster.Pod
+	pods   int
+	reason string
 }
 
-// groups sorts the pods that the log has not named lately by reason, in the order of the plan.
-func (e *events) groups(list []misfit) []group {
-	var out []group
-	at := make(map[*sentence]int)
+// groupUnplaced sorts the pods that the log has not named lately by reason, in the order of the plan.
+func (e *events) groupUnplaced(list []unplacedPod) []unplacedGroup {
+	var out []unplacedGroup
+	at := make(map[*unplacedReason]int)
 	for _, m := range list {
-		if !e.logged.learn(m.pod.UID, m.why.line) {
+		if !e.recentLogs.learn(m.pod.UID, m.reason.logHash) {
 			continue
 		}
-		i, ok := at[m.why]
+		i, ok := at[m.reason]
 		if !ok {
 			i = len(out)
-			at[m.why] = i
-			out = append(out, group{first: m.pod, why: m.why.text})
+			at[m.reason] = i
+			out = append(out, unplacedGroup{first: m.pod, reason: m.reason.text})
 		}
 		out[i].pods++
 	}

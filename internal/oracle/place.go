@@ -51,7 +51,7 @@ func place(ctx context.Context, w *world) placement {
 	if err != nil {
 		return placement{Error: err.Error()}
 	}
-	found := schedule.Place(s.Plain(), schedule.Settings{})
+	found := schedule.Place(s.SchedulerView(), schedule.Settings{})
 	out := placement{Assigned: make(map[string]string), Later: make(map[string]string), Unplaced: make(map[string]string)}
 	for _, a := range found.Assigned {
 		if a.Later {

@@ -46,7 +46,7 @@ func (w *world) snapshot(ctx context.Context) (*cluster.Snapshot, error) {
 	w.tell(book)
 	ctx, cancel := context.WithTimeout(ctx, catalogPatience)
 	defer cancel()
-	go func() { _ = book.Catalogs(ctx, w) }()
+	go func() { _ = book.KeepCatalogs(ctx, w) }()
 	for {
 		s := book.Snapshot()
 		missing := ""

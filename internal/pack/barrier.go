@@ -8,13 +8,13 @@ import "math"
 // Everything is relative: a kind's split sums to at most one, and a row's fee is counted in what its pods would pay if
 // they were alone. A pair's share is what a pod pays on the kind if its whole price lies on that dimension.
 type barrier struct {
-	rows, kinds int
-	base        []int // by kind: where its dimensions start in split; one more at the end
+	rows, options int
+	base          []int // by kind: where its dimensions start in split; one more at the end
 
-	demand []float64 // by row, sums to one
-	pairs  [][]pair  // by row
-	split  []float64 // by kind and dimension
-	fee    []float64 // by row
+	demand []float64     // by row, sums to one
+	pairs  [][]rowOption // by row
+	split  []float64     // by kind and dimension
+	fee    []float64     // by row
 
 	slack        []float64 // by kind: what is not split
 	spent, extra []float64 // multipliers of slack ≥ 0 (by kind) and of split ≥ 0
@@ -24,13 +24,13 @@ type barrier struct {
 	weight              []float64 // by row: sum of y/s over its pairs
 }
 
-// pair is a row on a kind that can hold it.
-type pair struct {
-	kind  int
-	base  int       // where the kind's dimensions start
-	share []float64 // by dimension of the kind
-	s, y  float64   // how much dearer than the fee it is there, and how many pods go there
-	move  float64   // change of s in the step
+// rowOption is a row on a kind that can hold it.
+type rowOption struct {
+	option int
+	base   int       // where the kind's dimensions start
+	share  []float64 // by dimension of the kind
+	s, y   float64   // how much dearer than the fee it is there, and how many pods go there
+	move   float64   // change of s in the step
 }
 
 const (
@@ -41,7 +41,7 @@ const (
 )
 
 // dot is what the row pays for the pair under the split.
-func (p *pair) dot(split []float64) float64 {
+func (p *rowOption) dot(split []float64) float64 {
 	v := split[p.base : p.base+len(p.share)]
 	sum := 0.0
 	for j, x := range p.share {
@@ -52,19 +52,19 @@ func (p *pair) dot(split []float64) float64 {
 
 // start chooses an even split and fees below everything.
 func (b *barrier) start() {
-	n := b.base[b.kinds]
+	n := b.base[b.options]
 	b.split, b.extra = make([]float64, n), make([]float64, n)
-	b.slack, b.spent = make([]float64, b.kinds), make([]float64, b.kinds)
+	b.slack, b.spent = make([]float64, b.options), make([]float64, b.options)
 	b.matrix, b.right, b.step = make([]float64, n*n), make([]float64, n), make([]float64, n)
 	b.fee, b.push, b.weight = make([]float64, b.rows), make([]float64, b.rows), make([]float64, b.rows)
-	for o := range b.kinds {
+	for o := range b.options {
 		even := 1 / float64(b.base[o+1]-b.base[o]+1)
 		b.slack[o] = even
 		for j := b.base[o]; j < b.base[o+1]; j++ {
 			b.split[j] = even
 		}
 	}
-	mu := 1 / float64(b.kinds+b.rows)
+	mu := 1 / float64(b.options+b.rows)
 	for g := range b.pairs {
 		if len(b.pairs[g]) == 0 {
 			continue
@@ -81,7 +81,7 @@ func (b *barrier) start() {
 			p.y = b.demand[g] / float64(len(b.pairs[g]))
 		}
 	}
-	for o := range b.kinds {
+	for o := range b.options {
 		b.spent[o] = mu / b.slack[o]
 		for j := b.base[o]; j < b.base[o+1]; j++ {
 			b.extra[j] = mu / b.split[j] / float64(b.base[o+1]-b.base[o])
@@ -128,7 +128,7 @@ func (b *barrier) run(precision float64) {
 			target = 0.5
 		}
 		b.assemble(target * gap / float64(terms))
-		if !cholesky(b.matrix, b.right, b.step, b.base[b.kinds]) {
+		if !cholesky(b.matrix, b.right, b.step, b.base[b.options]) {
 			return
 		}
 		b.advance(target * gap / float64(terms))
@@ -137,9 +137,9 @@ func (b *barrier) run(precision float64) {
 
 // assemble builds the equations of a Newton step for the splits; the fees are eliminated.
 func (b *barrier) assemble(mu float64) {
-	n := b.base[b.kinds]
+	n := b.base[b.options]
 	clear(b.matrix)
-	for o := range b.kinds {
+	for o := range b.options {
 		ratio, pull := b.spent[o]/b.slack[o], mu/b.slack[o]
 		for j := b.base[o]; j < b.base[o+1]; j++ {
 			b.right[j] = mu/b.split[j] - pull
@@ -183,7 +183,7 @@ func (b *barrier) assembleRow(g int, mu float64) {
 }
 
 // spread adds the pair's shares to the right side.
-func (b *barrier) spread(p *pair, f float64) {
+func (b *barrier) spread(p *rowOption, f float64) {
 	v := b.right[p.base : p.base+len(p.share)]
 	for j, x := range p.share {
 		v[j] += f * x
@@ -191,8 +191,8 @@ func (b *barrier) spread(p *pair, f float64) {
 }
 
 // couple adds a product of two pairs' shares to the lower half of the matrix; p's kind is not before q's.
-func (b *barrier) couple(p, q *pair, f float64) {
-	n := b.base[b.kinds]
+func (b *barrier) couple(p, q *rowOption, f float64) {
+	n := b.base[b.options]
 	for j, x := range p.share {
 		line := b.matrix[(p.base+j)*n+q.base : (p.base+j)*n+q.base+len(q.share)]
 		x *= f
@@ -225,8 +225,8 @@ func (b *barrier) advance(mu float64) {
 			shrink(&primal, p.y, mu/p.s-p.y-p.y/p.s*p.move)
 		}
 	}
-	moves := make([]float64, b.kinds)
-	for o := range b.kinds {
+	moves := make([]float64, b.options)
+	for o := range b.options {
 		for j := b.base[o]; j < b.base[o+1]; j++ {
 			moves[o] -= b.step[j]
 			shrink(&dual, b.split[j], b.step[j])
@@ -247,7 +247,7 @@ func (b *barrier) move(mu, primal, dual float64, moves []float64) {
 		}
 		b.fee[g] += dual * b.push[g]
 	}
-	for o := range b.kinds {
+	for o := range b.options {
 		b.spent[o] += primal * (mu/b.slack[o] - b.spent[o] - b.spent[o]/b.slack[o]*moves[o])
 		b.slack[o] += dual * moves[o]
 	}

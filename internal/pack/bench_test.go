@@ -41,7 +41,7 @@ func BenchmarkSolve(b *testing.B) {
 			for i := range s.Bins {
 				nodes += s.Bins[i].Times
 			}
-			b.ReportMetric(float64(len(p.Stacks)), "stacks")
+			b.ReportMetric(float64(len(p.Items)), "stacks")
 			b.ReportMetric(float64(nodes), "nodes")
 			b.ReportMetric(s.Price, "$/h")
 			b.ReportMetric(100*(s.Price/bound-1), "%above")

@@ -31,17 +31,17 @@ func TestBoundIsNearlyTheLinearOptimum(t *testing.T) {
 // which a node costs its price, come to less than its fee. Room beyond what all its pods could fill does not count.
 func linearOptimum(p *pack.Problem) float64 {
 	const dims = 16
-	n := len(p.Stacks)
-	columns := n + dims*len(p.Offers)
+	n := len(p.Items)
+	columns := n + dims*len(p.BinTypes)
 	var rows [][]float64
 	goal := make([]float64, columns)
-	for o := range p.Offers {
+	for o := range p.BinTypes {
 		budget := make([]float64, columns+1)
-		budget[columns] = p.Offers[o].Price
+		budget[columns] = p.BinTypes[o].Price
 		var fill [dims]int64
-		for g := range p.Stacks {
-			st := &p.Stacks[g]
-			if !p.Sites[st.Loose].Has(o) || !st.Need.Fits(p.Offers[o].Room) {
+		for g := range p.Items {
+			st := &p.Items[g]
+			if !p.FeasibleSets[st.Unrestricted].Has(o) || !st.Need.Fits(p.BinTypes[o].Room) {
 				continue
 			}
 			goal[g] = float64(st.Count)
@@ -54,7 +54,7 @@ func linearOptimum(p *pack.Problem) float64 {
 			rows = append(rows, row)
 		}
 		for d := range dims {
-			budget[n+o*dims+d] = float64(max(0, min(fill[d], p.Offers[o].Room[d]))) / unit(d)
+			budget[n+o*dims+d] = float64(max(0, min(fill[d], p.BinTypes[o].Room[d]))) / unit(d)
 		}
 		rows = append(rows, budget)
 	}

@@ -28,11 +28,11 @@ func TestBudgetOfSteps(t *testing.T) {
 		if again := pack.Solve(p); !reflect.DeepEqual(again, short) {
 			t.Fatalf("seed %d: another answer the second time", seed)
 		}
-		if short.Cut {
+		if short.Truncated {
 			cut++
 		}
-		if len(p.Stocks) == 0 && p.Suits == nil && unbounded(p) && !slices.Equal(full.Left, short.Left) {
-			t.Fatalf("seed %d: %v are left, with more steps %v", seed, short.Left, full.Left)
+		if len(p.Reservations) == 0 && p.Suits == nil && unbounded(p) && !slices.Equal(full.Unplaced, short.Unplaced) {
+			t.Fatalf("seed %d: %v are left, with more steps %v", seed, short.Unplaced, full.Unplaced)
 		}
 	}
 	if cut < 100 {
@@ -41,28 +41,28 @@ func TestBudgetOfSteps(t *testing.T) {
 }
 
 func unbounded(p *pack.Problem) bool {
-	return !slices.ContainsFunc(p.Shelves, func(s pack.Shelf) bool { return s.Nodes >= 0 || s.Bound != [resource.Size]bool{} })
+	return !slices.ContainsFunc(p.Limits, func(s pack.Limit) bool { return s.Nodes >= 0 || s.Limited != [resource.Size]bool{} })
 }
 
 // repelling is a problem of n stacks of one pod each that all repel each other.
 func repelling(n int) *pack.Problem {
-	p := &pack.Problem{Shelves: []pack.Shelf{{Nodes: -1}}}
+	p := &pack.Problem{Limits: []pack.Limit{{Nodes: -1}}}
 	for i := range 40 {
-		o := pack.Offer{Price: 0.1 + 0.09*float64(i), Stock: -1}
+		o := pack.BinType{Price: 0.1 + 0.09*float64(i), Reservation: -1}
 		o.Room[resource.CPU], o.Room[resource.Memory], o.Room[resource.Pods] = int64(1000*(i+1)), int64(i+1)<<30, 100
-		p.Offers = append(p.Offers, o)
+		p.BinTypes = append(p.BinTypes, o)
 	}
-	p.Sites = []require.Bits{require.AllBits(len(p.Offers))}
+	p.FeasibleSets = []require.Bits{require.AllBits(len(p.BinTypes))}
 	for i := range n {
-		s := pack.Stack{Count: 1, Like: -1}
+		s := pack.Item{Count: 1, Preference: -1}
 		s.Need[resource.CPU], s.Need[resource.Memory], s.Need[resource.Pods] = int64(100+i%700), 1<<20, 1
-		s.Shuns = []int32{int32(i)}
+		s.Excludes = []int32{int32(i)}
 		for j := range n {
 			if j != i {
-				s.Shunned = append(s.Shunned, int32(j))
+				s.ExcludedAs = append(s.ExcludedAs, int32(j))
 			}
 		}
-		p.Stacks = append(p.Stacks, s)
+		p.Items = append(p.Items, s)
 	}
 	return p
 }
@@ -78,8 +78,8 @@ func TestRepellingStacks(t *testing.T) {
 	for _, b := range s.Bins {
 		nodes += b.Times
 	}
-	if nodes != 600 || s.Cut {
-		t.Errorf("%d nodes, cut short: %v", nodes, s.Cut)
+	if nodes != 600 || s.Truncated {
+		t.Errorf("%d nodes, cut short: %v", nodes, s.Truncated)
 	}
 }
 
@@ -87,25 +87,25 @@ func TestRepellingStacks(t *testing.T) {
 func TestManySites(t *testing.T) {
 	const n = 2000
 	p := repelling(0)
-	p.Sites = nil
+	p.FeasibleSets = nil
 	for i := range n {
-		bits := require.AllBits(len(p.Offers))
+		bits := require.AllBits(len(p.BinTypes))
 		for j := range 11 { // the first offers are ruled out in a way of its own
 			if i>>j&1 == 1 {
 				bits[0] &^= 1 << j
 			}
 		}
-		p.Sites = append(p.Sites, bits)
-		s := pack.Stack{Count: 1, Like: -1, Site: i, Loose: i}
+		p.FeasibleSets = append(p.FeasibleSets, bits)
+		s := pack.Item{Count: 1, Preference: -1, Feasible: i, Unrestricted: i}
 		s.Need[resource.CPU], s.Need[resource.Memory], s.Need[resource.Pods] = int64(100+i%700), int64(1+i%9)<<20, 1
-		p.Stacks = append(p.Stacks, s)
+		p.Items = append(p.Items, s)
 	}
 	s := pack.Solve(p)
 	if err := check(p, &s); err != nil {
 		t.Fatal(err)
 	}
-	if bound := pack.Bound(p); !s.Cut || slices.Max(s.Left) > 0 || bound <= 0 || bound > s.Price+1e-9 {
-		t.Errorf("cut short: %v, %d left of one, price %g, bound %g", s.Cut, slices.Max(s.Left), s.Price, bound)
+	if bound := pack.Bound(p); !s.Truncated || slices.Max(s.Unplaced) > 0 || bound <= 0 || bound > s.Price+1e-9 {
+		t.Errorf("cut short: %v, %d left of one, price %g, bound %g", s.Truncated, slices.Max(s.Unplaced), s.Price, bound)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 // check re-verifies an answer against every rule of the problem, in the plainest way.
 func check(p *pack.Problem, s *pack.Solution) error {
-	if len(s.Left) != len(p.Stacks) {
-		return fmt.Errorf("%d entries for %d stacks", len(s.Left), len(p.Stacks))
+	if len(s.Unplaced) != len(p.Items) {
+		return fmt.Errorf("%d entries for %d stacks", len(s.Unplaced), len(p.Items))
 	}
-	placed := make([]int, len(p.Stacks))
+	placed := make([]int, len(p.Items))
 	price := 0.0
 	for i := range s.Bins {
 		b := &s.Bins[i]
@@ -25,13 +25,13 @@ func check(p *pack.Problem, s *pack.Solution) error {
 			return fmt.Errorf("bin %d (%+v): %w", i, *b, err)
 		}
 		for _, part := range b.Parts {
-			placed[part.Stack] += part.Count * b.Times
+			placed[part.Item] += part.Count * b.Times
 		}
-		price += p.Offers[b.Offer].Price * float64(b.Times)
+		price += p.BinTypes[b.BinType].Price * float64(b.Times)
 	}
-	for i := range p.Stacks {
-		if s.Left[i] < 0 || placed[i]+s.Left[i] != p.Stacks[i].Count {
-			return fmt.Errorf("stack %d: %d placed and %d left of %d", i, placed[i], s.Left[i], p.Stacks[i].Count)
+	for i := range p.Items {
+		if s.Unplaced[i] < 0 || placed[i]+s.Unplaced[i] != p.Items[i].Count {
+			return fmt.Errorf("stack %d: %d placed and %d left of %d", i, placed[i], s.Unplaced[i], p.Items[i].Count)
 		}
 	}
 	if math.Abs(price-s.Price) > 1e-9*(1+price) {
@@ -41,22 +41,22 @@ func check(p *pack.Problem, s *pack.Solution) error {
 }
 
 func checkNode(p *pack.Problem, b *pack.Bin) error {
-	o := &p.Offers[b.Offer]
+	o := &p.BinTypes[b.BinType]
 	var load resource.Vector
 	var pods []int // the stack of each pod
 	last := -1
 	for _, part := range b.Parts {
-		if part.Count < 1 || part.Stack <= last {
+		if part.Count < 1 || part.Item <= last {
 			return fmt.Errorf("parts are not in order")
 		}
-		last = part.Stack
-		st := &p.Stacks[part.Stack]
-		if !p.Sites[st.Site].Has(b.Offer) {
-			return fmt.Errorf("stack %d is not for offer %d", part.Stack, b.Offer)
+		last = part.Item
+		st := &p.Items[part.Item]
+		if !p.FeasibleSets[st.Feasible].Has(b.BinType) {
+			return fmt.Errorf("stack %d is not for offer %d", part.Item, b.BinType)
 		}
 		for range part.Count {
 			load = load.Add(st.Need)
-			pods = append(pods, part.Stack)
+			pods = append(pods, part.Item)
 		}
 	}
 	if !load.Fits(o.Room) {
@@ -67,16 +67,16 @@ func checkNode(p *pack.Problem, b *pack.Bin) error {
 			if i == j {
 				continue
 			}
-			for _, id := range p.Stacks[a].Shuns {
-				if slices.Contains(p.Stacks[c].Shunned, id) {
+			for _, id := range p.Items[a].Excludes {
+				if slices.Contains(p.Items[c].ExcludedAs, id) {
 					return fmt.Errorf("stack %d shuns %d, stack %d is there", a, id, c)
 				}
 			}
 		}
-		for _, limit := range p.Stacks[a].Caps {
+		for _, limit := range p.Items[a].Caps {
 			n := int32(0)
 			for _, c := range pods {
-				if slices.Contains(p.Stacks[c].Counts, limit.ID) {
+				if slices.Contains(p.Items[c].Counts, limit.ID) {
 					n++
 				}
 			}
@@ -85,41 +85,41 @@ func checkNode(p *pack.Problem, b *pack.Bin) error {
 			}
 		}
 	}
-	if p.Suits != nil && !p.Suits(b.Offer, b.Parts) {
+	if p.Suits != nil && !p.Suits(b.BinType, b.Parts) {
 		return fmt.Errorf("it does not suit")
 	}
 	return nil
 }
 
 func checkLedger(p *pack.Problem, s *pack.Solution) error {
-	for i := range p.Shelves {
+	for i := range p.Limits {
 		nodes, sum := int64(0), resource.Vector{}
 		for _, b := range s.Bins {
-			if p.Offers[b.Offer].Shelf == i {
+			if p.BinTypes[b.BinType].Limit == i {
 				nodes += int64(b.Times)
-				sum = sum.Add(p.Offers[b.Offer].Charge.Times(int64(b.Times)))
+				sum = sum.Add(p.BinTypes[b.BinType].Charge.Times(int64(b.Times)))
 			}
 		}
-		if shelf := &p.Shelves[i]; nodes > 0 {
-			if shelf.Nodes >= 0 && nodes > shelf.Nodes {
-				return fmt.Errorf("shelf %d: %d nodes of %d", i, nodes, shelf.Nodes)
+		if limit := &p.Limits[i]; nodes > 0 {
+			if limit.Nodes >= 0 && nodes > limit.Nodes {
+				return fmt.Errorf("shelf %d: %d nodes of %d", i, nodes, limit.Nodes)
 			}
-			for dim, bound := range shelf.Bound {
-				if bound && sum[dim] > shelf.Left[dim] {
-					return fmt.Errorf("shelf %d: %d of %d in dimension %d", i, sum[dim], shelf.Left[dim], dim)
+			for dim, bound := range limit.Limited {
+				if bound && sum[dim] > limit.Left[dim] {
+					return fmt.Errorf("shelf %d: %d of %d in dimension %d", i, sum[dim], limit.Left[dim], dim)
 				}
 			}
 		}
 	}
-	for i, stock := range p.Stocks {
+	for i, reservation := range p.Reservations {
 		nodes := 0
 		for _, b := range s.Bins {
-			if p.Offers[b.Offer].Stock == i {
+			if p.BinTypes[b.BinType].Reservation == i {
 				nodes += b.Times
 			}
 		}
-		if nodes > max(stock, 0) {
-			return fmt.Errorf("stock %d: %d nodes of %d", i, nodes, stock)
+		if nodes > max(reservation, 0) {
+			return fmt.Errorf("stock %d: %d nodes of %d", i, nodes, reservation)
 		}
 	}
 	return nil

@@ -7,71 +7,71 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// open is a node to be bought whose kind is not decided yet.
-type open struct {
-	alive require.Bits // kinds that can hold it
-	load  []int64
-	free  []int64 // scratch
-	most  []int64 // room of the largest kind, dimension by dimension
-	parts []Part
+// undecidedBin is a node to be bought whose kind is not decided yet.
+type undecidedBin struct {
+	possible require.Bits // kinds that can hold it
+	load     []int64
+	free     []int64 // scratch
+	most     []int64 // room of the largest kind, dimension by dimension
+	parts    []Part
 }
 
 // firstFit is the plain way, as a yardstick and a net: pods from large to small, each on the first node of which some
 // kind can still hold everything; in the end each node becomes the cheapest such kind.
-func (r *run) firstFit() {
+func (r *packingRun) firstFit() {
 	m := r.m
-	order := make([]int, len(r.left))
+	order := make([]int, len(r.unplaced))
 	for s := range order {
 		order[s] = s
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(slices.Compare(m.needOf(b), m.needOf(a)), cmp.Compare(a, b))
 	})
-	sites := make([]require.Bits, m.words*64)
-	marks := newRegister(m.ids)
-	var bins []*open
+	sets := make([]require.Bits, m.words*64)
+	marks := newNodeMarks(m.markCount)
+	var bins []*undecidedBin
 	for _, s := range order {
-		site := m.kindsIn(sites, m.site[s])
+		set := m.optionsIn(sets, m.setOf[s])
 		for _, b := range bins {
-			if r.left[s] == 0 {
+			if r.unplaced[s] == 0 {
 				break
 			}
-			r.put(b, s, site, marks)
+			r.put(b, s, set, marks)
 		}
 		if r.work += len(bins); r.work > m.p.steps() {
-			r.cut = true
+			r.truncated = true
 			return
 		}
-		for r.left[s] > 0 {
-			b := &open{alive: require.AllBits(len(m.kinds)), load: make([]int64, m.d), free: make([]int64, m.d), most: make([]int64, m.d)}
-			b.measure(m)
-			if !r.put(b, s, site, marks) {
+		for r.unplaced[s] > 0 {
+			b := &undecidedBin{possible: require.AllBits(len(m.options)), load: make([]int64, m.d), free: make([]int64, m.d), most: make([]int64, m.d)}
+			b.findLargest(m)
+			if !r.put(b, s, set, marks) {
 				break
 			}
 			bins = append(bins, b)
 		}
 	}
 	for _, b := range bins {
-		r.close(b)
+		r.buyCheapest(b)
 	}
 }
 
-// kindsIn lists the kinds of a site.
-func (m *model) kindsIn(known []require.Bits, site int32) require.Bits {
-	if known[site] == nil {
-		known[site] = require.NewBits(len(m.kinds))
-		for k := range m.kinds {
-			if m.in(k, site) {
-				known[site].Set(k)
+// optionsIn lists the kinds of a site.
+func (m *model) optionsIn(known []require.Bits, set int32) require.Bits {
+	if known[set] == nil {
+		known[set] = require.NewBits(len(m.options))
+		for k := range m.options {
+			if m.isIn(k, set) {
+				known[set].Set(k)
 			}
 		}
 	}
-	return known[site]
+	return known[set]
 }
 
-func (b *open) measure(m *model) {
+func (b *undecidedBin) findLargest(m *model) {
 	clear(b.most)
-	for k := range b.alive.All {
+	for k := range b.possible.All {
 		for j, x := range m.roomOf(k) {
 			b.most[j] = max(b.most[j], x)
 		}
@@ -79,7 +79,7 @@ func (b *open) measure(m *model) {
 }
 
 // put adds as many pods of the stack as some kind can hold; it is false if none can hold one.
-func (r *run) put(b *open, s int, site require.Bits, marks *register) bool {
+func (r *packingRun) put(b *undecidedBin, s int, set require.Bits, marks *nodeMarks) bool {
 	m := r.m
 	need := m.needOf(s)
 	for j, x := range need {
@@ -87,26 +87,26 @@ func (r *run) put(b *open, s int, site require.Bits, marks *register) bool {
 			return false
 		}
 	}
-	limit := r.left[s]
-	if m.marked[s] {
+	limit := r.unplaced[s]
+	if m.hasMarks[s] {
 		for _, p := range b.parts {
 			r.work++
-			if m.marked[p.Stack] && m.clash(s, p.Stack) {
+			if m.hasMarks[p.Item] && m.itemsClash(s, p.Item) {
 				return false
 			}
 		}
-		r.work += (len(m.p.Stacks[s].Shunned) + len(m.p.Stacks[s].Shuns)) * (1 + len(b.parts)) / 16
+		r.work += (len(m.p.Items[s].ExcludedAs) + len(m.p.Items[s].Excludes)) * (1 + len(b.parts)) / 16
 		marks.clear()
 		for _, p := range b.parts {
-			if m.marked[p.Stack] {
-				marks.add(&m.p.Stacks[p.Stack], p.Count)
+			if m.hasMarks[p.Item] {
+				marks.add(&m.p.Items[p.Item], p.Count)
 			}
 		}
-		limit = marks.allows(&m.p.Stacks[s], m.solo[s], limit)
+		limit = marks.allows(&m.p.Items[s], m.onePerNode[s], limit)
 	}
 	n := 0
-	for k := range b.alive.All {
-		if limit > n && site.Has(k) {
+	for k := range b.possible.All {
+		if limit > n && set.Has(k) {
 			for j, x := range m.roomOf(k) {
 				b.free[j] = x - b.load[j]
 			}
@@ -119,31 +119,31 @@ func (r *run) put(b *open, s int, site require.Bits, marks *register) bool {
 	for j, x := range need {
 		b.load[j] += x * int64(n)
 	}
-	r.left[s] -= n
-	b.parts = append(b.parts, Part{Stack: s, Count: n})
-	b.alive = b.alive.And(site)
-	for k := range b.alive.All {
+	r.unplaced[s] -= n
+	b.parts = append(b.parts, Part{Item: s, Count: n})
+	b.possible = b.possible.And(set)
+	for k := range b.possible.All {
 		if !fits(b.load, m.roomOf(k)) {
-			b.alive[k/64] &^= 1 << (k % 64)
+			b.possible[k/64] &^= 1 << (k % 64)
 		}
 	}
-	b.measure(m)
+	b.findLargest(m)
 	return true
 }
 
-// close buys the cheapest kind that may be bought; without one the pods are left over.
-func (r *run) close(b *open) {
+// buyCheapest buys the cheapest kind that may be bought; without one the pods are left over.
+func (r *packingRun) buyCheapest(b *undecidedBin) {
 	m := r.m
-	slices.SortFunc(b.parts, func(x, y Part) int { return cmp.Compare(x.Stack, y.Stack) })
-	for k := range b.alive.All {
-		offer := m.kinds[k]
-		if r.ledger.allows(offer, 1) > 0 && (m.p.Suits == nil || m.p.Suits(offer, b.parts)) {
-			r.ledger.buy(offer, 1)
-			r.bins = append(r.bins, Bin{Offer: offer, Parts: b.parts, Times: 1})
+	slices.SortFunc(b.parts, func(x, y Part) int { return cmp.Compare(x.Item, y.Item) })
+	for k := range b.possible.All {
+		binType := m.options[k]
+		if r.supply.allows(binType, 1) > 0 && (m.p.Suits == nil || m.p.Suits(binType, b.parts)) {
+			r.supply.buy(binType, 1)
+			r.bins = append(r.bins, Bin{BinType: binType, Parts: b.parts, Times: 1})
 			return
 		}
 	}
 	for _, p := range b.parts {
-		r.left[p.Stack] += p.Count
+		r.unplaced[p.Item] += p.Count
 	}
 }

@@ -26,9 +26,9 @@ func everything(r *rand.Rand) recipe {
 }
 
 func generate(r *rand.Rand, c recipe) *pack.Problem {
-	p := &pack.Problem{Shelves: []pack.Shelf{{Nodes: -1}}}
+	p := &pack.Problem{Limits: []pack.Limit{{Nodes: -1}}}
 	for range c.offers {
-		o := pack.Offer{Stock: -1}
+		o := pack.BinType{Reservation: -1}
 		o.Room[resource.CPU], o.Room[resource.Memory] = int64(1+r.Intn(16))*1000, int64(1+r.Intn(16))<<30
 		o.Room[resource.Pods] = int64(1 + r.Intn(20))
 		if r.Intn(6) == 0 {
@@ -37,9 +37,9 @@ func generate(r *rand.Rand, c recipe) *pack.Problem {
 		o.Charge = o.Room.Floor()
 		size := float64(o.Room[resource.CPU])/1000 + float64(o.Room[resource.Memory]>>30)/4
 		o.Price = math.Round(size*(0.5+r.Float64())*100) / 100
-		p.Offers = append(p.Offers, o)
+		p.BinTypes = append(p.BinTypes, o)
 	}
-	p.Sites = []require.Bits{require.AllBits(c.offers)}
+	p.FeasibleSets = []require.Bits{require.AllBits(c.offers)}
 	if c.sites {
 		for range 3 {
 			b := require.NewBits(c.offers)
@@ -48,21 +48,21 @@ func generate(r *rand.Rand, c recipe) *pack.Problem {
 					b.Set(o)
 				}
 			}
-			p.Sites = append(p.Sites, b)
+			p.FeasibleSets = append(p.FeasibleSets, b)
 		}
 	}
 	for range c.stacks {
-		s := pack.Stack{Count: 1 + r.Intn(c.most), Like: -1, Rank: int32(r.Intn(3))}
+		s := pack.Item{Count: 1 + r.Intn(c.most), Preference: -1, Rank: int32(r.Intn(3))}
 		s.Need[resource.CPU], s.Need[resource.Memory] = int64(r.Intn(9))*500, int64(r.Intn(9))<<29
 		s.Need[resource.Pods] = 1
 		if r.Intn(12) == 0 {
 			s.Need[5] = int64(1 + r.Intn(2))
 		}
-		s.Site = r.Intn(len(p.Sites))
+		s.Feasible = r.Intn(len(p.FeasibleSets))
 		if r.Intn(2) == 0 {
-			s.Loose = s.Site
+			s.Unrestricted = s.Feasible
 		}
-		p.Stacks = append(p.Stacks, s)
+		p.Items = append(p.Items, s)
 	}
 	c.decorate(r, p)
 	return p
@@ -70,57 +70,57 @@ func generate(r *rand.Rand, c recipe) *pack.Problem {
 
 func (c recipe) decorate(r *rand.Rand, p *pack.Problem) {
 	if c.marks {
-		for i := range p.Stacks {
-			markStack(r, &p.Stacks[i])
+		for i := range p.Items {
+			markStack(r, &p.Items[i])
 		}
 	}
 	if c.shelves {
-		p.Shelves = append(p.Shelves, pack.Shelf{Nodes: int64(r.Intn(8) - 1)}, pack.Shelf{Nodes: -1})
-		p.Shelves[2].Bound[resource.CPU], p.Shelves[2].Left[resource.CPU] = true, int64(r.Intn(60)-3)*1000
-		for i := range p.Offers {
-			p.Offers[i].Shelf = r.Intn(3)
+		p.Limits = append(p.Limits, pack.Limit{Nodes: int64(r.Intn(8) - 1)}, pack.Limit{Nodes: -1})
+		p.Limits[2].Limited[resource.CPU], p.Limits[2].Left[resource.CPU] = true, int64(r.Intn(60)-3)*1000
+		for i := range p.BinTypes {
+			p.BinTypes[i].Limit = r.Intn(3)
 		}
 	}
 	if c.stocks {
-		p.Stocks = []int{r.Intn(3), r.Intn(5)}
-		for i := range p.Offers {
-			p.Offers[i].Stock = r.Intn(3) - 1
+		p.Reservations = []int{r.Intn(3), r.Intn(5)}
+		for i := range p.BinTypes {
+			p.BinTypes[i].Reservation = r.Intn(3) - 1
 		}
 	}
 	if c.likes {
 		for range 2 {
-			row := make([]float32, len(p.Offers))
+			row := make([]float32, len(p.BinTypes))
 			for o := range row {
 				row[o] = float32(r.Intn(3)) / 2
 			}
-			p.Likes = append(p.Likes, row)
+			p.Preferences = append(p.Preferences, row)
 		}
-		for i := range p.Stacks {
-			p.Stacks[i].Like = r.Intn(3) - 1
+		for i := range p.Items {
+			p.Items[i].Preference = r.Intn(3) - 1
 		}
 	}
 	if c.suits {
-		bad, most := r.Intn(len(p.Offers)), 1+r.Intn(10)
-		p.Suits = func(offer int, content []pack.Part) bool {
+		bad, most := r.Intn(len(p.BinTypes)), 1+r.Intn(10)
+		p.Suits = func(binType int, content []pack.Part) bool {
 			even, odd, n := false, false, 0
 			for _, part := range content {
-				even, odd = even || part.Stack%2 == 0, odd || part.Stack%2 == 1
+				even, odd = even || part.Item%2 == 0, odd || part.Item%2 == 1
 				n += part.Count
 			}
-			return offer != bad && n <= most && !(even && odd)
+			return binType != bad && n <= most && !(even && odd)
 		}
 	}
 }
 
-func markStack(r *rand.Rand, s *pack.Stack) {
+func markStack(r *rand.Rand, s *pack.Item) {
 	for id := range int32(3) {
 		switch r.Intn(8) {
 		case 0:
-			s.Shuns = append(s.Shuns, id)
+			s.Excludes = append(s.Excludes, id)
 		case 1:
-			s.Shunned = append(s.Shunned, id)
+			s.ExcludedAs = append(s.ExcludedAs, id)
 		case 2:
-			s.Shuns, s.Shunned = append(s.Shuns, id), append(s.Shunned, id)
+			s.Excludes, s.ExcludedAs = append(s.Excludes, id), append(s.ExcludedAs, id)
 		}
 	}
 	for id := int32(3); id < 6; id++ {
@@ -131,5 +131,5 @@ func markStack(r *rand.Rand, s *pack.Stack) {
 			s.Counts = append(s.Counts, id)
 		}
 	}
-	slices.Sort(s.Shuns)
+	slices.Sort(s.Excludes)
 }

@@ -10,53 +10,53 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// wishMargin is how much dearer an offer may be and still be bought because it is liked.
-const wishMargin = 1.05
+// preferenceMargin is how much dearer an offer may be and still be bought because it is liked.
+const preferenceMargin = 1.05
 
 // model is a problem in the shape that searching needs: only the dimensions that somebody asks for, only the offers
 // that could be part of a cheapest answer, and for each offer the stacks that it can hold.
 type model struct {
-	p     *Problem
-	loose bool
-	dims  []int
-	d     int // len(dims)
+	p            *Problem
+	unrestricted bool
+	dims         []int
+	d            int // len(dims)
 
 	// By stack: what it asks for in the dimensions in use.
-	need   []int64
-	needf  []float64
-	site   []int32 // dense number of the site
-	class  []int32 // stacks with the same number need the same
-	marked []bool  // has marks
-	solo   []bool  // at most one pod of it to a node
+	need       []int64
+	needf      []float64
+	setOf      []int32 // dense number of the site
+	needClass  []int32 // stacks with the same number need the same
+	hasMarks   []bool  // has marks
+	onePerNode []bool  // at most one pod of it to a node
 
 	// By kind, that is an offer worth looking at, from cheap to dear.
-	kinds []int // place in Problem.Offers
-	room  []int64
-	seen  []uint64 // for each kind: the sites it is in, words to a kind
-	words int
-	holds [][]int32 // the stacks that fit when the node is empty
+	options      []int // place in Problem.BinTypes
+	room         []int64
+	optionSets   []uint64 // for each kind: the sites it is in, words to a kind
+	words        int
+	fittingItems [][]int32 // the stacks that fit when the node is empty
 
-	ids int // one more than the largest id in the marks
+	markCount int // one more than the largest id in the marks
 }
 
 // newModel reads a problem. A loose model takes the stacks' loose sites and forgets shelves, stocks and wishes: it is
 // what the lower bound counts with.
 func newModel(p *Problem, loose bool) *model {
-	m := &model{p: p, loose: loose}
-	m.readStacks()
-	sites, of := m.readSites()
-	m.words = (len(sites) + 63) / 64
-	m.site = of
-	m.readOffers(sites)
+	m := &model{p: p, unrestricted: loose}
+	m.readItems()
+	sets, of := m.readSets()
+	m.words = (len(sets) + 63) / 64
+	m.setOf = of
+	m.readBinTypes(sets)
 	m.match()
 	return m
 }
 
-// readStacks finds out which dimensions matter and keeps what is asked for in them.
-func (m *model) readStacks() {
+// readItems finds out which dimensions matter and keeps what is asked for in them.
+func (m *model) readItems() {
 	var used [resource.Size]bool
-	for i := range m.p.Stacks {
-		for dim, amount := range m.p.Stacks[i].Need {
+	for i := range m.p.Items {
+		for dim, amount := range m.p.Items[i].Need {
 			used[dim] = used[dim] || amount > 0
 		}
 	}
@@ -66,12 +66,12 @@ func (m *model) readStacks() {
 		}
 	}
 	m.d = len(m.dims)
-	n := len(m.p.Stacks)
+	n := len(m.p.Items)
 	m.need, m.needf = make([]int64, n*m.d), make([]float64, n*m.d)
-	m.marked, m.solo, m.class = make([]bool, n), make([]bool, n), make([]int32, n)
+	m.hasMarks, m.onePerNode, m.needClass = make([]bool, n), make([]bool, n), make([]int32, n)
 	classes := make(map[resource.Vector]int32)
-	for i := range m.p.Stacks {
-		s := &m.p.Stacks[i]
+	for i := range m.p.Items {
+		s := &m.p.Items[i]
 		for j, dim := range m.dims {
 			m.need[i*m.d+j] = max(s.Need[dim], 0)
 			m.needf[i*m.d+j] = float64(max(s.Need[dim], 0))
@@ -81,26 +81,26 @@ func (m *model) readStacks() {
 			class = int32(len(classes))
 			classes[s.Need] = class
 		}
-		m.class[i] = class
-		m.marked[i] = len(s.Shuns)+len(s.Shunned)+len(s.Caps)+len(s.Counts) > 0
-		m.solo[i] = meets(s.Shuns, s.Shunned)
-		for _, id := range s.Shuns {
-			m.ids = max(m.ids, int(id)+1)
+		m.needClass[i] = class
+		m.hasMarks[i] = len(s.Excludes)+len(s.ExcludedAs)+len(s.Caps)+len(s.Counts) > 0
+		m.onePerNode[i] = intersects(s.Excludes, s.ExcludedAs)
+		for _, id := range s.Excludes {
+			m.markCount = max(m.markCount, int(id)+1)
 		}
-		for _, id := range s.Shunned {
-			m.ids = max(m.ids, int(id)+1)
+		for _, id := range s.ExcludedAs {
+			m.markCount = max(m.markCount, int(id)+1)
 		}
 		for _, c := range s.Caps {
-			m.ids = max(m.ids, int(c.ID)+1)
+			m.markCount = max(m.markCount, int(c.ID)+1)
 		}
 		for _, id := range s.Counts {
-			m.ids = max(m.ids, int(id)+1)
+			m.markCount = max(m.markCount, int(id)+1)
 		}
 	}
 }
 
-// meets reports whether two sorted lists have an id in common.
-func meets(a, b []int32) bool {
+// intersects reports whether two sorted lists have an id in common.
+func intersects(a, b []int32) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
 		case a[i] == b[j]:
@@ -114,45 +114,47 @@ func meets(a, b []int32) bool {
 	return false
 }
 
-// readSites numbers the sites that stacks refer to; those with the same offers are one.
-func (m *model) readSites() (sites []require.Bits, of []int32) {
-	dense := make([]int32, len(m.p.Sites))
-	of = make([]int32, len(m.p.Stacks))
+// readSets numbers the sites that stacks refer to; those with the same offers are one.
+func (m *model) readSets() (sets []require.Bits, of []int32) {
+	dense := make([]int32, len(m.p.FeasibleSets))
+	of = make([]int32, len(m.p.Items))
 	known := make(map[string]int32)
 	var text []byte
-	for i := range m.p.Stacks {
-		at := m.p.Stacks[i].Site
-		if m.loose {
-			at = m.p.Stacks[i].Loose
+	for i := range m.p.Items {
+		at := m.p.Items[i].Feasible
+		if m.unrestricted {
+			at = m.p.Items[i].Unrestricted
 		}
 		if dense[at] == 0 {
 			text = text[:0]
-			for _, word := range m.p.Sites[at] {
+			for _, word := range m.p.FeasibleSets[at] {
 				text = binary.LittleEndian.AppendUint64(text, word)
 			}
 			if dense[at] = known[string(text)]; dense[at] == 0 {
-				sites = append(sites, m.p.Sites[at])
-				dense[at] = int32(len(sites))
+				sets = append(sets, m.p.FeasibleSets[at])
+				dense[at] = int32(len(sets))
 				known[string(text)] = dense[at]
 			}
 		}
 		of[i] = dense[at] - 1
 	}
-	return sites, of
+	return sets, of
 }
 
 // needOf is what a pod of the stack asks for.
-func (m *model) needOf(stack int) []int64 { return m.need[stack*m.d : stack*m.d+m.d] }
+func (m *model) needOf(item int) []int64 { return m.need[item*m.d : item*m.d+m.d] }
 
 // roomOf is what an empty node of the kind has.
-func (m *model) roomOf(kind int) []int64 { return m.room[kind*m.d : kind*m.d+m.d] }
+func (m *model) roomOf(option int) []int64 { return m.room[option*m.d : option*m.d+m.d] }
 
-// seenBy are the sites that the kind is in.
-func (m *model) seenBy(kind int) []uint64 { return m.seen[kind*m.words : kind*m.words+m.words] }
+// setsOf are the sites that the kind is in.
+func (m *model) setsOf(option int) []uint64 {
+	return m.optionSets[option*m.words : option*m.words+m.words]
+}
 
-// in reports whether the kind is in the site.
-func (m *model) in(kind int, site int32) bool {
-	return m.seen[kind*m.words+int(site>>6)]&(1<<(site&63)) != 0
+// isIn reports whether the kind is in the site.
+func (m *model) isIn(option int, set int32) bool {
+	return m.optionSets[option*m.words+int(set>>6)]&(1<<(set&63)) != 0
 }
 
 // total is what all stacks ask for together: room beyond it is worth nothing.
@@ -160,8 +162,8 @@ func (m *model) total() []int64 {
 	out := make([]int64, m.d)
 	for j := range out {
 		sum := 0.0
-		for i := range m.p.Stacks {
-			sum += m.needf[i*m.d+j] * float64(m.p.Stacks[i].Count)
+		for i := range m.p.Items {
+			sum += m.needf[i*m.d+j] * float64(m.p.Items[i].Count)
 		}
 		out[j] = math.MaxInt64
 		if sum < 1<<52 {
@@ -171,25 +173,25 @@ func (m *model) total() []int64 {
 	return out
 }
 
-// candidate is an offer that has not been compared with the others yet.
-type candidate struct {
-	offer int
-	price float64
-	room  []int64
-	seen  []uint64
+// binTypeCandidate is an offer that has not been compared with the others yet.
+type binTypeCandidate struct {
+	binType int
+	price   float64
+	room    []int64
+	sets    []uint64
 }
 
-// readOffers keeps the offers that are in some site and not dominated by another.
-func (m *model) readOffers(sites []require.Bits) {
-	list := m.withoutHopeless(m.candidates(sites))
-	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.offer, b.offer))
+// readBinTypes keeps the offers that are in some site and not dominated by another.
+func (m *model) readBinTypes(sets []require.Bits) {
+	list := m.dropHopeless(m.candidates(sets))
+	slices.SortFunc(list, func(a, b binTypeCandidate) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.binType, b.binType))
 	})
-	var kept []*candidate
-	var probe []*candidate // the same, those that dominated another last first
+	var kept []*binTypeCandidate
+	var probe []*binTypeCandidate // the same, those that dominated another last first
 	for i := range list {
 		c := &list[i]
-		at := slices.IndexFunc(probe, func(k *candidate) bool { return m.dominates(k, c) })
+		at := slices.IndexFunc(probe, func(k *binTypeCandidate) bool { return m.dominates(k, c) })
 		switch {
 		case at < 0:
 			kept, probe = append(kept, c), append(probe, c)
@@ -200,19 +202,19 @@ func (m *model) readOffers(sites []require.Bits) {
 		}
 	}
 	for i := range kept {
-		m.kinds = append(m.kinds, kept[i].offer)
+		m.options = append(m.options, kept[i].binType)
 		for _, dim := range m.dims {
-			m.room = append(m.room, m.p.Offers[kept[i].offer].Room[dim])
+			m.room = append(m.room, m.p.BinTypes[kept[i].binType].Room[dim])
 		}
-		m.seen = append(m.seen, kept[i].seen...)
+		m.optionSets = append(m.optionSets, kept[i].sets...)
 	}
 }
 
-func (m *model) candidates(sites []require.Bits) []candidate {
+func (m *model) candidates(sets []require.Bits) []binTypeCandidate {
 	total := m.total()
-	rows := make([]int32, len(m.p.Offers)) // place in the list, plus one
+	rows := make([]int32, len(m.p.BinTypes)) // place in the list, plus one
 	n := 0
-	for _, bits := range sites {
+	for _, bits := range sets {
 		for o := range bits.All {
 			if rows[o] == 0 {
 				n++
@@ -220,30 +222,30 @@ func (m *model) candidates(sites []require.Bits) []candidate {
 			}
 		}
 	}
-	list := make([]candidate, n)
+	list := make([]binTypeCandidate, n)
 	room, seen := make([]int64, n*m.d), make([]uint64, n*m.words)
 	for o, row := range rows {
 		if row == 0 {
 			continue
 		}
 		i := int(row - 1)
-		c := candidate{offer: o, price: m.p.Offers[o].Price, room: room[i*m.d : i*m.d+m.d], seen: seen[i*m.words : i*m.words+m.words]}
+		c := binTypeCandidate{binType: o, price: m.p.BinTypes[o].Price, room: room[i*m.d : i*m.d+m.d], sets: seen[i*m.words : i*m.words+m.words]}
 		for j, dim := range m.dims {
-			c.room[j] = min(m.p.Offers[o].Room[dim], total[j])
+			c.room[j] = min(m.p.BinTypes[o].Room[dim], total[j])
 		}
 		list[i] = c
 	}
-	for s, bits := range sites {
+	for s, bits := range sets {
 		for o := range bits.All {
-			list[rows[o]-1].seen[s>>6] |= 1 << (s & 63)
+			list[rows[o]-1].sets[s>>6] |= 1 << (s & 63)
 		}
 	}
 	return list
 }
 
-// withoutHopeless takes out what is dominated by the cheapest offer that could hold everything. When there is little to
+// dropHopeless takes out what is dominated by the cheapest offer that could hold everything. When there is little to
 // pack that is nearly all of them, and sorting is spared.
-func (m *model) withoutHopeless(list []candidate) []candidate {
+func (m *model) dropHopeless(list []binTypeCandidate) []binTypeCandidate {
 	total := m.total()
 	best := -1
 	for i := range list {
@@ -256,7 +258,7 @@ func (m *model) withoutHopeless(list []candidate) []candidate {
 	}
 	champion, out := list[best], list[:0]
 	for _, c := range list {
-		if c.offer == champion.offer || c.price < champion.price || !m.dominates(&champion, &c) {
+		if c.binType == champion.binType || c.price < champion.price || !m.dominates(&champion, &c) {
 			out = append(out, c)
 		}
 	}
@@ -264,30 +266,30 @@ func (m *model) withoutHopeless(list []candidate) []candidate {
 }
 
 // dominates reports whether a, which is no dearer, can stand in for b in every answer.
-func (m *model) dominates(a, b *candidate) bool {
+func (m *model) dominates(a, b *binTypeCandidate) bool {
 	for j := range a.room {
 		if a.room[j] < b.room[j] {
 			return false
 		}
 	}
-	for w := range a.seen {
-		if b.seen[w]&^a.seen[w] != 0 {
+	for w := range a.sets {
+		if b.sets[w]&^a.sets[w] != 0 {
 			return false
 		}
 	}
-	if m.loose {
+	if m.unrestricted {
 		return true
 	}
-	x, y := &m.p.Offers[a.offer], &m.p.Offers[b.offer]
-	if x.Stock >= 0 && x.Stock != y.Stock {
+	x, y := &m.p.BinTypes[a.binType], &m.p.BinTypes[b.binType]
+	if x.Reservation >= 0 && x.Reservation != y.Reservation {
 		return false
 	}
-	if !m.shelfDominates(x, y) {
+	if !m.limitDominates(x, y) {
 		return false
 	}
-	if b.price <= a.price*wishMargin {
-		for _, like := range m.p.Likes {
-			if like[a.offer] < like[b.offer] {
+	if b.price <= a.price*preferenceMargin {
+		for _, preference := range m.p.Preferences {
+			if preference[a.binType] < preference[b.binType] {
 				return false
 			}
 		}
@@ -295,15 +297,15 @@ func (m *model) dominates(a, b *candidate) bool {
 	return true
 }
 
-func (m *model) shelfDominates(x, y *Offer) bool {
-	if x.Shelf < 0 || x.Shelf >= len(m.p.Shelves) {
+func (m *model) limitDominates(x, y *BinType) bool {
+	if x.Limit < 0 || x.Limit >= len(m.p.Limits) {
 		return true
 	}
-	shelf := &m.p.Shelves[x.Shelf]
-	if x.Shelf != y.Shelf {
-		return shelf.Nodes < 0 && shelf.Bound == [resource.Size]bool{}
+	limit := &m.p.Limits[x.Limit]
+	if x.Limit != y.Limit {
+		return limit.Nodes < 0 && limit.Limited == [resource.Size]bool{}
 	}
-	for dim, bound := range shelf.Bound {
+	for dim, bound := range limit.Limited {
 		if bound && x.Charge[dim] > y.Charge[dim] {
 			return false
 		}
@@ -313,20 +315,20 @@ func (m *model) shelfDominates(x, y *Offer) bool {
 
 // match lists for each kind the stacks that it can hold.
 func (m *model) match() {
-	m.holds = make([][]int32, len(m.kinds))
-	for k := range m.kinds {
+	m.fittingItems = make([][]int32, len(m.options))
+	for k := range m.options {
 		room := m.roomOf(k)
-		for s := range m.p.Stacks {
-			if m.p.Stacks[s].Count > 0 && m.in(k, m.site[s]) && fits(m.needOf(s), room) && m.suitsAlone(k, s) {
-				m.holds[k] = append(m.holds[k], int32(s))
+		for s := range m.p.Items {
+			if m.p.Items[s].Count > 0 && m.isIn(k, m.setOf[s]) && fits(m.needOf(s), room) && m.suitsAlone(k, s) {
+				m.fittingItems[k] = append(m.fittingItems[k], int32(s))
 			}
 		}
 	}
 }
 
 // suitsAlone reports whether a node of the kind may be bought for one pod of the stack alone.
-func (m *model) suitsAlone(kind, s int) bool {
-	return m.loose || m.p.Suits == nil || m.p.Suits(m.kinds[kind], []Part{{Stack: s, Count: 1}})
+func (m *model) suitsAlone(option, s int) bool {
+	return m.unrestricted || m.p.Suits == nil || m.p.Suits(m.options[option], []Part{{Item: s, Count: 1}})
 }
 
 // fits is resource.Vector.Fits in the dimensions in use.

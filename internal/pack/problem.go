@@ -14,36 +14,36 @@ import (
 
 // Problem is what has to be packed and what can be bought.
 type Problem struct {
-	Stacks []Stack
-	Offers []Offer
-	// Sites are sets of offers. A stack refers to one of them, because many stacks have the same.
-	Sites []require.Bits
-	// Likes are, for stacks with wishes, how far each offer meets them: 0 not at all, 1 completely.
-	Likes [][]float32
-	// Shelves bound what may be bought; Stocks how often.
-	Shelves []Shelf
-	Stocks  []int
+	Items    []Item
+	BinTypes []BinType
+	// FeasibleSets are sets of offers. A stack refers to one of them, because many stacks have the same.
+	FeasibleSets []require.Bits
+	// Preferences are, for stacks with wishes, how far each offer meets them: 0 not at all, 1 completely.
+	Preferences [][]float32
+	// Limits bound what may be bought; Reservations how often.
+	Limits       []Limit
+	Reservations []int
 	// Suits, if it is set, has the last word on whether a node with the content may be bought as the offer. If it says
 	// no, less content is tried: some of its stacks may suit the offer where others don't. A pod that suits no offer even
 	// alone is left over; one that suits some other offer goes there. It must be pure, and what suits must still suit with
 	// less in it.
-	Suits func(offer int, content []Part) bool
+	Suits func(binType int, content []Part) bool
 	// Steps bounds how many pods one run of the search may look at; 0 for a bound that only absurd problems reach.
 	Steps int
 	// Brief asks for a good answer soon rather than for the best: it is for finding out whether something might pay.
 	Brief bool
 }
 
-// Stack is a number of pods that packing can't tell apart.
-type Stack struct {
+// Item is a number of pods that packing can't tell apart.
+type Item struct {
 	Need  resource.Vector
 	Count int
-	// Site is the place in Problem.Sites of the offers that will do; Loose is the same before any choice was made for
+	// Feasible is the place in Problem.FeasibleSets of the offers that will do; Unrestricted is the same before any choice was made for
 	// the stack that could have been made otherwise (a zone, say): the lower bound counts with it.
-	Site, Loose int
-	// Like is the place in Problem.Likes, −1 for no wishes. Wishes choose among offers of nearly the same price; they
+	Feasible, Unrestricted int
+	// Preference is the place in Problem.Preferences, −1 for no wishes. Wishes choose among offers of nearly the same price; they
 	// never add a node.
-	Like int
+	Preference int
 	// Rank decides who comes first where shelves or stocks run short: the higher.
 	Rank int32
 	Marks
@@ -51,9 +51,9 @@ type Stack struct {
 
 // Marks say with whom a stack's pods can share a node. All lists are sorted; most are empty.
 type Marks struct {
-	// Shuns and Shunned: no pod that shuns an id shares a node with another pod that is shunned under it. A stack with
+	// Excludes and Shunned: no pod that shuns an id shares a node with another pod that is shunned under it. A stack with
 	// both sends at most one pod to a node.
-	Shuns, Shunned []int32
+	Excludes, ExcludedAs []int32
 	// Caps and Counts: where a pod with a cap is, there are at most Most pods in all whose stacks count for its id.
 	Caps   []Cap
 	Counts []int32
@@ -65,45 +65,45 @@ type Cap struct {
 	Most int32
 }
 
-// Offer is a kind of node that can be bought.
-type Offer struct {
+// BinType is a kind of node that can be bought.
+type BinType struct {
 	Price float64
 	// Room is what a node has for pods, daemons' share taken off. Negative room holds nothing.
 	Room resource.Vector
-	// Shelf is what the node counts against, by Charge; Stock is the place in Problem.Stocks, −1 for no bound.
-	Shelf  int
-	Charge resource.Vector
-	Stock  int
+	// Limit is what the node counts against, by Charge; Reservation is the place in Problem.Reservations, −1 for no bound.
+	Limit       int
+	Charge      resource.Vector
+	Reservation int
 }
 
-// Shelf is what may still be bought together.
-type Shelf struct {
+// Limit is what may still be bought together.
+type Limit struct {
 	// Left bounds the sum of charges in the dimensions that are Bound.
-	Bound [resource.Size]bool
-	Left  resource.Vector
+	Limited [resource.Size]bool
+	Left    resource.Vector
 	// Nodes bounds their number; negative for no bound.
 	Nodes int64
 }
 
 // Part is some pods of a stack.
 type Part struct {
-	Stack, Count int
+	Item, Count int
 }
 
 // Bin is a number of nodes with the same content.
 type Bin struct {
-	Offer int
-	Parts []Part // sorted by stack
-	Times int
+	BinType int
+	Parts   []Part // sorted by stack
+	Times   int
 }
 
 // Solution is what to buy.
 type Solution struct {
 	Bins []Bin
-	// Left is, for each stack, how many of its pods found no place.
-	Left []int
+	// Unplaced is, for each stack, how many of its pods found no place.
+	Unplaced []int
 	// Price of all bins.
 	Price float64
-	// Cut says that the search was brought to an end by its budget of steps: the answer is valid and may be dearer than need be.
-	Cut bool
+	// Truncated says that the search was brought to an end by its budget of steps: the answer is valid and may be dearer than need be.
+	Truncated bool
 }

@@ -14,13 +14,13 @@ import (
 // some offer can hold all; in the end each node becomes the cheapest such offer.
 func firstFitDecreasing(p *pack.Problem) (price float64) {
 	var pods []int
-	for i := range p.Stacks {
+	for i := range p.Items {
 		if homeOf(p, i) >= 0 {
-			pods = append(pods, slices.Repeat([]int{i}, p.Stacks[i].Count)...)
+			pods = append(pods, slices.Repeat([]int{i}, p.Items[i].Count)...)
 		}
 	}
 	slices.SortStableFunc(pods, func(a, b int) int {
-		x, y := &p.Stacks[a].Need, &p.Stacks[b].Need
+		x, y := &p.Items[a].Need, &p.Items[b].Need
 		return cmp.Or(cmp.Compare(y[0], x[0]), cmp.Compare(y[1], x[1]))
 	})
 	var nodes [][]int
@@ -123,18 +123,18 @@ func TestWishesAreMetWhereTheyCostLittle(t *testing.T) {
 	p := fleet(11, 2000, 120, 4)
 	zones := slices.Compact(slices.Sorted(slices.Values(ec2().zone)))
 	d := &desk{p: p, sites: map[want]int{}}
-	site := d.site(want{arch: "amd64", onDemand: true})
+	set := d.site(want{arch: "amd64", onDemand: true})
 	for _, zone := range zones[:3] {
-		row := make([]float32, len(p.Offers))
+		row := make([]float32, len(p.BinTypes))
 		for o := range row {
 			if ec2().zone[o] == zone {
 				row[o] = 1
 			}
 		}
-		p.Likes = append(p.Likes, row)
+		p.Preferences = append(p.Preferences, row)
 	}
-	for i := range p.Stacks {
-		p.Stacks[i].Site, p.Stacks[i].Loose, p.Stacks[i].Like = site, site, i%3
+	for i := range p.Items {
+		p.Items[i].Feasible, p.Items[i].Unrestricted, p.Items[i].Preference = set, set, i%3
 	}
 	with := pack.Solve(p)
 	if err := check(p, &with); err != nil {
@@ -144,12 +144,12 @@ func TestWishesAreMetWhereTheyCostLittle(t *testing.T) {
 	for _, b := range with.Bins {
 		nodes += b.Times
 		for _, part := range b.Parts {
-			met += float64(p.Likes[p.Stacks[part.Stack].Like][b.Offer]) * float64(part.Count*b.Times)
+			met += float64(p.Preferences[p.Items[part.Item].Preference][b.BinType]) * float64(part.Count*b.Times)
 			all += part.Count * b.Times
 		}
 	}
-	for i := range p.Stacks {
-		p.Stacks[i].Like = -1
+	for i := range p.Items {
+		p.Items[i].Preference = -1
 	}
 	without := pack.Solve(p)
 	plain := 0

@@ -19,16 +19,16 @@ func TestRankDecidesWhoIsServed(t *testing.T) {
 		if err := check(p, &s); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		for i, n := range s.Left {
+		for i, n := range s.Unplaced {
 			if n == 0 || homeOf(p, i) < 0 {
 				continue
 			}
 			short++
 			for _, b := range s.Bins {
-				if content, lower := instead(p, i, b); lower && p.Sites[p.Stacks[i].Site].Has(b.Offer) {
-					probe := pack.Bin{Offer: b.Offer, Parts: content, Times: 1}
+				if content, lower := instead(p, i, b); lower && p.FeasibleSets[p.Items[i].Feasible].Has(b.BinType) {
+					probe := pack.Bin{BinType: b.BinType, Parts: content, Times: 1}
 					if checkNode(p, &probe) == nil {
-						t.Fatalf("seed %d: stack %d (rank %d) has %d left, but could displace lower ranks in %+v", seed, i, p.Stacks[i].Rank, n, b)
+						t.Fatalf("seed %d: stack %d (rank %d) has %d left, but could displace lower ranks in %+v", seed, i, p.Items[i].Rank, n, b)
 					}
 				}
 			}
@@ -42,25 +42,25 @@ func TestRankDecidesWhoIsServed(t *testing.T) {
 
 // instead is the content of the bin with one more pod of the stack and without any of a lower rank; lower says whether
 // there were such.
-func instead(p *pack.Problem, stack int, b pack.Bin) (content []pack.Part, lower bool) {
+func instead(p *pack.Problem, item int, b pack.Bin) (content []pack.Part, lower bool) {
 	added := false
 	for _, part := range b.Parts {
-		if p.Stacks[part.Stack].Rank < p.Stacks[stack].Rank {
+		if p.Items[part.Item].Rank < p.Items[item].Rank {
 			lower = true
 			continue
 		}
-		if !added && part.Stack >= stack {
+		if !added && part.Item >= item {
 			added = true
-			if part.Stack == stack {
+			if part.Item == item {
 				part.Count++
 			} else {
-				content = append(content, pack.Part{Stack: stack, Count: 1})
+				content = append(content, pack.Part{Item: item, Count: 1})
 			}
 		}
 		content = append(content, part)
 	}
 	if !added {
-		content = append(content, pack.Part{Stack: stack, Count: 1})
+		content = append(content, pack.Part{Item: item, Count: 1})
 	}
 	return content, lower
 }

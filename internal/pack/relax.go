@@ -9,16 +9,16 @@ type relaxation struct {
 	worth []float64 // by stack; what one pod has to pay at least
 	rate  []float64 // by kind and dimension: what a unit costs; a node's room costs at most its price
 	merit []float64 // by kind: the worth of what a node can hold at best, for its price
-	row   []int32   // by stack: its row, −1 for those that nothing holds
-	// plain says that there was too much to tell apart for the linear program: the rates are a guess, as good for a bound as any.
-	plain bool
+	rowOf []int32   // by stack: its row, −1 for those that nothing holds
+	// isGuess says that there was too much to tell apart for the linear program: the rates are a guess, as good for a bound as any.
+	isGuess bool
 }
 
 // relax solves the linear program nearly and turns its answer into rates that hold for every stack. Unless it has to be
 // exact it stops where the rates are good enough to choose by; the bound holds in any case.
 func relax(m *model, exact bool) relaxation {
-	out := relaxation{worth: make([]float64, len(m.p.Stacks)), rate: make([]float64, len(m.kinds)*m.d),
-		merit: make([]float64, len(m.kinds))}
+	out := relaxation{worth: make([]float64, len(m.p.Items)), rate: make([]float64, len(m.options)*m.d),
+		merit: make([]float64, len(m.options))}
 	step := roughStep
 	if exact {
 		step = fineStep
@@ -27,20 +27,20 @@ func relax(m *model, exact bool) relaxation {
 	if !exact { // packing finds out by itself what shared marks cost
 		groups = 0
 	}
-	pr := newProgram(m, rows, step, groups)
-	if out.row = pr.of; len(pr.rows) == 0 {
+	lp := newLinearProgram(m, rows, step, groups)
+	if out.rowOf = lp.rowOf; len(lp.rows) == 0 {
 		return out
 	}
-	if len(pr.rows) > maxRows {
-		out.even(m, pr)
+	if len(lp.rows) > maxRows {
+		out.splitEvenly(m, lp)
 		return out
 	}
-	rough := newMarket(pr)
-	rough.open()
+	rough := newMasterProblem(lp)
+	rough.start()
 	rough.narrow()
 	for range maxRounds {
-		rough.bargain(roughGap)
-		if rough.satisfied(nearly) {
+		rough.solveInPlay(roughGap)
+		if rough.askOthers(nearPrice) {
 			break
 		}
 	}
@@ -50,7 +50,7 @@ func relax(m *model, exact bool) relaxation {
 	if exact {
 		rough.refine().finish(&out)
 	} else {
-		rough.conclude(&out)
+		rough.deriveBound(&out)
 	}
 	out.sum(m)
 	return out
@@ -62,32 +62,32 @@ func (r *relaxation) sum(m *model) {
 		if math.IsInf(w, 1) {
 			r.worth[s] = 0
 		}
-		r.bound += r.worth[s] * float64(m.p.Stacks[s].Count)
+		r.bound += r.worth[s] * float64(m.p.Items[s].Count)
 	}
 }
 
-// even splits the price of each kind evenly over its dimensions.
-func (r *relaxation) even(m *model, pr *program) {
-	r.plain = true
+// splitEvenly splits the price of each kind evenly over its dimensions.
+func (r *relaxation) splitEvenly(m *model, lp *linearProgram) {
+	r.isGuess = true
 	for s := range r.worth {
 		r.worth[s] = math.Inf(1)
 	}
-	marks := make([]float64, len(pr.rows))
-	for k, offer := range m.kinds {
+	marks := make([]float64, len(lp.rows))
+	for k, binType := range m.options {
 		rate := r.rate[k*m.d : k*m.d+m.d]
 		for j, room := range m.roomOf(k) {
 			if room > 0 {
-				rate[j] = m.p.Offers[offer].Price / float64(m.d) / float64(room)
+				rate[j] = m.p.BinTypes[binType].Price / float64(m.d) / float64(room)
 			}
 		}
-		m.charge(r.worth, k, rate, marks, pr.of)
+		m.lowerWorth(r.worth, k, rate, marks, lp.rowOf)
 	}
 	r.sum(m)
 }
 
-// charge lowers the worth of the stacks to what they pay on a kind of node.
-func (m *model) charge(worth []float64, kind int, rate, marks []float64, of []int32) {
-	for _, s := range m.holds[kind] {
+// lowerWorth lowers the worth of the stacks to what they pay on a kind of node.
+func (m *model) lowerWorth(worth []float64, option int, rate, marks []float64, of []int32) {
+	for _, s := range m.fittingItems[option] {
 		sum := marks[of[s]]
 		for j, x := range rate {
 			sum += x * m.needf[int(s)*m.d+j]

@@ -16,25 +16,25 @@ const (
 	fineStep  = 0.25
 	roughStep = 0.3
 	maxGroups = 16
-	// anything is a step with which all needs round to the same: only sites and shared marks tell rows apart then.
-	anything = 50
+	// roundAll is a step with which all needs round to the same: only sites and shared marks tell rows apart then.
+	roundAll = 50
 )
 
-// row is stacks that the linear program does not tell apart.
-type row struct {
-	need   []float64 // of a pod, on average
-	pods   float64
-	groups []int32 // the shared marks that bound it, each a dimension of its own
-	shares []float64
-	site   int32
-	stack  int // the first
+// demandRow is stacks that the linear program does not tell apart.
+type demandRow struct {
+	need      []float64 // of a pod, on average
+	pods      float64
+	groups    []int32 // the shared marks that bound it, each a dimension of its own
+	shares    []float64
+	feasible  int32
+	firstItem int // the first
 }
 
-// program is the linear program: cover the rows with fractions of nodes.
-type program struct {
+// linearProgram is the linear program: cover the rows with fractions of nodes.
+type linearProgram struct {
 	m      *model
-	rows   []row
-	of     []int32 // by stack: its row, −1 for those that nothing holds
+	rows   []demandRow
+	rowOf  []int32 // by stack: its row, −1 for those that nothing holds
 	groups int     // how many shared marks are dimensions
 	d      int     // m.d + groups
 	scale  []float64
@@ -42,91 +42,91 @@ type program struct {
 	constant []bool // by dimension: all stacks need the same of it
 }
 
-// newProgram makes at most so many rows, if that is possible with steps up to the widest.
-func newProgram(m *model, most int, widest float64, groups int) *program {
-	pr := &program{m: m}
+// newLinearProgram makes at most so many rows, if that is possible with steps up to the widest.
+func newLinearProgram(m *model, most int, widest float64, groups int) *linearProgram {
+	lp := &linearProgram{m: m}
 	shared := m.sharedMarks(groups)
-	pr.groups = len(shared.ids)
-	pr.d = m.d + pr.groups
-	pr.measure()
-	held := make([]bool, len(m.p.Stacks))
-	for _, list := range m.holds {
+	lp.groups = len(shared.ids)
+	lp.d = m.d + lp.groups
+	lp.measure()
+	held := make([]bool, len(m.p.Items))
+	for _, list := range m.fittingItems {
 		for _, s := range list {
 			held[s] = true
 		}
 	}
 	for step := 0.0; ; step = max(1.5*step, 0.02) {
-		pr.join(held, shared, step)
-		if len(pr.rows) <= most || step > min(widest, anything) {
-			return pr
+		lp.joinItems(held, shared, step)
+		if len(lp.rows) <= most || step > min(widest, roundAll) {
+			return lp
 		}
 	}
 }
 
 // measure finds a unit for each dimension in which amounts are neither huge nor tiny.
-func (pr *program) measure() {
-	m := pr.m
-	pr.scale, pr.constant = make([]float64, m.d), make([]bool, m.d)
-	for j := range pr.scale {
-		pr.constant[j] = true
-		for s := range m.p.Stacks {
-			pr.constant[j] = pr.constant[j] && m.need[s*m.d+j] == m.need[j]
+func (lp *linearProgram) measure() {
+	m := lp.m
+	lp.scale, lp.constant = make([]float64, m.d), make([]bool, m.d)
+	for j := range lp.scale {
+		lp.constant[j] = true
+		for s := range m.p.Items {
+			lp.constant[j] = lp.constant[j] && m.need[s*m.d+j] == m.need[j]
 		}
-		pr.scale[j] = 1
-		for k := range m.kinds {
-			pr.scale[j] = max(pr.scale[j], float64(m.roomOf(k)[j]))
+		lp.scale[j] = 1
+		for k := range m.options {
+			lp.scale[j] = max(lp.scale[j], float64(m.roomOf(k)[j]))
 		}
 	}
 }
 
-// join makes rows of the stacks. Stacks are joined when they have the same site and shared marks and needs that round to
+// joinItems makes rows of the stacks. Stacks are joined when they have the same site and shared marks and needs that round to
 // the same on a logarithmic scale with the step; a step of 0 joins equals only.
-func (pr *program) join(held []bool, shared sharedMarks, step float64) {
-	m := pr.m
-	pr.rows = pr.rows[:0]
-	pr.of = make([]int32, len(m.p.Stacks))
+func (lp *linearProgram) joinItems(held []bool, shared sharedMarks, step float64) {
+	m := lp.m
+	lp.rows = lp.rows[:0]
+	lp.rowOf = make([]int32, len(m.p.Items))
 	index := make(map[string]int32)
 	var key []byte
-	for s := range m.p.Stacks {
-		pr.of[s] = -1
+	for s := range m.p.Items {
+		lp.rowOf[s] = -1
 		if !held[s] {
 			continue
 		}
-		key = binary.AppendUvarint(key[:0], uint64(m.site[s]))
-		for _, g := range shared.of[s] {
+		key = binary.AppendUvarint(key[:0], uint64(m.setOf[s]))
+		for _, g := range shared.byItem[s] {
 			key = binary.AppendUvarint(key, uint64(g.group)+1)
 			key = binary.AppendUvarint(key, math.Float64bits(g.share))
 		}
 		key = append(key, 0)
-		key = pr.appendShape(key, m.needOf(s), step)
+		key = lp.appendShape(key, m.needOf(s), step)
 		at, ok := index[string(key)]
 		if !ok {
-			at = int32(len(pr.rows))
+			at = int32(len(lp.rows))
 			index[string(key)] = at
-			r := row{need: make([]float64, m.d), site: m.site[s], stack: s}
-			for _, g := range shared.of[s] {
+			r := demandRow{need: make([]float64, m.d), feasible: m.setOf[s], firstItem: s}
+			for _, g := range shared.byItem[s] {
 				r.groups, r.shares = append(r.groups, g.group), append(r.shares, g.share)
 			}
-			pr.rows = append(pr.rows, r)
+			lp.rows = append(lp.rows, r)
 		}
-		pr.of[s] = at
-		pr.rows[at].add(m, s)
+		lp.rowOf[s] = at
+		lp.rows[at].add(m, s)
 	}
-	for i := range pr.rows {
-		r := &pr.rows[i]
+	for i := range lp.rows {
+		r := &lp.rows[i]
 		for j := range r.need {
-			r.need[j] /= r.pods * pr.scale[j]
+			r.need[j] /= r.pods * lp.scale[j]
 		}
 	}
 }
 
 // appendShape describes a need up to the step: in what proportion the dimensions are to each other, and, more coarsely,
 // how large it all is. Large or small hardly matters to a program with fractions, so long as the proportions are the same.
-func (pr *program) appendShape(key []byte, need []int64, step float64) []byte {
+func (lp *linearProgram) appendShape(key []byte, need []int64, step float64) []byte {
 	first := 0.0
 	for j, x := range need {
 		switch {
-		case step == 0 || x == 0 || pr.constant[j]:
+		case step == 0 || x == 0 || lp.constant[j]:
 			key = binary.AppendVarint(key, x)
 		case first == 0:
 			first = math.Log(float64(x)) + 1
@@ -138,8 +138,8 @@ func (pr *program) appendShape(key []byte, need []int64, step float64) []byte {
 	return key
 }
 
-func (r *row) add(m *model, s int) {
-	n := float64(m.p.Stacks[s].Count)
+func (r *demandRow) add(m *model, s int) {
+	n := float64(m.p.Items[s].Count)
 	r.pods += n
 	for j := range r.need {
 		r.need[j] += n * m.needf[s*m.d+j]
@@ -148,12 +148,12 @@ func (r *row) add(m *model, s int) {
 
 // sharedMarks are ids under which pods of several stacks get in each other's way.
 type sharedMarks struct {
-	ids []int32
-	of  [][]groupShare // by stack
+	ids    []int32
+	byItem [][]markShare // by stack
 }
 
-// groupShare is how much of a node a pod uses up under a shared mark.
-type groupShare struct {
+// markShare is how much of a node a pod uses up under a shared mark.
+type markShare struct {
 	group int32
 	share float64
 }
@@ -161,14 +161,14 @@ type groupShare struct {
 // sharedMarks finds the ids that force the most nodes. Under such an id a node is full when the shares of its pods sum
 // to one: pods that shun each other have a share of one, pods with a cap of four have a quarter.
 func (m *model) sharedMarks(most int) sharedMarks {
-	out := sharedMarks{of: make([][]groupShare, len(m.p.Stacks))}
-	if m.ids == 0 || most == 0 {
+	out := sharedMarks{byItem: make([][]markShare, len(m.p.Items))}
+	if m.markCount == 0 || most == 0 {
 		return out
 	}
-	forced := make([]float64, m.ids)
-	for s := range m.p.Stacks {
+	forced := make([]float64, m.markCount)
+	for s := range m.p.Items {
 		m.sharesOf(s, func(id int32, share float64) {
-			forced[id] += share * float64(m.p.Stacks[s].Count)
+			forced[id] += share * float64(m.p.Items[s].Count)
 		})
 	}
 	for id := range forced {
@@ -178,14 +178,14 @@ func (m *model) sharedMarks(most int) sharedMarks {
 	}
 	slices.SortFunc(out.ids, func(a, b int32) int { return cmp.Or(cmp.Compare(forced[b], forced[a]), cmp.Compare(a, b)) })
 	out.ids = out.ids[:min(len(out.ids), most)]
-	group := make([]int32, m.ids)
+	group := make([]int32, m.markCount)
 	for i, id := range out.ids {
 		group[id] = int32(i) + 1
 	}
-	for s := range m.p.Stacks {
+	for s := range m.p.Items {
 		m.sharesOf(s, func(id int32, share float64) {
 			if group[id] > 0 {
-				out.of[s] = append(out.of[s], groupShare{group: group[id] - 1, share: share})
+				out.byItem[s] = append(out.byItem[s], markShare{group: group[id] - 1, share: share})
 			}
 		})
 	}
@@ -194,17 +194,17 @@ func (m *model) sharedMarks(most int) sharedMarks {
 
 // sharesOf names the ids under which the stack's pods get in the way of their own kind.
 func (m *model) sharesOf(s int, each func(id int32, share float64)) {
-	if !m.marked[s] {
+	if !m.hasMarks[s] {
 		return
 	}
-	st := &m.p.Stacks[s]
-	for _, id := range st.Shuns {
-		if holds(st.Shunned, id) {
+	st := &m.p.Items[s]
+	for _, id := range st.Excludes {
+		if containsID(st.ExcludedAs, id) {
 			each(id, 1)
 		}
 	}
 	for _, c := range st.Caps {
-		if c.Most > 0 && holds(st.Counts, c.ID) && !(holds(st.Shuns, c.ID) && holds(st.Shunned, c.ID)) {
+		if c.Most > 0 && containsID(st.Counts, c.ID) && !(containsID(st.Excludes, c.ID) && containsID(st.ExcludedAs, c.ID)) {
 			each(c.ID, 1/float64(c.Most))
 		}
 	}

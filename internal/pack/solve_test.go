@@ -17,14 +17,14 @@ func TestEveryRuleHolds(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		all := true
-		for i, n := range s.Left {
+		for i, n := range s.Unplaced {
 			all = all && n == 0
 			left += n
-			placed += p.Stacks[i].Count - n
+			placed += p.Items[i].Count - n
 		}
 		// What nothing stands in the way of is placed.
-		if len(p.Stocks) == 0 && len(p.Shelves) == 1 {
-			for i, n := range s.Left {
+		if len(p.Reservations) == 0 && len(p.Limits) == 1 {
+			for i, n := range s.Unplaced {
 				if n > 0 && homeOf(p, i) >= 0 {
 					t.Fatalf("seed %d: %d of stack %d are left, offer %d holds them", seed, n, i, homeOf(p, i))
 				}
@@ -41,8 +41,8 @@ func TestEveryRuleHolds(t *testing.T) {
 }
 
 // homeOf is an offer that can hold a pod of the stack, or −1.
-func homeOf(p *pack.Problem, stack int) int {
-	s := &p.Stacks[stack]
+func homeOf(p *pack.Problem, item int) int {
+	s := &p.Items[item]
 	for _, c := range s.Caps {
 		for _, id := range s.Counts {
 			if id == c.ID && c.Most == 0 {
@@ -50,9 +50,9 @@ func homeOf(p *pack.Problem, stack int) int {
 			}
 		}
 	}
-	for o := range p.Sites[s.Site].All {
-		alone := []pack.Part{{Stack: stack, Count: 1}}
-		if s.Need.Fits(p.Offers[o].Room) && (p.Suits == nil || p.Suits(o, alone)) {
+	for o := range p.FeasibleSets[s.Feasible].All {
+		alone := []pack.Part{{Item: item, Count: 1}}
+		if s.Need.Fits(p.BinTypes[o].Room) && (p.Suits == nil || p.Suits(o, alone)) {
 			return o
 		}
 	}

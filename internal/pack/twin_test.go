@@ -22,11 +22,11 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 	for seed := range int64(1500) {
 		p := small(rand.New(rand.NewSource(seed)))
 		var pods []int
-		for i := range p.Stacks {
+		for i := range p.Items {
 			if homeOf(p, i) < 0 {
-				p.Stacks[i].Count = 0
+				p.Items[i].Count = 0
 			}
-			for range p.Stacks[i].Count {
+			for range p.Items[i].Count {
 				pods = append(pods, i)
 			}
 		}
@@ -70,9 +70,9 @@ func small(r *rand.Rand) *pack.Problem {
 	c := recipe{stacks: 1 + r.Intn(6), offers: 1 + r.Intn(6), most: 2, sites: r.Intn(2) == 0, marks: r.Intn(3) == 0}
 	p := generate(r, c)
 	left := 7
-	for i := range p.Stacks {
-		p.Stacks[i].Count = min(p.Stacks[i].Count, left)
-		left -= p.Stacks[i].Count
+	for i := range p.Items {
+		p.Items[i].Count = min(p.Items[i].Count, left)
+		left -= p.Items[i].Count
 	}
 	return p
 }
@@ -100,16 +100,16 @@ func cheapest(p *pack.Problem, pods []int, nodes [][]int) float64 {
 func priceOf(p *pack.Problem, pods []int) float64 {
 	b := pack.Bin{Times: 1}
 	for _, s := range slices.Sorted(slices.Values(pods)) {
-		if n := len(b.Parts); n > 0 && b.Parts[n-1].Stack == s {
+		if n := len(b.Parts); n > 0 && b.Parts[n-1].Item == s {
 			b.Parts[n-1].Count++
 		} else {
-			b.Parts = append(b.Parts, pack.Part{Stack: s, Count: 1})
+			b.Parts = append(b.Parts, pack.Part{Item: s, Count: 1})
 		}
 	}
 	best := math.Inf(1)
-	for o := range p.Offers {
-		if b.Offer = o; p.Offers[o].Price < best && checkNode(p, &b) == nil {
-			best = p.Offers[o].Price
+	for o := range p.BinTypes {
+		if b.BinType = o; p.BinTypes[o].Price < best && checkNode(p, &b) == nil {
+			best = p.BinTypes[o].Price
 		}
 	}
 	return best

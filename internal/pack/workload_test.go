@@ -17,7 +17,7 @@ const gpu = 4
 
 // shop is the EC2 catalog as offers, with what each offer is called by.
 type shop struct {
-	offers      []pack.Offer
+	offers      []pack.BinType
 	arch, zone  []string
 	spot, cards []bool
 }
@@ -30,7 +30,7 @@ var ec2 = sync.OnceValue(func() *shop {
 	}
 	s := &shop{}
 	for _, t := range types {
-		o := pack.Offer{Stock: -1}
+		o := pack.BinType{Reservation: -1}
 		have := t.Allocatable()
 		o.Room[resource.CPU], o.Room[resource.Memory] = have.Cpu().MilliValue(), have.Memory().Value()
 		o.Room[resource.Pods], o.Room[resource.Storage] = have.Pods().Value(), have.StorageEphemeral().Value()
@@ -65,30 +65,30 @@ type desk struct {
 }
 
 func newDesk() *desk {
-	return &desk{p: &pack.Problem{Offers: ec2().offers, Shelves: []pack.Shelf{{Nodes: -1}}}, sites: map[want]int{}}
+	return &desk{p: &pack.Problem{BinTypes: ec2().offers, Limits: []pack.Limit{{Nodes: -1}}}, sites: map[want]int{}}
 }
 
 func (d *desk) site(w want) int {
 	if i, ok := d.sites[w]; ok {
 		return i
 	}
-	b := require.NewBits(len(d.p.Offers))
-	for o := range d.p.Offers {
+	b := require.NewBits(len(d.p.BinTypes))
+	for o := range d.p.BinTypes {
 		if (w.arch == "" || w.arch == ec2().arch[o]) && (w.zone == "" || w.zone == ec2().zone[o]) && !(w.onDemand && ec2().spot[o]) {
 			b.Set(o)
 		}
 	}
-	d.p.Sites = append(d.p.Sites, b)
-	d.sites[w] = len(d.p.Sites) - 1
+	d.p.FeasibleSets = append(d.p.FeasibleSets, b)
+	d.sites[w] = len(d.p.FeasibleSets) - 1
 	return d.sites[w]
 }
 
-func (d *desk) add(cpu, memory int64, count int, w want) *pack.Stack {
-	s := pack.Stack{Count: count, Like: -1, Site: d.site(w)}
-	s.Loose = s.Site
+func (d *desk) add(cpu, memory int64, count int, w want) *pack.Item {
+	s := pack.Item{Count: count, Preference: -1, Feasible: d.site(w)}
+	s.Unrestricted = s.Feasible
 	s.Need[resource.CPU], s.Need[resource.Memory], s.Need[resource.Pods] = cpu, memory, 1
-	d.p.Stacks = append(d.p.Stacks, s)
-	return &d.p.Stacks[len(d.p.Stacks)-1]
+	d.p.Items = append(d.p.Items, s)
+	return &d.p.Items[len(d.p.Items)-1]
 }
 
 // heavyTail draws sizes of deployments until there are n pods.
@@ -140,8 +140,8 @@ func plainFleet(seed int64, n, deployments int) *pack.Problem {
 	p := fleet(seed, n, deployments, 4)
 	d := &desk{p: p, sites: map[want]int{}}
 	at := d.site(want{arch: "amd64", onDemand: true})
-	for i := range p.Stacks {
-		p.Stacks[i].Site, p.Stacks[i].Loose = at, at
+	for i := range p.Items {
+		p.Items[i].Feasible, p.Items[i].Unrestricted = at, at
 	}
 	return p
 }
@@ -150,9 +150,9 @@ func plainFleet(seed int64, n, deployments int) *pack.Problem {
 func gpuMix(seed int64, n int) *pack.Problem {
 	p := fleet(seed, n, max(30, n/20), 4)
 	r := rand.New(rand.NewSource(seed))
-	for i := range p.Stacks {
+	for i := range p.Items {
 		if r.Intn(10) == 0 {
-			s := &p.Stacks[i]
+			s := &p.Items[i]
 			s.Need[gpu] = []int64{1, 1, 1, 2, 4, 8}[r.Intn(6)]
 			s.Need[resource.CPU], s.Need[resource.Memory] = s.Need[gpu]*int64(1+r.Intn(6))*1000, s.Need[gpu]*int64(4+r.Intn(24))<<30
 			s.Count = min(s.Count, 40)
@@ -192,14 +192,14 @@ func diverse(seed int64, n int) *pack.Problem {
 	}
 	for _, k := range order {
 		s := d.add(k.cpu, k.memory, counts[k], want{zone: k.zone})
-		s.Loose = d.site(want{})
-		s = &d.p.Stacks[len(d.p.Stacks)-1]
+		s.Unrestricted = d.site(want{})
+		s = &d.p.Items[len(d.p.Items)-1]
 		id := int32(k.label)
 		switch k.kind {
 		case 2:
 			s.Caps, s.Counts = []pack.Cap{{ID: id, Most: 1 + int32(n/1000)}}, []int32{id}
 		case 4:
-			s.Shuns, s.Shunned = []int32{7 + id}, []int32{7 + id}
+			s.Excludes, s.ExcludedAs = []int32{7 + id}, []int32{7 + id}
 		}
 	}
 	return d.p

@@ -92,9 +92,9 @@ func (w *world) do(c command.Command) {
 		w.setPool(w.pools[c.Pool], c.Status)
 	case command.SetClaim:
 		w.setClaim(c)
-	case command.StampPool:
-		w.pools[c.Pool].Stamped = cluster.Stamp{Hash: c.Hash, Version: c.Version}
-	case command.StampClaim:
+	case command.WritePoolHash:
+		w.pools[c.Pool].WrittenHash = cluster.TemplateHash{Hash: c.Hash, Version: c.Version}
+	case command.WriteClaimHash:
 		w.claims[c.Claim].Hash, w.claims[c.Claim].HashVersion = c.Hash, c.Version
 	default:
 		panic(fmt.Sprintf("a command that the model does not know: %T", c))
@@ -128,9 +128,9 @@ func (w *world) create(c command.CreateClaim) {
 	w.claims[c.Name] = &cluster.Claim{
 		Name: c.Name, UID: uid, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Replaces: c.Replaces, Hash: c.Template.Stamp.Hash, HashVersion: c.Template.Stamp.Version,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Replaces: c.Replaces, Hash: c.Template.Hash.Hash, HashVersion: c.Template.Hash.Version,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
-		Expire: w.expire[c.Pool],
+		ExpireAfter: w.expire[c.Pool],
 	}
 }
 
@@ -207,13 +207,13 @@ func (w *world) evict(c command.Evict) {
 	p := w.pods[c.UID]
 	w.podEvent(p)
 	p.Deleting = w.now
-	if c.Now {
+	if c.Delete {
 		p.Grace = c.Grace
 	}
 	if p.Owner != "" && !p.Daemon {
 		w.reborn++
 		w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-again%d", p.Name, w.reborn), Class: p.Class, Owner: p.Owner,
-			Namespace: p.Namespace, Labels: p.Labels, Volumes: p.Volumes, Exclusive: p.Exclusive,
+			Namespace: p.Namespace, Labels: p.Labels, Volumes: p.Volumes, ExclusiveVolumes: p.ExclusiveVolumes,
 			DoNotDisrupt: p.DoNotDisrupt, Critical: p.Critical, Grace: p.Grace})
 	}
 	w.reap()
@@ -287,7 +287,7 @@ func (w *world) judge() *judge {
 		j.nodes = append(j.nodes, w.nodes[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		if w.pods[name].Holds() {
+		if w.pods[name].UsesRoom() {
 			j.pods = append(j.pods, w.pods[name])
 		}
 	}

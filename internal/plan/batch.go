@@ -6,24 +6,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// settle is how long to wait for company of a pod that nobody but its maker wants: long enough for a burst, too short to
-// notice. growth is how long other owners that have just been made, or want more pods, may take to make them:
+// settleTime is how long to wait for company of a pod that nobody but its maker wants: long enough for a burst, too short to
+// notice. growthTime is how long other owners that have just been made, or want more pods, may take to make them:
 // what is applied together is planned for together.
 const (
-	settle = 50 * time.Millisecond
-	growth = 250 * time.Millisecond
+	settleTime = 50 * time.Millisecond
+	growthTime = 250 * time.Millisecond
 )
 
-// batch decides whether to plan now or to wait for more pods. The window is closed early once every pod that the new
+// batchClosed decides whether to plan now or to wait for more pods. The window is closed early once every pod that the new
 // pods' owners want has appeared and kube-scheduler has looked at one of each kind, and no other owner is just making pods;
 // otherwise it closes after BatchIdle without a new pod, and after BatchMax in any case.
-func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
+func batchClosed(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	var first, last, lastLoose time.Time
 	complete := true
 	asked := make(map[string]bool)
 	for _, p := range s.Pending() {
-		at := s.NewAt(p)
-		if !at.After(s.Planned) {
+		at := s.PendingSince(p)
+		if !at.After(s.PlannedAt) {
 			continue
 		}
 		if first.IsZero() || at.Before(first) {
@@ -37,7 +37,7 @@ func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 		}
 		if complete && !asked[p.Owner] {
 			asked[p.Owner] = true
-			whole, known := s.Complete(p.Owner)
+			whole, known := s.IsComplete(p.Owner)
 			complete = whole && known
 		}
 	}
@@ -48,10 +48,10 @@ func batch(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	if complete {
 		soon := s.Now
 		if !lastLoose.IsZero() {
-			soon = lastLoose.Add(settle)
+			soon = lastLoose.Add(settleTime)
 		}
-		if at := s.Growing(); !at.IsZero() && at.Add(growth).After(soon) {
-			soon = at.Add(growth)
+		if at := s.LastGrowth(); !at.IsZero() && at.Add(growthTime).After(soon) {
+			soon = at.Add(growthTime)
 		}
 		due = cluster.Earlier(due, soon)
 	}

@@ -49,10 +49,10 @@ func TestWhenPodsArePlannedFor(t *testing.T) {
 		{"another owner grows for longer than a pod of nobody waits", []waiting{{20 * ms, ""}}, time.Hour, growing(100*ms, "b", 3), 150 * ms},
 	} {
 		s := newScene()
-		s.s.Pods, s.s.Planned, s.s.Owners = nil, s.s.Now.Add(-x.planned), x.owners
+		s.s.Pods, s.s.PlannedAt, s.s.Owners = nil, s.s.Now.Add(-x.planned), x.owners
 		for i, one := range x.pods {
 			w := *s.w
-			w.UID, w.Name, w.Owner, w.Seen = fmt.Sprint("w", i), fmt.Sprint("w", i), one.owner, s.s.Now.Add(-one.ago)
+			w.UID, w.Name, w.Owner, w.UnschedulableSince = fmt.Sprint("w", i), fmt.Sprint("w", i), one.owner, s.s.Now.Add(-one.ago)
 			s.s.Pods = append(s.s.Pods, &w)
 		}
 		for uid, o := range s.s.Owners {

@@ -15,111 +15,111 @@ import (
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	k := &checker{Snapshot: s, admission: newAdmission(s), set: p.set, bound: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), clinic: disrupt.NewClinic(s, p.repair)}
-	lost := newLosses()
+	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings, boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), health: disrupt.NewNodeHealth(s, p.repair)}
+	lost := newDroppedCommands()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
-		if s.Busy[c.Key()] {
+		if s.InFlight[c.Key()] {
 			lost.fence(c)
 			return true
 		}
-		if k.holds(c) && k.stillSick(c) {
+		if ck.stillHolds(c) && ck.stillUnhealthy(c) {
 			return false
 		}
 		lost.fence(c)
-		if d, ok := c.(command.DeleteClaim); ok && alive(s, d.Claim) != nil {
-			lost.parties[d.Party] = true
+		if d, ok := c.(command.DeleteClaim); ok && liveClaim(s, d.Claim) != nil {
+			lost.departures[d.Departure] = true
 		}
 		return true
 	})
-	p.dropParts(lost)
-	if p.demand == 0 || p.supply == 0 || p.demand != s.Demand || p.supply != s.Supply {
-		lost.parties = p.cramped(s)
-		p.dropParts(lost)
+	p.dropDependents(lost)
+	if p.demand == 0 || p.supply == 0 || p.demand != s.DemandRev || p.supply != s.SupplyRev {
+		lost.departures = p.departuresWithoutRoom(s)
+		p.dropDependents(lost)
 	}
-	p.dropLonely(s)
+	p.dropNeedlessReplacements(s)
 	p.Begun, p.GivenUp = slices.Clone(p.Begun), slices.Clone(p.GivenUp)
-	p.correct()
+	p.correctMoves()
 	return p
 }
 
 // checker looks at the commands of one plan.
 type checker struct {
 	*cluster.Snapshot
-	set   disrupt.Settings
-	judge *disrupt.Judge
-	// clinic knows which nodes are beyond hope.
-	clinic *disrupt.Clinic
-	// bound is what pods need that the plan binds, by node.
-	bound map[string]resource.Vector
-	// admission is what every claim for pods has to pass.
-	admission *admission
+	set         disrupt.Settings
+	eligibility *disrupt.Eligibility
+	// health knows which nodes are beyond hope.
+	health *disrupt.NodeHealth
+	// boundNeeds is what pods need that the plan binds, by node.
+	boundNeeds map[string]resource.Vector
+	// claimAdmission is what every claim for pods has to pass.
+	claimAdmission *claimAdmission
 	// headroom is what the limits of pools leave.
 	headroom map[*cluster.Pool]*schedule.Headroom
 }
 
-// affords reports whether a new claim is still within its pool's limits: others may have come since the plan was made, of a user
+// withinLimits reports whether a new claim is still within its pool's limits: others may have come since the plan was made, of a user
 // or of another replica.
-func (k *checker) affords(pool *cluster.Pool, c command.CreateClaim) bool {
+func (ck *checker) withinLimits(pool *cluster.Pool, c command.CreateClaim) bool {
 	if !pool.Limits.Any() {
 		return true
 	}
-	if k.headroom[pool] == nil {
-		k.headroom[pool] = schedule.HeadroomOf(k.Snapshot, pool)
+	if ck.headroom[pool] == nil {
+		ck.headroom[pool] = schedule.HeadroomOf(ck.Snapshot, pool)
 	}
-	return k.headroom[pool].Take(schedule.Charge(k.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
+	return ck.headroom[pool].Take(schedule.Charge(ck.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
 }
 
-// seats reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
-func (k *checker) seats(n *cluster.Node, uid string) bool {
+// hasRoomToBind reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
+func (ck *checker) hasRoomToBind(n *cluster.Node, uid string) bool {
 	room := n.Allocatable
-	if claim := k.ClaimOf(n.Name); claim != nil {
+	if claim := ck.ClaimOf(n.Name); claim != nil {
 		for dim := range room {
 			if room[dim] <= 0 { // its kubelet has not spoken of it yet
 				room[dim] = claim.Allocatable[dim]
 			}
 		}
 	}
-	need := k.bound[n.Name].Add(podOf(k.Snapshot, uid).Class.Requests)
+	need := ck.boundNeeds[n.Name].Add(podOf(ck.Snapshot, uid).Class.Requests)
 	used := need
-	for _, p := range k.PodsOn(n.Name) {
+	for _, p := range ck.PodsOn(n.Name) {
 		used = used.Add(p.Class.Requests)
 	}
 	if !used.Fits(room) {
 		return false
 	}
-	k.bound[n.Name] = need
+	ck.boundNeeds[n.Name] = need
 	return true
 }
 
-// asks is who knows which nodes may go.
-func (k *checker) asks() *disrupt.Judge {
-	if k.judge == nil {
-		k.judge = disrupt.NewJudge(k.Snapshot, k.set)
+// nodeEligibility is who knows which nodes may go.
+func (ck *checker) nodeEligibility() *disrupt.Eligibility {
+	if ck.eligibility == nil {
+		ck.eligibility = disrupt.NewEligibility(ck.Snapshot, ck.set)
 	}
-	return k.judge
+	return ck.eligibility
 }
 
-// cramped finds the parties of nodes whose pods no longer have room elsewhere. What is sick goes in any case, and in a static pool
+// departuresWithoutRoom finds the parties of nodes whose pods no longer have room elsewhere. What is sick goes in any case, and in a static pool
 // each node goes for another.
-func (p *Plan) cramped(s *cluster.Snapshot) map[string]bool {
+func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 	parties := make(map[string][]string)
 	for _, c := range p.Commands {
 		d, ok := c.(command.DeleteClaim)
-		if !ok || d.Party == "" || d.Reason == command.Unhealthy {
+		if !ok || d.Departure == "" || d.Reason == command.Unhealthy {
 			continue
 		}
 		if pool := s.Pool(s.Claim(d.Claim).Pool); pool == nil || !pool.Static {
-			parties[d.Party] = append(parties[d.Party], d.Node)
+			parties[d.Departure] = append(parties[d.Departure], d.Node)
 		}
 	}
 	if len(parties) == 0 {
 		return nil
 	}
-	return disrupt.Cramped(s, p.set, &p.Placement, p.Commands, parties)
+	return disrupt.DeparturesWithoutRoom(s, p.settings, &p.Placement, p.Commands, parties)
 }
 
-// stillSick reports whether a node that is to go for its health is still beyond hope; true for all other commands.
-func (k *checker) stillSick(c command.Command) bool {
+// stillUnhealthy reports whether a node that is to go for its health is still beyond hope; true for all other commands.
+func (ck *checker) stillUnhealthy(c command.Command) bool {
 	name, reason := "", command.Reason("")
 	switch c := c.(type) {
 	case command.Fence:
@@ -130,48 +130,48 @@ func (k *checker) stillSick(c command.Command) bool {
 	if reason != command.Unhealthy {
 		return true
 	}
-	claim := k.Claim(name)
-	return claim != nil && k.clinic.StillSick(claim)
+	claim := ck.Claim(name)
+	return claim != nil && ck.health.StillUnhealthy(claim)
 }
 
-// holds reports whether a command still makes sense.
-func (k *checker) holds(c command.Command) bool {
-	s := k.Snapshot
+// stillHolds reports whether a command still makes sense.
+func (ck *checker) stillHolds(c command.Command) bool {
+	s := ck.Snapshot
 	switch c := c.(type) {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
 		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.Usable() && anyNeedy(c.Pods, s) && k.admission.admit(c.Pods)) && k.affords(pool, c)
+			(pool.Static && len(c.Pods) == 0 || pool.IsUsable() && anyNeedsPlace(c.Pods, s) && ck.claimAdmission.admit(c.Pods)) && ck.withinLimits(pool, c)
 	case command.LaunchInstance:
-		claim := alive(s, c.Claim)
+		claim := liveClaim(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
 	case command.Register:
-		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+		return liveClaim(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
 	case command.Initialize:
-		return alive(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+		return liveClaim(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
 	case command.Open:
 		n := s.Node(c.Node)
 		return n != nil && n.KeptFor != ""
 	case command.Adopt:
-		return alive(s, c.Claim) != nil
+		return liveClaim(s, c.Claim) != nil
 	case command.Fence:
-		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && k.mayGo(c))
+		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && ck.mayBegin(c))
 	case command.Unfence:
-		return alive(s, c.Claim) != nil && s.Node(c.Node) != nil
+		return liveClaim(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
-		claim := alive(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && k.stillDue(c)
+		claim := liveClaim(s, c.Claim)
+		return claim != nil && claim.UID == c.UID && ck.stillDue(c)
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
 		n := s.Node(c.Node)
-		return awaits(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
+		return stillPending(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
 	case command.Bind:
 		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
-		return awaits(s, c.UID) && n != nil && !n.Ready && k.seats(n, c.UID)
+		return stillPending(s, c.UID) && n != nil && !n.Ready && ck.hasRoomToBind(n, c.UID)
 	case command.DeleteNode:
 		n := s.Node(c.Node)
-		return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !claimsIt(s, c.ProviderID)
+		return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !isClaimed(s, c.ProviderID)
 	case command.Terminate:
 		return stillEnds(s, c)
 	case command.Release:
@@ -181,38 +181,38 @@ func (k *checker) holds(c command.Command) bool {
 	case command.SetClaim:
 		return s.Claim(c.Claim) != nil
 	}
-	return stampHolds(c, s)
+	return hashStillNeeded(c, s)
 }
 
 // stillEnds reports whether an instance is still to be ended: a pod may have shown up on its node, and an orphan may be somebody's by
 // now.
 func stillEnds(s *cluster.Snapshot, c command.Terminate) bool {
 	if c.Claim == "" {
-		return !claimsIt(s, c.ProviderID)
+		return !isClaimed(s, c.ProviderID)
 	}
 	claim := s.Claim(c.Claim)
-	return claim == nil || claim.UID != c.UID || lifecycle.Ends(s, claim, c.ProviderID)
+	return claim == nil || claim.UID != c.UID || lifecycle.ShouldTerminate(s, claim, c.ProviderID)
 }
 
-// claimsIt reports whether a claim says that the instance is its own.
-func claimsIt(s *cluster.Snapshot, providerID string) bool {
+// isClaimed reports whether a claim says that the instance is its own.
+func isClaimed(s *cluster.Snapshot, providerID string) bool {
 	return slices.ContainsFunc(s.Claims, func(claim *cluster.Claim) bool { return claim.ProviderID == providerID })
 }
 
-// stampHolds reports whether a hash is still to be written.
-func stampHolds(c command.Command, s *cluster.Snapshot) bool {
+// hashStillNeeded reports whether a hash is still to be written.
+func hashStillNeeded(c command.Command, s *cluster.Snapshot) bool {
 	switch c := c.(type) {
-	case command.StampPool:
+	case command.WritePoolHash:
 		p := s.Pool(c.Pool)
 		return p != nil && p.UID == c.UID && p.Hash == c.Hash && p.HashVersion == c.Version
-	case command.StampClaim:
-		claim := alive(s, c.Claim)
+	case command.WriteClaimHash:
+		claim := liveClaim(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && (claim.Hash == "" || claim.HashVersion != c.Version)
 	}
 	return false
 }
 
-func alive(s *cluster.Snapshot, name string) *cluster.Claim {
+func liveClaim(s *cluster.Snapshot, name string) *cluster.Claim {
 	if c := s.Claim(name); c != nil && c.Deleting.IsZero() {
 		return c
 	}
@@ -220,25 +220,25 @@ func alive(s *cluster.Snapshot, name string) *cluster.Claim {
 }
 
 // stillDue reports whether the reason for which a claim is deleted still holds.
-func (k *checker) stillDue(c command.DeleteClaim) bool {
-	s := k.Snapshot
+func (ck *checker) stillDue(c command.DeleteClaim) bool {
+	s := ck.Snapshot
 	n := s.NodeOf(c.Claim)
 	claim := s.Claim(c.Claim)
 	if c.Reason == command.Interrupted { // whether there is room for its pods is asked for all that go
-		if c.Party == "" {
-			return disrupt.HasToGo(s, k.set, claim)
+		if c.Departure == "" {
+			return disrupt.MustGoNow(s, ck.set, claim)
 		}
-		return claim.Interrupted() && (claim.Interruption.Urgent() || k.mayStillGo(claim, n))
+		return claim.IsInterrupted() && (claim.Interruption.IsUrgent() || ck.mayStillGo(claim, n))
 	}
-	if over := claim.Created.Add(claim.Expire.For); c.Reason == command.Expired && !claim.Expire.Never && !s.Now.Before(over) {
+	if over := claim.Created.Add(claim.ExpireAfter.For); c.Reason == command.Expired && !claim.ExpireAfter.Never && !s.Now.Before(over) {
 		return true
 	}
-	if claim.Move != "" && disrupt.ReasonOf(claim.Move) == c.Reason {
-		return k.mayStillGo(claim, n)
+	if claim.Move != "" && disrupt.MoveReason(claim.Move) == c.Reason {
+		return ck.mayStillGo(claim, n)
 	}
 	switch c.Reason {
 	case command.Empty:
-		if claim.Replaces != "" && !claim.Is(cluster.Initialized) && awaited(s, claim.Replaces) {
+		if claim.Replaces != "" && !claim.Is(cluster.Initialized) && awaitsReplacement(s, claim.Replaces) {
 			return false
 		}
 		return stillEmpty(s, c.Claim) || n == nil && claim.Replaces != "" && !claim.Is(cluster.Registered)
@@ -253,53 +253,53 @@ func (k *checker) stillDue(c command.DeleteClaim) bool {
 }
 
 func stillEmpty(s *cluster.Snapshot, claim string) bool {
-	c, n := alive(s, claim), s.NodeOf(claim)
+	c, n := liveClaim(s, claim), s.NodeOf(claim)
 	return c != nil && n != nil && disrupt.IsEmpty(s, c, n)
 }
 
-// mayGo reports whether a move may still begin with the node.
-func (k *checker) mayGo(c command.Fence) bool {
-	s := k.Snapshot
-	claim := alive(s, c.Claim)
+// mayBegin reports whether a move may still begin with the node.
+func (ck *checker) mayBegin(c command.Fence) bool {
+	s := ck.Snapshot
+	claim := liveClaim(s, c.Claim)
 	if claim == nil || claim.UID != c.UID || s.NodeOf(c.Claim) == nil {
 		return false
 	}
-	if c.Reason == command.Interrupted && (!claim.Interrupted() || claim.Interruption.Urgent()) {
-		return claim.Interrupted()
+	if c.Reason == command.Interrupted && (!claim.IsInterrupted() || claim.Interruption.IsUrgent()) {
+		return claim.IsInterrupted()
 	}
 	if claim.Move == c.Move { // its fence is put up once more
 		return true
 	}
-	_, stay := k.asks().MayGo(claim, c.Reason)
-	return stay == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair && k.forces(claim, stay)
+	_, blocked := ck.nodeEligibility().MayDisrupt(claim, c.Reason)
+	return blocked == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair && ck.forcesUnhealthy(claim, blocked)
 }
 
 // mayStillGo reports whether a node that is fenced may go.
-func (k *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
-	reason := disrupt.ReasonOf(claim.Move)
+func (ck *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
+	reason := disrupt.MoveReason(claim.Move)
 	if n == nil || !disrupt.Fenced(claim, n) {
 		return false
 	}
-	_, stay := k.asks().MayStillGo(claim, reason)
-	return stay == nil || reason == command.Unhealthy && k.forces(claim, stay)
+	_, blocked := ck.nodeEligibility().MayStillDisrupt(claim, reason)
+	return blocked == nil || reason == command.Unhealthy && ck.forcesUnhealthy(claim, blocked)
 }
 
-// forces reports whether a sick node goes although something speaks for its staying: pods do only if no time is set by which they have
+// forcesUnhealthy reports whether a sick node goes although something speaks for its staying: pods do only if no time is set by which they have
 // to leave.
-func (k *checker) forces(claim *cluster.Claim, stay *disrupt.Stay) bool {
-	return !stay.ByPods() || k.clinic.Bounded(claim)
+func (ck *checker) forcesUnhealthy(claim *cluster.Claim, blocked *disrupt.BlockedNode) bool {
+	return !blocked.ByPod() || ck.health.HasForcedEnd(claim)
 }
 
-// awaits reports whether the pod still has no node.
-func awaits(s *cluster.Snapshot, uid string) bool {
+// stillPending reports whether the pod still has no node.
+func stillPending(s *cluster.Snapshot, uid string) bool {
 	p := podOf(s, uid)
-	return p != nil && p.Node == "" && p.Deleting.IsZero() && !p.Done
+	return p != nil && p.Node == "" && p.Deleting.IsZero() && !p.Finished
 }
 
-// anyNeedy reports whether some pod that the node was meant for still needs a place.
-func anyNeedy(pods []*cluster.Pod, s *cluster.Snapshot) bool {
+// anyNeedsPlace reports whether some pod that the node was meant for still needs a place.
+func anyNeedsPlace(pods []*cluster.Pod, s *cluster.Snapshot) bool {
 	for _, p := range pods {
-		if q := podOf(s, p.UID); q != nil && (q.Pending() || q.Waiting() || q.Reschedulable()) {
+		if q := podOf(s, p.UID); q != nil && (q.IsPending() || q.AwaitsScheduler() || q.IsReschedulable()) {
 			return true
 		}
 	}

@@ -37,19 +37,19 @@ func newScene() *scene {
 			LastPodEvent: now.Add(-time.Hour), Labels: cluster.LabelsOf(map[string]string{cluster.InstanceTypeLabel: "large", cluster.ZoneLabel: "a", cluster.CapacityTypeLabel: "on-demand"})},
 		node: &cluster.Node{Name: "n", UID: "nu", ProviderID: "cloud://c", Ready: true, Ours: true, Allocatable: room},
 		p:    &cluster.Pod{UID: "p", Namespace: "shop", Name: "p", Class: class, Owner: "web", Node: "n", Ready: true, Phase: "Running"},
-		w:    &cluster.Pod{UID: "w", Namespace: "shop", Name: "w", Class: class, Owner: "web", Unschedulable: true, Judged: true, Phase: "Pending"},
+		w:    &cluster.Pod{UID: "w", Namespace: "shop", Name: "w", Class: class, Owner: "web", Unschedulable: true, SchedulerSeen: true, Phase: "Pending"},
 	}
 	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
 		x.claim.Conditions = append(x.claim.Conditions, cluster.Condition{Type: kind, Status: cluster.True, Since: now.Add(-2 * time.Hour)})
 	}
 	x.s = &cluster.Snapshot{Now: now, Names: &resource.Names{}, Pools: []*cluster.Pool{x.pool}, Claims: []*cluster.Claim{x.claim}, Nodes: []*cluster.Node{x.node, {Name: "other", Ready: true, Allocatable: room}},
-		Pods: []*cluster.Pod{x.p, x.w}, Busy: map[string]bool{}, Retry: map[string]cluster.Retry{}, Owners: map[string]cluster.Owner{"web": {UID: "web", Known: true}}}
+		Pods: []*cluster.Pod{x.p, x.w}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}, Owners: map[string]cluster.Owner{"web": {UID: "web", Known: true}}}
 	return x
 }
 
 // fenced has the node go in a move.
 func (x *scene) fenced(reason command.Reason) {
-	x.claim.Move = disrupt.MoveID(reason, []string{disrupt.Identity(x.claim)})
+	x.claim.Move = disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(x.claim)})
 	x.claim.Conditions = append(x.claim.Conditions, cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(reason), Since: x.s.Now.Add(-time.Minute)})
 	x.node.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 }
@@ -71,8 +71,8 @@ func (x *scene) interrupt(deadline time.Duration) {
 
 // inVain has the nodes that were made for the owner of the pod w be of no use to it, so that the next may be made in a while.
 func (x *scene) inVain(next time.Duration) {
-	x.s.Setbacks = map[string]*cluster.Setback{"web": {Owner: "web", Tries: 2, Next: x.s.Now.Add(next),
-		Failures: []cluster.VainNode{{Cause: cluster.Cause{Kind: cluster.CauseScheduler}, Classes: []*cluster.PodClass{x.w.Class}}}}}
+	x.s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": {Owner: "web", FailedTries: 2, NextTry: x.s.Now.Add(next),
+		Failures: []cluster.UnusedNode{{Cause: cluster.Cause{Kind: cluster.CauseScheduler}, Classes: []*cluster.PodClass{x.w.Class}}}}}
 }
 
 // Which commands of a plan are still carried out, by what has happened since the plan was made.
@@ -92,7 +92,7 @@ func TestWhatStillHolds(t *testing.T) {
 	}
 	end := func(reason command.Reason, party string) func(*scene) command.Command {
 		return func(x *scene) command.Command {
-			return command.DeleteClaim{Claim: "c", UID: "u", Node: "n", Reason: reason, Party: party}
+			return command.DeleteClaim{Claim: "c", UID: "u", Node: "n", Reason: reason, Departure: party}
 		}
 	}
 	unfence := func(x *scene) command.Command { return command.Unfence{Claim: "c", UID: "u", Node: "n"} }
@@ -107,10 +107,10 @@ func TestWhatStillHolds(t *testing.T) {
 		return command.Terminate{Claim: "c", UID: "u", Node: "n", ProviderID: "cloud://c"}
 	}
 	stampPool := func(x *scene) command.Command {
-		return command.StampPool{Pool: "default", UID: "pool", Hash: "2", Version: "v3"}
+		return command.WritePoolHash{Pool: "default", UID: "pool", Hash: "2", Version: "v3"}
 	}
 	stampClaim := func(x *scene) command.Command {
-		return command.StampClaim{Claim: "c", UID: "u", Hash: "2", Version: "v3"}
+		return command.WriteClaimHash{Claim: "c", UID: "u", Hash: "2", Version: "v3"}
 	}
 
 	same := func(x *scene) {}
@@ -126,21 +126,21 @@ func TestWhatStillHolds(t *testing.T) {
 		want    bool
 	}{
 		{"create", create, same, true},
-		{"create: it is being done", create, func(x *scene) { x.s.Busy["create/new"] = true }, false},
+		{"create: it is being done", create, func(x *scene) { x.s.InFlight["create/new"] = true }, false},
 		{"create: the claim is there", create, func(x *scene) { x.claim.Name = "new" }, false},
 		{"create: the pool is gone", create, func(x *scene) { x.s.Pools = nil }, false},
 		{"create: the pool is another", create, func(x *scene) { x.pool.UID = "other" }, false},
 		{"create: the pool has changed", create, func(x *scene) { x.pool.Generation = 4 }, false},
 		{"create: the pool can't be used", create, func(x *scene) { x.pool.NodeClass.Ready = false }, false},
 		{"create: the pod is gone", create, func(x *scene) { x.s.Pods = x.s.Pods[:1] }, false},
-		{"create: the pod has a node", create, func(x *scene) { x.s.Pods[1] = &cluster.Pod{UID: "w", Node: "n", Class: x.w.Class, Done: true} }, false},
+		{"create: the pod has a node", create, func(x *scene) { x.s.Pods[1] = &cluster.Pod{UID: "w", Node: "n", Class: x.w.Class, Finished: true} }, false},
 		{"create: the limit is used up", create, func(x *scene) { x.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 1} }, false},
 		{"create: the limit leaves one", create, func(x *scene) { x.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 2} }, true},
 		{"create for a static pool", func(x *scene) command.Command {
 			return command.CreateClaim{Name: "new", Pool: "default", PoolUID: "pool", Generation: 3}
 		}, func(x *scene) { x.pool.Static, x.pool.NodeClass.Ready = true, false }, true},
 		{"create for a static pool and a pod", create, func(x *scene) { x.pool.Static, x.pool.NodeClass.Ready = true, false }, false},
-		{"create: kube-scheduler has yet to look at the pod", create, func(x *scene) { x.w.Unschedulable, x.w.Judged = false, false }, true},
+		{"create: kube-scheduler has yet to look at the pod", create, func(x *scene) { x.w.Unschedulable, x.w.SchedulerSeen = false, false }, true},
 		{"create: the pod's nodes are in vain", create, func(x *scene) { x.inVain(time.Minute) }, false},
 		{"create: the pod's nodes are in vain, and it is time for another try", create, func(x *scene) { x.inVain(0) }, true},
 		{"create for nobody", func(x *scene) command.Command {
@@ -212,9 +212,9 @@ func TestWhatStillHolds(t *testing.T) {
 		{"delete a node in a move: the node is gone", end(d, "m"), func(x *scene) { x.fenced(d); noNode(x) }, false},
 		{"delete a node in a move: a pod says no", end(d, "m"), func(x *scene) { x.fenced(d); x.p.DoNotDisrupt = true }, false},
 		{"delete a node in a move: it is in another", end(d, "m"), func(x *scene) { x.fenced(u) }, false},
-		{"delete an expired node", end(command.Expired, ""), func(x *scene) { x.claim.Expire.For = 3 * time.Hour }, true},
-		{"delete an expired node: it is not", end(command.Expired, ""), func(x *scene) { x.claim.Expire.For = 4 * time.Hour }, false},
-		{"delete an expired node: it never does", end(command.Expired, ""), func(x *scene) { x.claim.Expire = cluster.Wait{Never: true} }, false},
+		{"delete an expired node", end(command.Expired, ""), func(x *scene) { x.claim.ExpireAfter.For = 3 * time.Hour }, true},
+		{"delete an expired node: it is not", end(command.Expired, ""), func(x *scene) { x.claim.ExpireAfter.For = 4 * time.Hour }, false},
+		{"delete an expired node: it never does", end(command.Expired, ""), func(x *scene) { x.claim.ExpireAfter = cluster.NillableDuration{Never: true} }, false},
 		{"delete an interrupted node whose time is up", end(i, ""), func(x *scene) { x.interrupt(10 * time.Second) }, true},
 		{"delete an interrupted node whose time is up: there is more", end(i, ""), func(x *scene) { x.interrupt(time.Hour) }, false},
 		{"delete an interrupted node whose pods have room", end(i, "m"), func(x *scene) { x.interrupt(time.Hour); x.empty() }, true},
@@ -235,7 +235,7 @@ func TestWhatStillHolds(t *testing.T) {
 		{"nominate", nominate, same, true},
 		{"nominate: the pod has a node", nominate, func(x *scene) { x.w.Node = "m" }, false},
 		{"nominate: the pod goes", nominate, func(x *scene) { x.w.Deleting = x.s.Now }, false},
-		{"nominate: the pod is done", nominate, func(x *scene) { x.w.Done = true }, false},
+		{"nominate: the pod is done", nominate, func(x *scene) { x.w.Finished = true }, false},
 		{"nominate: no node", nominate, noNode, false},
 		{"nominate: the node goes", nominate, func(x *scene) { x.node.Deleting = x.s.Now }, false},
 		{"nominate: the pod is gone", nominate, func(x *scene) { x.s.Pods = x.s.Pods[:1] }, false},

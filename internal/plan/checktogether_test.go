@@ -36,7 +36,7 @@ func TestSickNodesThatStillGo(t *testing.T) {
 		return command.Fence{Claim: c.Name, UID: c.UID, Node: "n", Reason: command.Unhealthy, Move: "unhealthy-x"}
 	}
 	end := func(c *cluster.Claim) command.Command {
-		return command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: "n", Reason: command.Unhealthy, Party: "unhealthy-x"}
+		return command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: "n", Reason: command.Unhealthy, Departure: "unhealthy-x"}
 	}
 	same := func(*scene, *disrupt.RepairSettings) {}
 	recovered := func(x *scene, _ *disrupt.RepairSettings) { x.node.Conditions[0].Status = "True" }
@@ -101,7 +101,7 @@ func TestMoveOfWhichOneNodeStays(t *testing.T) {
 	}{
 		{"both may go", func(*scene) {}, []string{"fence/n", "fence/m", "create/new"}, 1},
 		{"a pod of one says no", func(x *scene) { x.p.DoNotDisrupt = true }, nil, 0},
-		{"one is being fenced", func(x *scene) { x.s.Busy["fence/n"] = true }, nil, 0},
+		{"one is being fenced", func(x *scene) { x.s.InFlight["fence/n"] = true }, nil, 0},
 	} {
 		s := newScene()
 		d := s.second()
@@ -129,7 +129,7 @@ func TestReplacementThatNobodyWaitsFor(t *testing.T) {
 		if awaited {
 			x.fenced(command.Drifted)
 		}
-		move := disrupt.MoveID(command.Drifted, []string{disrupt.Identity(x.claim)})
+		move := disrupt.MoveID(command.Drifted, []string{disrupt.ClaimIdentity(x.claim)})
 		p := plan.Plan{Commands: []command.Command{command.CreateClaim{Name: "new", Pool: "default", PoolUID: "pool", Generation: 3, Pods: []*cluster.Pod{x.p}, Replaces: move}}}
 		if got := keys(plan.Check(p, x.s.Seal())); !slices.Equal(got, want) {
 			t.Errorf("awaited %t: %v, want %v", awaited, got, want)
@@ -155,7 +155,7 @@ func TestPartyOfWhichOneNodeStays(t *testing.T) {
 		d := s.second()
 		p := plan.Plan{}
 		for _, c := range []*cluster.Claim{s.claim, d} {
-			p.Commands = append(p.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: c.NodeName, Reason: command.Drifted, Party: "p"})
+			p.Commands = append(p.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: c.NodeName, Reason: command.Drifted, Departure: "p"})
 		}
 		x.change(s, d)
 		if got := keys(plan.Check(p, s.s.Seal())); !slices.Equal(got, x.want) {
@@ -183,9 +183,9 @@ func TestRoomIsAskedForAgain(t *testing.T) {
 		s := newScene()
 		s.fenced(command.Drifted)
 		s.s.Nodes = s.s.Nodes[:1]
-		s.s.Demand, s.s.Supply = x.demandAfter, x.supplyAfter
-		p := plan.Make((&cluster.Snapshot{Now: s.s.Now, Names: &resource.Names{}, Demand: x.demand, Supply: x.supply}).Seal(), defaultPolicy(), nil, nil)
-		p.Commands = []command.Command{command.DeleteClaim{Claim: "c", UID: "u", Node: "n", Reason: command.Drifted, Party: "p"}}
+		s.s.DemandRev, s.s.SupplyRev = x.demandAfter, x.supplyAfter
+		p := plan.Make((&cluster.Snapshot{Now: s.s.Now, Names: &resource.Names{}, DemandRev: x.demand, SupplyRev: x.supply}).Seal(), defaultPolicy(), nil, nil)
+		p.Commands = []command.Command{command.DeleteClaim{Claim: "c", UID: "u", Node: "n", Reason: command.Drifted, Departure: "p"}}
 		if got := keys(plan.Check(p, s.s.Seal())); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)
 		}

@@ -39,11 +39,11 @@ func TestDaemonSetsThatFitNowhereAreTold(t *testing.T) {
 		x.s.Nodes[1].Allocatable = x.p.Class.Requests.Sub(x.p.Class.Requests) // so that the pod that waits needs a new node
 		x.node.Allocatable = x.p.Class.Requests
 		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
-		told, pools := make(map[string]int), make(map[string]string)
+		nominated, pools := make(map[string]int), make(map[string]string)
 		for _, n := range p.Notes {
 			switch n.Reason {
 			case plan.FitsNowhere:
-				told[n.Name]++
+				nominated[n.Name]++
 			case plan.DaemonSetsOmitted:
 				pools[n.Name] = n.Message
 			default:
@@ -53,13 +53,13 @@ func TestDaemonSetsThatFitNowhereAreTold(t *testing.T) {
 				t.Errorf("%d DaemonSets: %q is no warning", c.daemons, n.Message)
 			}
 		}
-		for name, times := range told {
+		for name, times := range nominated {
 			if times > 1 {
 				t.Errorf("%d DaemonSets: %s is told %d times", c.daemons, name, times)
 			}
 		}
-		if len(told) != c.told || pools["default"] != c.pool {
-			t.Errorf("%d DaemonSets: %d are told, the pool %q; want %d and %q", c.daemons, len(told), pools["default"], c.told, c.pool)
+		if len(nominated) != c.told || pools["default"] != c.pool {
+			t.Errorf("%d DaemonSets: %d are told, the pool %q; want %d and %q", c.daemons, len(nominated), pools["default"], c.told, c.pool)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // landing are the DaemonSets that want a pod on a node with such labels and taints.
 func landing(daemons []*cluster.Daemon, n *cluster.Node) []*cluster.Daemon {
 	return slices.DeleteFunc(slices.Clone(daemons), func(d *cluster.Daemon) bool {
-		return !cluster.Lands(d.Class, n.Labels, n.Taints)
+		return !cluster.MayRunOn(d.Class, n.Labels, n.Taints)
 	})
 }
 
@@ -49,7 +49,7 @@ func (w *world) meantFor(n *cluster.Node) []*cluster.Pod {
 	names := slices.Sorted(maps.Keys(w.pods))
 	for _, name := range names {
 		p := w.pods[name]
-		if p.Node == n.Name && !p.Done && !p.Daemon {
+		if p.Node == n.Name && !p.Finished && !p.Daemon {
 			free[p.Class.Key]--
 			out = append(out, p)
 		}

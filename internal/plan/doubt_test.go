@@ -11,18 +11,18 @@ import (
 func TestDoubtsAreTold(t *testing.T) {
 	offering := cluster.Offering{Available: true, Labels: cluster.LabelsOf(map[string]string{"zone": "a"})}
 	p := &cluster.Pool{Catalog: cluster.NewCatalog([]cluster.Type{{Name: "one"}}, []cluster.Offering{offering}), NodeClass: cluster.NodeClassState{Ready: true},
-		Doubts: []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
+		Warnings: []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
 	const doubt = "spec.x: zoen is a label of your own"
-	if c := canLaunch(&cluster.Snapshot{}, p, true); c.Status != cluster.True || c.Message != doubt {
+	if c := canLaunchCondition(&cluster.Snapshot{}, p, true); c.Status != cluster.True || c.Message != doubt {
 		t.Errorf("%+v", c)
 	}
 	p.Template.Requirements = require.Set{}.With("zone", require.Only("b"))
-	c := canLaunch(&cluster.Snapshot{}, p, true)
+	c := canLaunchCondition(&cluster.Snapshot{}, p, true)
 	if c.Status != cluster.False || c.Message != "no instance type has zone In [b]; "+doubt {
 		t.Errorf("%+v", c)
 	}
-	p.Doubts = nil
-	if c := canLaunch(&cluster.Snapshot{}, p, true); c.Message != "no instance type has zone In [b]" {
+	p.Warnings = nil
+	if c := canLaunchCondition(&cluster.Snapshot{}, p, true); c.Message != "no instance type has zone In [b]" {
 		t.Errorf("%+v", c)
 	}
 }

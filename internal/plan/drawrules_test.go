@@ -28,7 +28,7 @@ func (w *world) drawTies(t *rapid.T, sh *shape) {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "prefers") == 0 {
 		key, values := drawDemand(t)
-		sh.ties.prefer = []cluster.Wish{{Weight: int32(rapid.IntRange(1, 100).Draw(t, "weight")), Term: require.Set{}.With(key, values)}}
+		sh.ties.prefer = []cluster.Preference{{Weight: int32(rapid.IntRange(1, 100).Draw(t, "weight")), Term: require.Set{}.With(key, values)}}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "ports") == 0 {
 		sh.ports = []cluster.Port{drawPort(t)}
@@ -58,8 +58,8 @@ func drawPort(t *rapid.T) cluster.Port {
 
 func drawRule(t *rapid.T) ruleWord {
 	r := cluster.Rule{
-		Kind:     rapid.SampledFrom([]cluster.RuleKind{cluster.Spread, cluster.Spread, cluster.Affinity, cluster.AntiAffinity}).Draw(t, "kind"),
-		Topology: rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.ZoneLabel, cluster.HostnameLabel, cluster.HostnameLabel, cluster.CapacityTypeLabel, "team"}).Draw(t, "topology"),
+		Kind:        rapid.SampledFrom([]cluster.RuleKind{cluster.Spread, cluster.Spread, cluster.Affinity, cluster.AntiAffinity}).Draw(t, "kind"),
+		TopologyKey: rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.ZoneLabel, cluster.HostnameLabel, cluster.HostnameLabel, cluster.CapacityTypeLabel, "team"}).Draw(t, "topology"),
 	}
 	if r.Kind == cluster.Spread {
 		r.MaxSkew = rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "skew")
@@ -76,7 +76,7 @@ func drawRule(t *rapid.T) ruleWord {
 		s.Labels = require.Set{}.With("app", require.Only(apps...))
 	}
 	if r.Kind != cluster.Spread && rapid.IntRange(0, 5).Draw(t, "blue") == 0 {
-		s.Among, s.HasAmong = require.Set{}.With("team", require.Only("blue")), true
+		s.NamespaceLabels, s.HasNamespaceLabels = require.Set{}.With("team", require.Only("blue")), true
 	}
 	r.Selectors = []cluster.Selector{s}
 	w := ruleWord{rule: r}
@@ -94,7 +94,7 @@ func (w *world) drawOld(t *rapid.T) []shape {
 		out[i].ties.labels = cluster.Labels{}.With("app", rapid.SampledFrom(apps).Draw(t, "old app"))
 		if rapid.IntRange(0, 2).Draw(t, "shy") == 0 {
 			rule := drawRule(t)
-			rule.rule = cluster.Rule{Kind: cluster.AntiAffinity, Topology: rule.rule.Topology, Selectors: rule.rule.Selectors}
+			rule.rule = cluster.Rule{Kind: cluster.AntiAffinity, TopologyKey: rule.rule.TopologyKey, Selectors: rule.rule.Selectors}
 			out[i].ties.rules = []ruleWord{rule}
 		}
 		w.tie(&out[i], fmt.Sprint("old", i))

@@ -13,8 +13,8 @@ func TestEagerPlans(t *testing.T) {
 	look := func(what string, want bool) {
 		t.Helper()
 		p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
-		if p.Eager != want {
-			t.Errorf("%s: eager is %v", what, p.Eager)
+		if p.PlanSoon != want {
+			t.Errorf("%s: eager is %v", what, p.PlanSoon)
 		}
 		n.w.act(p, -1)
 	}

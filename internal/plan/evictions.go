@@ -10,181 +10,181 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// askBudgetsAgain is when to look again at evictions that were held, should nobody tell us that a budget has changed.
-const askBudgetsAgain = 10 * time.Second
+// askPDBsAgain is when to look again at evictions that were held, should nobody tell us that a budget has changed.
+const askPDBsAgain = 10 * time.Second
 
-// pending is the phase of a pod that has not begun: it is no loss to any budget.
-const pending = "Pending"
+// phasePending is the phase of a pod that has not begun: it is no loss to any budget.
+const phasePending = "Pending"
 
 // shareEvictions lets go of the evictions that a disruption budget would refuse, over all nodes that are being drained. A
 // budget's allowance goes to one node after the other, so that it empties some instead of scratching all.
 func (p *Plan) shareEvictions(s *cluster.Snapshot) {
-	if len(s.Guards) == 0 {
+	if len(s.PDBs) == 0 {
 		return
 	}
 	asked := evictions(p.Commands)
 	if len(asked) == 0 {
 		return
 	}
-	r := newRationing(s, asked)
+	sharing := newPDBSharing(s, asked)
 	for i := range asked {
-		r.decide(&asked[i])
+		sharing.decide(&asked[i])
 	}
-	if len(r.held) == 0 {
+	if len(sharing.heldBack) == 0 {
 		return
 	}
 	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
 		e, ok := c.(command.Evict)
-		return ok && !e.Now && r.held[e.UID]
+		return ok && !e.Delete && sharing.heldBack[e.UID]
 	})
-	p.Notes = append(p.Notes, r.notes...)
-	p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(askBudgetsAgain))
+	p.Notes = append(p.Notes, sharing.notes...)
+	p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(askPDBsAgain))
 }
 
-// eviction is one that a plan asks for.
-type eviction struct {
+// budgetedEviction is one that a plan asks for.
+type budgetedEviction struct {
 	command.Evict
-	turn turn
+	priority evictionPriority
 }
 
-// turn says whose evictions come first: of the node that must be gone first, then of the one that is the nearest to being
+// evictionPriority says whose evictions come first: of the node that must be gone first, then of the one that is the nearest to being
 // empty.
-type turn struct {
+type evictionPriority struct {
 	deadline time.Time
-	left     int
+	podsLeft int
 	node     string
 }
 
-func (t turn) compare(u turn) int {
+func (p evictionPriority) compare(u evictionPriority) int {
 	switch {
-	case t.deadline.Equal(u.deadline):
-	case t.deadline.IsZero():
+	case p.deadline.Equal(u.deadline):
+	case p.deadline.IsZero():
 		return 1
 	case u.deadline.IsZero():
 		return -1
 	default:
-		return t.deadline.Compare(u.deadline)
+		return p.deadline.Compare(u.deadline)
 	}
-	return cmp.Or(cmp.Compare(t.left, u.left), cmp.Compare(t.node, u.node))
+	return cmp.Or(cmp.Compare(p.podsLeft, u.podsLeft), cmp.Compare(p.node, u.node))
 }
 
 // evictions lists those that a budget may refuse. What has come to its last call is no longer asked but told.
-func evictions(commands []command.Command) []eviction {
-	var out []eviction
+func evictions(commands []command.Command) []budgetedEviction {
+	var out []budgetedEviction
 	for _, c := range commands {
-		if e, ok := c.(command.Evict); ok && !e.Now {
-			out = append(out, eviction{Evict: e})
+		if e, ok := c.(command.Evict); ok && !e.Delete {
+			out = append(out, budgetedEviction{Evict: e})
 		}
 	}
 	return out
 }
 
-// rationing shares the budgets' allowances out.
-type rationing struct {
+// pdbSharing shares the budgets' allowances out.
+type pdbSharing struct {
 	s *cluster.Snapshot
-	// left is what remains of each budget's allowance; tried says that a pod is asking without one.
-	left  map[*cluster.Guard]int
-	tried map[*cluster.Guard]bool
-	held  map[string]bool // by pod UID
-	notes []cluster.Note
-	told  map[string]bool // by node
+	// allowance is what remains of each budget's allowance; tried says that a pod is asking without one.
+	allowance map[*cluster.PDB]int
+	tried     map[*cluster.PDB]bool
+	heldBack  map[string]bool // by pod UID
+	notes     []cluster.Note
+	toldNodes map[string]bool // by node
 }
 
-// newRationing puts the evictions in order and takes those off the budgets that are under way.
-func newRationing(s *cluster.Snapshot, asked []eviction) *rationing {
-	r := &rationing{s: s, left: make(map[*cluster.Guard]int, len(s.Guards)), tried: make(map[*cluster.Guard]bool),
-		held: make(map[string]bool), told: make(map[string]bool)}
-	for _, g := range s.Guards {
-		r.left[g] = g.Allowed
+// newPDBSharing puts the evictions in order and takes those off the budgets that are under way.
+func newPDBSharing(s *cluster.Snapshot, asked []budgetedEviction) *pdbSharing {
+	sharing := &pdbSharing{s: s, allowance: make(map[*cluster.PDB]int, len(s.PDBs)), tried: make(map[*cluster.PDB]bool),
+		heldBack: make(map[string]bool), toldNodes: make(map[string]bool)}
+	for _, g := range s.PDBs {
+		sharing.allowance[g] = g.Allowed
 	}
-	turns := make(map[string]turn)
+	turns := make(map[string]evictionPriority)
 	for i := range asked {
 		node := asked[i].Node
 		if _, known := turns[node]; !known {
-			turns[node] = turnOf(s, node)
+			turns[node] = evictionPriorityOf(s, node)
 		}
-		asked[i].turn = turns[node]
+		asked[i].priority = turns[node]
 	}
-	slices.SortStableFunc(asked, func(a, b eviction) int { return a.turn.compare(b.turn) })
+	slices.SortStableFunc(asked, func(a, b budgetedEviction) int { return a.priority.compare(b.priority) })
 	for i := range asked {
-		if s.Busy[asked[i].Key()] {
-			r.spend(asked[i].UID)
+		if s.InFlight[asked[i].Key()] {
+			sharing.spend(asked[i].UID)
 		}
 	}
-	return r
+	return sharing
 }
 
-func turnOf(s *cluster.Snapshot, node string) turn {
-	t := turn{node: node}
+func evictionPriorityOf(s *cluster.Snapshot, node string) evictionPriority {
+	priority := evictionPriority{node: node}
 	if c := s.ClaimOf(node); c != nil {
-		t.deadline, _ = c.End()
+		priority.deadline, _ = c.EndsBy()
 	}
 	for _, p := range s.PodsOn(node) {
 		if p.Deleting.IsZero() && !p.Mirror && !p.StaysThroughDrain {
-			t.left++
+			priority.podsLeft++
 		}
 	}
-	return t
+	return priority
 }
 
 // spend takes an eviction that is under way off its budget.
-func (r *rationing) spend(uid string) {
-	p := podOf(r.s, uid)
+func (s *pdbSharing) spend(uid string) {
+	p := podOf(s.s, uid)
 	if p == nil {
 		return
 	}
-	for _, g := range r.s.GuardsOf(p) {
-		if p.Phase != pending && !g.Spares(p) {
-			r.left[g]--
-			r.tried[g] = true
+	for _, g := range s.s.PDBsOf(p) {
+		if p.Phase != phasePending && !g.AllowsFreely(p) {
+			s.allowance[g]--
+			s.tried[g] = true
 		}
 	}
 }
 
 // decide says whether the pod is asked now. What is under way, or waits for another try, is left alone: it is not asked in
 // this plan anyway, and must not keep others from it.
-func (r *rationing) decide(e *eviction) {
-	if r.s.Busy[e.Key()] {
+func (s *pdbSharing) decide(e *budgetedEviction) {
+	if s.s.InFlight[e.Key()] {
 		return
 	}
-	if retry, failed := r.s.Retry[e.Key()]; failed && r.s.Now.Before(retry.NotBefore) {
+	if retry, failed := s.s.Retry[e.Key()]; failed && s.s.Now.Before(retry.NotBefore) {
 		return
 	}
-	p := podOf(r.s, e.UID)
+	p := podOf(s.s, e.UID)
 	if p == nil {
 		return
 	}
-	guards := r.s.GuardsOf(p)
+	pdbs := s.s.PDBsOf(p)
 	switch {
-	case len(guards) == 0, p.Phase == pending:
-	case len(guards) > 1:
-		r.hold(e, fmt.Sprintf("more than one disruption budget selects it (%s and %s), which Kubernetes refuses to evict", guards[0].ID(), guards[1].ID()))
-	case guards[0].Spares(p):
-	case r.left[guards[0]] > 0:
-		r.left[guards[0]]--
-	case uncounted(guards[0]) && !r.tried[guards[0]]:
-		r.tried[guards[0]] = true // one at a time finds out
-	case guards[0].Never():
-		r.hold(e, fmt.Sprintf("disruption budget %s never allows it, since it wants all of its pods", guards[0].ID()))
+	case len(pdbs) == 0, p.Phase == phasePending:
+	case len(pdbs) > 1:
+		s.holdBack(e, fmt.Sprintf("more than one disruption budget selects it (%s and %s), which Kubernetes refuses to evict", pdbs[0].ID(), pdbs[1].ID()))
+	case pdbs[0].AllowsFreely(p):
+	case s.allowance[pdbs[0]] > 0:
+		s.allowance[pdbs[0]]--
+	case isUncounted(pdbs[0]) && !s.tried[pdbs[0]]:
+		s.tried[pdbs[0]] = true // one at a time finds out
+	case pdbs[0].NeverAllows():
+		s.holdBack(e, fmt.Sprintf("disruption budget %s never allows it, since it wants all of its pods", pdbs[0].ID()))
 	default:
-		r.hold(e, fmt.Sprintf("disruption budget %s does not allow it now", guards[0].ID()))
+		s.holdBack(e, fmt.Sprintf("disruption budget %s does not allow it now", pdbs[0].ID()))
 	}
 }
 
-// uncounted reports whether nobody has counted the budget's pods yet: only the API server can tell what it allows.
-func uncounted(g *cluster.Guard) bool {
-	return g.Healthy == 0 && g.Wanted == 0 && g.Allowed == 0 && g.Expected == 0
+// isUncounted reports whether nobody has counted the budget's pods yet: only the API server can tell what it allows.
+func isUncounted(g *cluster.PDB) bool {
+	return g.Healthy == 0 && g.DesiredHealthy == 0 && g.Allowed == 0 && g.Expected == 0
 }
 
-// hold keeps an eviction back and tells why; of the pods of a node the first speaks for all.
-func (r *rationing) hold(e *eviction, why string) {
-	r.held[e.UID] = true
-	n := r.s.Node(e.Node)
-	if n == nil || r.told[e.Node] {
+// holdBack keeps an eviction back and tells why; of the pods of a node the first speaks for all.
+func (s *pdbSharing) holdBack(e *budgetedEviction, reason string) {
+	s.heldBack[e.UID] = true
+	n := s.s.Node(e.Node)
+	if n == nil || s.toldNodes[e.Node] {
 		return
 	}
-	r.told[e.Node] = true
-	note := n.Note("FailedDraining", fmt.Sprintf("Pod %s can't be evicted: %s", e.Pod, why))
+	s.toldNodes[e.Node] = true
+	note := n.Note("FailedDraining", fmt.Sprintf("Pod %s can't be evicted: %s", e.Pod, reason))
 	note.Warning = true
-	r.notes = append(r.notes, note)
+	s.notes = append(s.notes, note)
 }

@@ -24,7 +24,7 @@ func drawDrain(t *rapid.T) *world {
 	kind.Allocatable = kind.Capacity
 	w.types = []cluster.Type{kind}
 	w.offer(cluster.Labels{}.With(cluster.InstanceTypeLabel, "big"), map[string]float64{"on-demand": 1}, []string{"a"})
-	w.pools["pool0"] = &cluster.Pool{Name: "pool0", UID: "p0", ConsolidateAfter: cluster.Wait{Never: true}, NodeClass: cluster.NodeClassState{Ready: true}}
+	w.pools["pool0"] = &cluster.Pool{Name: "pool0", UID: "p0", ConsolidateAfter: cluster.NillableDuration{Never: true}, NodeClass: cluster.NodeClassState{Ready: true}}
 	w.old = []shape{{}}
 	for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
 		w.drawNode(t, i)
@@ -47,9 +47,9 @@ func drawDrain(t *rapid.T) *world {
 				Node: rapid.SampledFrom(append(names, "home")).Draw(t, "where"), Ready: rapid.IntRange(0, 5).Draw(t, "ready") > 0, Started: w.now})
 		}
 		for k := range rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "budgets") {
-			g := &cluster.Guard{Namespace: "default", Name: fmt.Sprint(app, "-", k), Expected: n, Wanted: rapid.IntRange(0, n).Draw(t, "wanted"),
-				FreesUnhealthy: rapid.IntRange(0, 3).Draw(t, "frees") == 0,
-				Selector:       cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(app))}}
+			g := &cluster.PDB{Namespace: "default", Name: fmt.Sprint(app, "-", k), Expected: n, DesiredHealthy: rapid.IntRange(0, n).Draw(t, "wanted"),
+				AllowsUnhealthy: rapid.IntRange(0, 3).Draw(t, "frees") == 0,
+				Selector:        cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(app))}}
 			w.guards[g.Name] = g
 		}
 	}
@@ -60,12 +60,12 @@ func drawDrain(t *rapid.T) *world {
 // round, and every eviction that uses up a budget is taken off.
 type server struct {
 	w       *world
-	healthy map[*cluster.Guard]int
-	spent   map[*cluster.Guard]int
+	healthy map[*cluster.PDB]int
+	spent   map[*cluster.PDB]int
 }
 
 func newServer(w *world) server {
-	x := server{w, map[*cluster.Guard]int{}, map[*cluster.Guard]int{}}
+	x := server{w, map[*cluster.PDB]int{}, map[*cluster.PDB]int{}}
 	for _, g := range w.guards {
 		for _, q := range w.pods {
 			if g.Selects(q) && q.Ready {
@@ -77,8 +77,8 @@ func newServer(w *world) server {
 }
 
 // refusal is why the pod may not go now; empty if it may.
-func (x server) refusal(p *cluster.Pod) (why string, from *cluster.Guard) {
-	var mine []*cluster.Guard
+func (x server) refusal(p *cluster.Pod) (reason string, from *cluster.PDB) {
+	var mine []*cluster.PDB
 	for _, name := range slices.Sorted(maps.Keys(x.w.guards)) {
 		if x.w.guards[name].Selects(p) {
 			mine = append(mine, x.w.guards[name])
@@ -91,22 +91,22 @@ func (x server) refusal(p *cluster.Pod) (why string, from *cluster.Guard) {
 	switch {
 	case len(mine) > 1:
 		return "two budgets", nil
-	case !p.Ready && (g.FreesUnhealthy || g.Wanted > 0 && x.healthy[g] >= g.Wanted):
+	case !p.Ready && (g.AllowsUnhealthy || g.DesiredHealthy > 0 && x.healthy[g] >= g.DesiredHealthy):
 		return "", nil
-	case x.healthy[g]-g.Wanted-x.spent[g] < 1:
-		return fmt.Sprintf("%d healthy, %d wanted, %d gone", x.healthy[g], g.Wanted, x.spent[g]), nil
+	case x.healthy[g]-g.DesiredHealthy-x.spent[g] < 1:
+		return fmt.Sprintf("%d healthy, %d wanted, %d gone", x.healthy[g], g.DesiredHealthy, x.spent[g]), nil
 	}
 	return "", g
 }
 
 // evict lets the pod go, if it may.
 func (x server) evict(p *cluster.Pod) (refused string) {
-	why, from := x.refusal(p)
-	if why == "" {
+	reason, from := x.refusal(p)
+	if reason == "" {
 		delete(x.w.pods, p.UID)
 		x.spent[from]++
 	}
-	return why
+	return reason
 }
 
 // No eviction is asked for that a budget refuses, none is left out that it would grant, and the nodes are emptied in as few
@@ -178,7 +178,7 @@ func rounds(w *world) int {
 				sick++
 			}
 		}
-		if allowed := healthy - g.Wanted; allowed > 0 {
+		if allowed := healthy - g.DesiredHealthy; allowed > 0 {
 			most = max(most, (leave+allowed-1)/allowed)
 		} else {
 			most = max(most, leave)

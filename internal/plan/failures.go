@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// Failed is the reason under which people are told that the planner leaves something out because it has failed on it.
-const Failed = "PlannerFailed"
+// PlannerFailed is the reason under which people are told that the planner leaves something out because it has failed on it.
+const PlannerFailed = "PlannerFailed"
 
 // tellFailures says what the plan has left out because the planner has failed on it before.
 func (p *Plan) tellFailures(s *cluster.Snapshot) {
@@ -19,7 +19,7 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 		return
 	}
 	p.WakeAt = cluster.Earlier(p.WakeAt, q.Until())
-	p.refuse(s)
+	p.addRefusals(s)
 	p.tellHeld(s)
 	p.tellUnsearched(s)
 	for _, part := range append(cluster.Parts(), cluster.Searching) {
@@ -28,13 +28,13 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 			continue
 		}
 		p.tellPools(s, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
-			halted(part), f.Message, f.Until.UTC().Format(time.RFC3339)))
+			partFailedMessage(part), f.Message, f.Until.UTC().Format(time.RFC3339)))
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
 			text := fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left as it is until %s",
 				f.Message, f.Until.UTC().Format(time.RFC3339))
-			p.Notes = append(p.Notes, warn(c.Note(Failed, text)))
+			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, text)))
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 // tellHeld says on the pools that nodes stay because pods or claims are left out.
 func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	q := &s.Quarantine
-	if !q.Holds() {
+	if !q.HasPodsOrClaims() {
 		return
 	}
 	p.tellPools(s, fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
@@ -53,7 +53,7 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 // tellPools says on every pool that something has failed.
 func (p *Plan) tellPools(s *cluster.Snapshot, text string) {
 	for _, pool := range s.Pools {
-		p.Notes = append(p.Notes, warn(pool.Note(Failed, text)))
+		p.Notes = append(p.Notes, asWarning(pool.Note(PlannerFailed, text)))
 	}
 }
 
@@ -68,43 +68,43 @@ func (p *Plan) tellUnsearched(s *cluster.Snapshot) {
 		"all other nodes can be, and pods get nodes as usual", len(q.SearchClasses), len(q.SearchClaims)))
 }
 
-// refuse gives each pod whose class is left out its refusal; where no pod can be placed at all, all of them.
-func (p *Plan) refuse(s *cluster.Snapshot) {
+// addRefusals gives each pod whose class is left out its refusal; where no pod can be placed at all, all of them.
+func (p *Plan) addRefusals(s *cluster.Snapshot) {
 	refused := slices.Clone(p.Placement.Unplaced) // what is remembered stays as it was
-	why := make(map[string]*cluster.Failure)
+	reason := make(map[string]*cluster.Failure)
 	reject := func(pods []*cluster.Pod, find func(*cluster.Pod) cluster.Failure) {
 		for _, pod := range pods {
-			if why[pod.Class.Key] == nil {
+			if reason[pod.Class.Key] == nil {
 				f := find(pod)
-				why[pod.Class.Key] = &f
+				reason[pod.Class.Key] = &f
 			}
-			refused = append(refused, schedule.Unplaced{Pod: pod, Failed: why[pod.Class.Key]})
+			refused = append(refused, schedule.Unplaced{Pod: pod, Failed: reason[pod.Class.Key]})
 		}
 	}
-	reject(s.Refused(), func(pod *cluster.Pod) cluster.Failure { return s.Quarantine.Classes[pod.Class.Key] })
+	reject(s.QuarantinedPods(), func(pod *cluster.Pod) cluster.Failure { return s.Quarantine.Classes[pod.Class.Key] })
 	if f, out := s.Quarantine.Parts[cluster.Placing]; out {
 		reject(s.Pending(), func(*cluster.Pod) cluster.Failure { return f })
 	}
-	if len(why) > 0 {
+	if len(reason) > 0 {
 		p.Provisioned, p.Placement.Unplaced = true, refused
 	}
 }
 
-func warn(n cluster.Note) cluster.Note {
+func asWarning(n cluster.Note) cluster.Note {
 	n.Warning = true
 	return n
 }
 
-// halted says which part of planning has failed.
-func halted(part cluster.Part) string {
+// partFailedMessage says which part of planning has failed.
+func partFailedMessage(part cluster.Part) string {
 	switch part {
 	case cluster.Interrupting:
 		return "Replacing interrupted nodes failed"
 	case cluster.Placing:
 		return "Finding places for pods failed"
-	case cluster.Guiding:
+	case cluster.Nominating:
 		return "Telling pods their new nodes failed"
-	case cluster.Telling:
+	case cluster.WritingStatus:
 		return "Working out the status of NodeClaims and NodePools failed"
 	case cluster.Disrupting:
 		return "Deciding which nodes to remove failed"
@@ -114,8 +114,8 @@ func halted(part cluster.Part) string {
 	return "The search for cheaper nodes failed"
 }
 
-// Breakdown is a failure of the planner, or of what stands around it, and what was done about it.
-type Breakdown struct {
+// PlannerFailure is a failure of the planner, or of what stands around it, and what was done about it.
+type PlannerFailure struct {
 	// Step is what failed, one of those below.
 	Step string
 	// Panic is what it failed with, Stack is where.
@@ -123,17 +123,17 @@ type Breakdown struct {
 	// Frames are the innermost functions of the stack with their lines, as far as they are known: failures with the same
 	// step and frames are the same mistake, whatever they say.
 	Frames string
-	// Left is what is left out from now on; Pods is how many pods that leaves without a place.
-	Left cluster.Quarantine
-	Pods int
+	// LeftOut is what is left out from now on; Pods is how many pods that leaves without a place.
+	LeftOut cluster.Quarantine
+	Pods    int
 	// Tries is how many plans it took to find that out.
 	Tries int
 	// Commands are the keys of those that are left out of this plan, because it could not be checked with them.
 	Commands []string
-	// Bare says that plans fail whatever is left out, so that only NodeClaims that are there go on (plan.Bare), and Helpless
+	// Minimal says that plans fail whatever is left out, so that only NodeClaims that are there go on (plan.MakeMinimal), and Helpless
 	// that this fails, too. Unchecked says that the plan could not be checked, so that nothing of it is begun which takes a
 	// node away.
-	Bare, Helpless, Unchecked bool
+	Minimal, MinimalFailed, Unchecked bool
 }
 
 // The steps that can fail.

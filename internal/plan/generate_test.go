@@ -80,7 +80,7 @@ func (w *world) drawType(t *rapid.T, i int) {
 func (w *world) drawPool(t *rapid.T, i int) {
 	p := &cluster.Pool{Budgets: steady(),
 		Name: fmt.Sprint("pool", i), UID: fmt.Sprint("uid-pool", i), Weight: int32(rapid.IntRange(0, 1).Draw(t, "weight")),
-		Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.Wait{Never: true}, NodeClass: cluster.NodeClassState{Ready: true},
+		Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.NillableDuration{Never: true}, NodeClass: cluster.NodeClassState{Ready: true},
 	}
 	if rapid.Bool().Draw(t, "limited cpu") {
 		p.Limits.Set[resource.CPU], p.Limits.Amount[resource.CPU] = true, int64(rapid.IntRange(0, 20).Draw(t, "limit"))*1000

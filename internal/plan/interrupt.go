@@ -9,20 +9,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// interrupt sees to the nodes whose instances the cloud takes away. Nobody waits for anything but the deadline: not for budgets,
+// handleInterruptions sees to the nodes whose instances the cloud takes away. Nobody waits for anything but the deadline: not for budgets,
 // and not for pods that are still being counted.
-func (p *Plan) interrupt(s *cluster.Snapshot, policy Policy, counting bool) {
-	result, placed, memo := disrupt.Interrupt(s, policy.disruption(), disrupt.Orders{
-		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, Before: p.memory.interrupted}, counting)
-	p.memory.interrupted, p.hurried = memo, placed
-	p.take(result)
-	p.leaveFenced()
-	p.replace(s, result.Wanted)
+func (p *Plan) handleInterruptions(s *cluster.Snapshot, policy Policy, counting bool) {
+	result, placed, memo := disrupt.Interrupt(s, policy.disruption(), disrupt.ExecuteInput{
+		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, LastMemo: p.memo.interrupted}, counting)
+	p.memo.interrupted, p.interruptedPlacement = memo, placed
+	p.addResult(result)
+	p.dropFencedHosts()
+	p.createReplacements(s, result.Replacements)
 }
 
-// leaveFenced takes the nodes that the plan fences out of its placement: one that the cloud advises to let go is open to pods up to
+// dropFencedHosts takes the nodes that the plan fences out of its placement: one that the cloud advises to let go is open to pods up to
 // then. Their places elsewhere have been found together with those of the node's pods, and the next plan sends them there.
-func (p *Plan) leaveFenced() {
+func (p *Plan) dropFencedHosts() {
 	fenced := make(map[string]bool)
 	for _, c := range p.Commands {
 		if f, ok := c.(command.Fence); ok {
@@ -35,10 +35,10 @@ func (p *Plan) leaveFenced() {
 	}
 }
 
-// taken is where pods go that have no place, or will have none because the cloud takes their nodes away: other moves have to
+// takenPlaces is where pods go that have no place, or will have none because the cloud takes their nodes away: other moves have to
 // leave them their room.
-func (p *Plan) taken() *schedule.Placement {
-	h := p.hurried
+func (p *Plan) takenPlaces() *schedule.Placement {
+	h := p.interruptedPlacement
 	if h == nil {
 		return &p.Placement
 	}

@@ -24,7 +24,7 @@ func TestAdviceKeepsTheMemory(t *testing.T) {
 	}
 	look := func() *cluster.Snapshot {
 		s := n.w.snapshot(nil)
-		s.Demand, s.Supply = 7, 7
+		s.DemandRev, s.SupplyRev = 7, 7
 		return s
 	}
 	first := plan.Make(look(), n.policy, nil, nil)
@@ -33,7 +33,7 @@ func TestAdviceKeepsTheMemory(t *testing.T) {
 		t.Error("the pods were placed again although nothing is said to have changed")
 	}
 	s := look()
-	s.Supply = 8
+	s.SupplyRev = 8
 	if p := plan.Make(s, n.policy, &first, nil); len(creates(&p)) != 1 {
 		t.Error("the pods were not placed again although something has changed")
 	}
@@ -91,7 +91,7 @@ func (co *counsel) happens() {
 // pass makes a plan, judges it and carries it out.
 func (co *counsel) pass() {
 	s := co.w.snapshot(nil)
-	s.Demand, s.Supply = s.Rev, s.Rev
+	s.DemandRev, s.SupplyRev = s.Rev, s.Rev
 	for range 2 {
 		co.before = co.sameWithMemory(s, &co.before)
 		s = later(s, time.Duration(1+co.chance.Intn(20))*time.Second)
@@ -110,7 +110,7 @@ func (co *counsel) judge(p *plan.Plan) {
 		}
 	}
 	for _, a := range p.Placement.Assigned {
-		if fenced[a.Host] && co.w.claimOf(a.Host).Interrupted() {
+		if fenced[a.Host] && co.w.claimOf(a.Host).IsInterrupted() {
 			co.fail("%s is sent to %s, which is fenced", a.Pod.Name, a.Host)
 		}
 	}
@@ -132,12 +132,12 @@ func (co *counsel) judge(p *plan.Plan) {
 func (co *counsel) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*cluster.Pod) {
 	for name, n := range co.w.nodes {
 		c := co.w.claimOf(name)
-		if c == nil || !c.Advised() || !c.Deleting.IsZero() || fenced[name] || len(n.Taints) > 0 || c.Replaces != "" { // such are kept for others
+		if c == nil || !c.IsAdvisedToGo() || !c.Deleting.IsZero() || fenced[name] || len(n.Taints) > 0 || c.Replaces != "" { // such are kept for others
 			continue
 		}
 		free := n.Allocatable
 		for _, there := range co.w.pods {
-			if there.Node == name && there.Holds() {
+			if there.Node == name && there.UsesRoom() {
 				free = free.Sub(there.Class.Requests)
 			}
 		}
@@ -171,7 +171,7 @@ func TestAdviceStorm(t *testing.T) {
 				co.say("plan", "act", "tick 1m")
 			}
 			for name, c := range co.w.claims {
-				if !limited && (c.Interrupted() || c.Move != "") {
+				if !limited && (c.IsInterrupted() || c.Move != "") {
 					co.fail("%s is still there: %+v in move %q", name, c.Interruption, c.Move)
 				}
 			}

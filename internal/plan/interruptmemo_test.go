@@ -37,7 +37,7 @@ func TestAnInterruptionAsksAgainWhenPodsAreCounted(t *testing.T) {
 		n.tell(line)
 	}
 	s := n.w.snapshot(nil)
-	s.Demand, s.Supply = 7, 7
+	s.DemandRev, s.SupplyRev = 7, 7
 	first := plan.Make(s, n.policy, nil, nil)
 	if first.Provisioned {
 		t.Fatal("the pods are not being counted")
@@ -59,7 +59,7 @@ func TestAnInterruptionAsksAgainWhenADeadlineComesNear(t *testing.T) {
 		n.tell(line)
 	}
 	s := n.w.snapshot(nil)
-	s.Demand, s.Supply = 7, 7
+	s.DemandRev, s.SupplyRev = 7, 7
 	first := plan.Make(s, n.policy, nil, nil)
 	if len(creates(&first)) > 0 {
 		t.Fatalf("a node is made too early:\n%s", n.w.printPlan(first, true))

@@ -20,7 +20,7 @@ type judge struct {
 
 // objection is what keeps the pod from the node; empty if nothing does.
 func (j *judge) objection(p *cluster.Pod, n *cluster.Node) string {
-	if n.Cordoned || n.KeptFor != "" || !cluster.Lands(p.Class, n.Labels, n.Taints) {
+	if n.Cordoned || n.KeptFor != "" || !cluster.MayRunOn(p.Class, n.Labels, n.Taints) {
 		return "the node does not suit it"
 	}
 	for _, ask := range []func(*cluster.Pod, *cluster.Node) string{j.askRoom, j.askPorts, j.askVolumes, j.askSpread, j.askAffinity, j.askApart} {
@@ -76,8 +76,8 @@ func (j *judge) askPorts(p *cluster.Pod, n *cluster.Node) string {
 
 func (j *judge) askVolumes(p *cluster.Pod, _ *cluster.Node) string {
 	for _, q := range j.pods {
-		for _, handle := range p.Exclusive {
-			if slices.Contains(q.Exclusive, handle) {
+		for _, handle := range p.ExclusiveVolumes {
+			if slices.Contains(q.ExclusiveVolumes, handle) {
 				return "its volume is used by " + q.Name
 			}
 		}
@@ -105,7 +105,7 @@ func (j *judge) counted(p *cluster.Pod, r *cluster.Rule) []*cluster.Node {
 	for _, n := range j.nodes {
 		use := true
 		for _, other := range p.Class.Rules {
-			if _, has := n.Labels.Get(other.Topology); other.Kind == cluster.Spread && !has {
+			if _, has := n.Labels.Get(other.TopologyKey); other.Kind == cluster.Spread && !has {
 				use = false
 			}
 		}
@@ -126,7 +126,7 @@ func (j *judge) counted(p *cluster.Pod, r *cluster.Rule) []*cluster.Node {
 func (j *judge) domains(p *cluster.Pod, r *cluster.Rule) map[string]int {
 	out := make(map[string]int)
 	for _, n := range j.counted(p, r) {
-		domain, _ := n.Labels.Get(r.Topology)
+		domain, _ := n.Labels.Get(r.TopologyKey)
 		out[domain] += 0
 		for _, q := range j.on(n) {
 			if q.Deleting.IsZero() && j.selects(r, q) {
@@ -153,9 +153,9 @@ func (j *judge) askSpread(p *cluster.Pod, n *cluster.Node) string {
 		if r.Kind != cluster.Spread {
 			continue
 		}
-		domain, has := n.Labels.Get(r.Topology)
+		domain, has := n.Labels.Get(r.TopologyKey)
 		if !has {
-			return "spread: the node has no " + r.Topology
+			return "spread: the node has no " + r.TopologyKey
 		}
 		domains := j.domains(p, r)
 		after := domains[domain]
@@ -179,13 +179,13 @@ func same(a, b *cluster.Node, key string) bool {
 // near finds a pod that the rule selects in the node's domain; anywhere says whether there is one in any domain.
 func (j *judge) near(r *cluster.Rule, n *cluster.Node) (pod *cluster.Pod, anywhere bool) {
 	for _, m := range j.nodes {
-		_, has := m.Labels.Get(r.Topology)
+		_, has := m.Labels.Get(r.TopologyKey)
 		for _, q := range j.on(m) {
 			if !has || !j.selects(r, q) {
 				continue
 			}
 			anywhere = true
-			if same(m, n, r.Topology) {
+			if same(m, n, r.TopologyKey) {
 				pod = q
 			}
 		}
@@ -199,12 +199,12 @@ func (j *judge) askAffinity(p *cluster.Pod, n *cluster.Node) string {
 		if r.Kind != cluster.Affinity {
 			continue
 		}
-		if _, has := n.Labels.Get(r.Topology); !has {
-			return "affinity: the node has no " + r.Topology
+		if _, has := n.Labels.Get(r.TopologyKey); !has {
+			return "affinity: the node has no " + r.TopologyKey
 		}
 		q, anywhere := j.near(r, n)
 		if q == nil {
-			missing = "affinity: nobody in its " + r.Topology
+			missing = "affinity: nobody in its " + r.TopologyKey
 		}
 		first = first && !anywhere && j.selects(r, p)
 	}
@@ -220,14 +220,14 @@ func (j *judge) askApart(p *cluster.Pod, n *cluster.Node) string {
 			continue
 		}
 		if q, _ := j.near(r, n); q != nil {
-			return "anti-affinity: " + q.Name + " is in its " + r.Topology
+			return "anti-affinity: " + q.Name + " is in its " + r.TopologyKey
 		}
 	}
 	for _, m := range j.nodes {
 		for _, q := range j.on(m) {
 			for _, r := range q.Class.Rules {
-				if r.Kind == cluster.AntiAffinity && same(m, n, r.Topology) && j.selects(r, p) {
-					return "anti-affinity of " + q.Name + " in its " + r.Topology
+				if r.Kind == cluster.AntiAffinity && same(m, n, r.TopologyKey) && j.selects(r, p) {
+					return "anti-affinity of " + q.Name + " in its " + r.TopologyKey
 				}
 			}
 		}

@@ -17,40 +17,40 @@ import (
 // life is what the stories of a node's life and end add to a world: the cloud's machines, budgets of pods and volumes.
 type life struct {
 	instances map[string]*cluster.Instance // by provider id: what the cloud really runs
-	census    *cluster.Census              // what it has last said
-	guards    map[string]*cluster.Guard
+	census    *cluster.Inventory           // what it has last said
+	guards    map[string]*cluster.PDB
 	attached  map[string][]string
-	expire    map[string]cluster.Wait // by pool
-	trial     map[string]bool         // offerings that were refused and may be back
-	uncounted map[string]bool         // budgets whose pods nobody has counted yet
-	cold      bool                    // nodes join before their kubelets are up
-	late      bool                    // what an instance is shows on its claim after its status
+	expire    map[string]cluster.NillableDuration // by pool
+	trial     map[string]bool                     // offerings that were refused and may be back
+	uncounted map[string]bool                     // budgets whose pods nobody has counted yet
+	cold      bool                                // nodes join before their kubelets are up
+	late      bool                                // what an instance is shows on its claim after its status
 	unwritten map[string]cluster.Labels
-	stir      cluster.Stir
+	stir      cluster.SchedulerActivity
 	said      time.Time // when somebody said that orphans may be ended
 	lost      time.Time // when a claim vanished that was not being deleted
 	ended     map[string]time.Time
 }
 
 func newLife() life {
-	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.Guard{}, attached: map[string][]string{},
-		expire: map[string]cluster.Wait{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{},
+	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.PDB{}, attached: map[string][]string{},
+		expire: map[string]cluster.NillableDuration{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{},
 		ended: map[string]time.Time{}}
 }
 
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
-	s.Census, s.Stir, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
-	s.ClaimLost, s.OrphansEnded = w.lost, maps.Clone(w.ended)
-	s.Setbacks = w.setbacksNow()
+	s.Inventory, s.SchedulerActivity, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
+	s.ClaimLostAt, s.OrphansEnded = w.lost, maps.Clone(w.ended)
+	s.WorkloadTries = w.setbacksNow()
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
 		s.Attached[node] = slices.Clone(handles)
 	}
-	s.Guards = copies(w.guards, nil)
-	for _, g := range s.Guards {
+	s.PDBs = copies(w.guards, nil)
+	for _, g := range s.PDBs {
 		if w.uncounted[g.Name] {
-			g.Wanted = 0
+			g.DesiredHealthy = 0
 			continue
 		}
 		g.Healthy = 0
@@ -59,9 +59,9 @@ func (w *world) addLife(s *cluster.Snapshot) {
 				g.Healthy++
 			}
 		}
-		g.Allowed = max(0, g.Healthy-g.Wanted)
+		g.Allowed = max(0, g.Healthy-g.DesiredHealthy)
 	}
-	slices.SortFunc(s.Guards, func(a, b *cluster.Guard) int { return cmp.Compare(a.ID(), b.ID()) })
+	slices.SortFunc(s.PDBs, func(a, b *cluster.PDB) int { return cmp.Compare(a.ID(), b.ID()) })
 }
 
 // run is the cloud's part of a launch.
@@ -92,7 +92,7 @@ func (w *world) endInstance(c command.Terminate) {
 
 // takeCensus has the cloud say what it runs.
 func (w *world) takeCensus() {
-	w.census = &cluster.Census{At: w.now}
+	w.census = &cluster.Inventory{At: w.now}
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		w.census.Instances = append(w.census.Instances, *w.instances[id])
 	}
@@ -204,14 +204,14 @@ func (n *narrator) poolLifeWord(p *cluster.Pool, key, value string) bool {
 	case "initialization":
 		p.Timeouts.Initialization = n.duration(value)
 	case "expire":
-		n.w.expire[p.Name] = cluster.Wait{For: n.duration(value)}
+		n.w.expire[p.Name] = cluster.NillableDuration{For: n.duration(value)}
 	case "held":
-		p.Held, p.HeldUntil = true, n.w.now.Add(n.duration(value))
+		p.InBackoff, p.BackoffUntil = true, n.w.now.Add(n.duration(value))
 	case "trial":
-		p.Held, p.OnTrial = false, true
+		p.InBackoff, p.Probing = false, true
 	case "let-go":
-		p.OnTrial = false
-		p.Held = false
+		p.Probing = false
+		p.InBackoff = false
 	case "replicas":
 		p.Static, p.Replicas = true, int64(n.integer(value))
 	default:
@@ -305,20 +305,20 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 
 // addGuard: guard NAME app=web wanted=2 expected=3 [frees-unhealthy] is a budget that wants so many pods ready.
 func (n *narrator) addGuard(words []string) {
-	g := &cluster.Guard{Namespace: "default", Name: words[0], Selector: cluster.Selector{Namespaces: []string{"default"}}}
+	g := &cluster.PDB{Namespace: "default", Name: words[0], Selector: cluster.Selector{Namespaces: []string{"default"}}}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "app":
 			g.Selector.Labels = g.Selector.Labels.With("app", require.Only(value))
 		case "wanted":
-			g.Wanted = n.integer(value)
+			g.DesiredHealthy = n.integer(value)
 		case "expected":
 			g.Expected = n.integer(value)
 		case "uncounted":
 			n.w.uncounted[g.Name] = true
 		case "frees-unhealthy":
-			g.FreesUnhealthy = true
+			g.AllowsUnhealthy = true
 		default:
 			n.fail("guard: unknown word %q", word)
 		}
@@ -339,7 +339,7 @@ func (n *narrator) addClaim(name string, words []string) {
 		case "grace":
 			c.HasTerminationGrace, c.TerminationGrace = true, n.duration(value)
 		case "expire":
-			c.Expire = cluster.Wait{For: n.duration(value)}
+			c.ExpireAfter = cluster.NillableDuration{For: n.duration(value)}
 		default:
 			n.fail("claim: unknown word %q", word)
 		}
@@ -351,6 +351,6 @@ func (n *narrator) addClaim(name string, words []string) {
 func (w *world) onTrial(offerings []cluster.Offering) {
 	for i := range offerings {
 		o := &offerings[i]
-		o.Trial = w.trial[w.types[o.Type].Name+"/"+o.Zone+"/"+o.CapacityType]
+		o.Probing = w.trial[w.types[o.Type].Name+"/"+o.Zone+"/"+o.CapacityType]
 	}
 }

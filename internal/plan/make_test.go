@@ -50,12 +50,12 @@ func TestWhatASearchHasFoundIsLookedAt(t *testing.T) {
 		found, true, false}} {
 		x := newScene()
 		if c.counting {
-			x.w.Seen = x.s.Now
+			x.w.UnschedulableSince = x.s.Now
 			x.s.Owners["web"] = cluster.Owner{UID: "web", Known: true, Desired: 9}
 		}
-		x.s.Planned = x.s.Now.Add(-time.Hour)
-		if p := plan.Make(x.s.Seal(), defaultPolicy(), nil, c.found); p.Looked != c.looked {
-			t.Errorf("%s: looked at %t, want %t", c.name, p.Looked, c.looked)
+		x.s.PlannedAt = x.s.Now.Add(-time.Hour)
+		if p := plan.Make(x.s.Seal(), defaultPolicy(), nil, c.found); p.ProposalUsed != c.looked {
+			t.Errorf("%s: looked at %t, want %t", c.name, p.ProposalUsed, c.looked)
 		}
 	}
 }
@@ -64,10 +64,10 @@ func TestWhatASearchHasFoundIsLookedAt(t *testing.T) {
 // comes first then.
 func TestPodsOfTooManyRulesTakeTurns(t *testing.T) {
 	x := newScene()
-	x.s.Pods, x.s.Demand, x.s.Supply = nil, 1, 1
+	x.s.Pods, x.s.DemandRev, x.s.SupplyRev = nil, 1, 1
 	for i := range 129 {
 		class := anywhere(fmt.Sprintf("c%03d", i), 10)
-		class.Rules = []*cluster.Rule{{Key: class.Key, Kind: cluster.AntiAffinity, Topology: cluster.HostnameLabel,
+		class.Rules = []*cluster.Rule{{Key: class.Key, Kind: cluster.AntiAffinity, TopologyKey: cluster.HostnameLabel,
 			Selectors: []cluster.Selector{{Namespaces: []string{"nowhere"}}}}}
 		x.pending(class.Key, class, nil)
 	}
@@ -122,7 +122,7 @@ func TestPoolsThatAreHeldAreTriedAgain(t *testing.T) {
 		x := newScene()
 		x.claim.SavedPodEvent = x.claim.LastPodEvent
 		until := x.s.Now.Add(c.in)
-		x.pool.Held, x.pool.HeldUntil = c.held, until
+		x.pool.InBackoff, x.pool.BackoffUntil = c.held, until
 		if p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil); p.WakeAt.Equal(until) != c.wakes {
 			t.Errorf("%s: looks again %s from now", c.name, p.WakeAt.Sub(x.s.Now))
 		}
@@ -182,9 +182,9 @@ func TestWhatIsOnlyTold(t *testing.T) {
 			"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",
 			"pods web n=1 cpu=1 node=n1", "tick 1h", "settle",
 			"propose n1", c.change, "plan")
-		if p := n.last; len(p.Would) != c.would || len(p.Passed) != c.passed {
-			t.Errorf("%s: %d moves would begin and %d are passed over, want %d and %d", c.name, len(p.Would),
-				len(p.Passed), c.would, c.passed)
+		if p := n.last; len(p.DryRuns) != c.would || len(p.NotBegun) != c.passed {
+			t.Errorf("%s: %d moves would begin and %d are passed over, want %d and %d", c.name, len(p.DryRuns),
+				len(p.NotBegun), c.would, c.passed)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // answer for either. That the order in which objects turn up changes nothing is TestPlansAreDeterministic.
 
 func placed(w *world) schedule.Placement {
-	return schedule.Place(w.snapshot(nil).Plain(), schedule.Settings{})
+	return schedule.Place(w.snapshot(nil).SchedulerView(), schedule.Settings{})
 }
 
 // whereabouts says where each pod is: the host, or the pods that it shares a new node with; and why it is nowhere.

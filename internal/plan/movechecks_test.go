@@ -18,10 +18,10 @@ import (
 func (m *mover) checkFences(p *plan.Plan) {
 	notes := false
 	for _, c := range p.Commands {
-		if notes && !command.IsNote(c) {
+		if notes && !command.IsStatusUpdate(c) {
 			m.fail("%s waits behind a note", c.Key())
 		}
-		notes = notes || command.IsNote(c)
+		notes = notes || command.IsStatusUpdate(c)
 		if f, ok := c.(command.Fence); ok && m.fences != nil {
 			if m.fences[f.Node]++; m.fences[f.Node] > 4 { // each time that is given up it rests for longer
 				m.fail("%s is fenced for the %d. time", f.Node, m.fences[f.Node])
@@ -36,7 +36,7 @@ func (m *mover) checkPrice(s *cluster.Snapshot, p *plan.Plan) {
 	for _, c := range s.Claims {
 		price += c.Price
 		switch n := s.NodeOf(c.Name); {
-		case c.Move != "" && disrupt.ReasonOf(c.Move) != command.Underutilized:
+		case c.Move != "" && disrupt.MoveReason(c.Move) != command.Underutilized:
 			m.rested = false // that has its price
 			return
 		case c.Move != "" || !c.Deleting.IsZero() || n == nil || !c.Is(cluster.Initialized):
@@ -56,9 +56,9 @@ func (m *mover) checkPrice(s *cluster.Snapshot, p *plan.Plan) {
 		if d, ok := c.(command.DeleteClaim); ok && d.Reason != command.Underutilized && d.Reason != command.Empty {
 			m.rested = false
 		}
-		rest = rest && command.IsNote(c)
+		rest = rest && command.IsStatusUpdate(c)
 	}
-	if !rest || len(s.Pending())+len(s.Homeless()) > 0 {
+	if !rest || len(s.Pending())+len(s.PodsBetweenNodes()) > 0 {
 		return
 	}
 	if m.rested && price > m.price+1e-9 {
@@ -71,7 +71,7 @@ func (m *mover) checkPrice(s *cluster.Snapshot, p *plan.Plan) {
 // then it takes another search to do without it.
 func takenOver(s *cluster.Snapshot, p *plan.Plan) bool {
 	for _, g := range p.GivenUp {
-		own, others := false, len(s.Pending())+len(s.Homeless()) > 0
+		own, others := false, len(s.Pending())+len(s.PodsBetweenNodes()) > 0
 		for _, c := range s.Claims {
 			if !c.Deleting.IsZero() {
 				own, others = own || c.Move == g.ID, others || c.Move != g.ID
@@ -102,7 +102,7 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 		}
 		claim := s.Claim(d.Claim)
 		out[claim.Pool]++
-		if disrupt.ReasonOf(claim.Move) != d.Reason || d.Reason == command.Unhealthy || strings.Contains(d.Message, "older") {
+		if disrupt.MoveReason(claim.Move) != d.Reason || d.Reason == command.Unhealthy || strings.Contains(d.Message, "older") {
 			continue
 		}
 		if over := exceeded(s.Pool(claim.Pool), string(d.Reason), out[claim.Pool], total[claim.Pool]); over != "" {
@@ -114,7 +114,7 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 
 // longest is how long the node of a claim may stay behind a fence: twice as long if a node of its move has rested.
 func longest(s *cluster.Snapshot, c *cluster.Claim) time.Duration {
-	if slices.ContainsFunc(s.Members(c.Move), func(c *cluster.Claim) bool { return c.Rests+c.SavingRests > 0 }) {
+	if slices.ContainsFunc(s.MoveClaims(c.Move), func(c *cluster.Claim) bool { return c.Rests+c.SavingRests > 0 }) {
 		return 2*moveTimeout + 10*time.Second
 	}
 	return moveTimeout + 10*time.Second
@@ -158,7 +158,7 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 		}
 		going = append(going, d.Node)
 		claim, n := s.Claim(d.Claim), s.Node(d.Node)
-		if claim.Move == "" || disrupt.ReasonOf(claim.Move) != d.Reason || strings.Contains(d.Message, "older") {
+		if claim.Move == "" || disrupt.MoveReason(claim.Move) != d.Reason || strings.Contains(d.Message, "older") {
 			forced = true // it goes by force, and what it leaves behind is nobody's plan
 			continue
 		}
@@ -171,7 +171,7 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 			}
 		}
 	}
-	if len(going) > 0 && !forced && len(s.Plain().Pending()) == 0 {
+	if len(going) > 0 && !forced && len(s.SchedulerView().Pending()) == 0 {
 		m.checkPlaces(s, going, fenced)
 	}
 }
@@ -191,7 +191,7 @@ func (m *mover) checkPlaces(s *cluster.Snapshot, going, fenced []string) {
 	for _, node := range fenced {
 		unready[node] = true
 	}
-	placed := schedule.Place(s.Without(going...).Avoiding(unready), schedule.Settings{})
+	placed := schedule.Place(s.Without(going...).WithAvoided(unready), schedule.Settings{})
 	for i := range placed.Bins {
 		for _, pod := range placed.Bins[i].Pods {
 			if moved[pod.UID] {

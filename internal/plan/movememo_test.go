@@ -24,7 +24,7 @@ func waitingMove(t *testing.T) *narrator {
 func TestAMoveThatWaitsIsNotPlacedAgain(t *testing.T) {
 	n := waitingMove(t)
 	s := n.w.snapshot(nil)
-	s.Demand, s.Supply = 7, 7
+	s.DemandRev, s.SupplyRev = 7, 7
 	first := plan.Make(s, n.policy, nil, nil)
 	second := plan.Make(s, n.policy, &first, nil)
 	if a, b := n.w.printPlan(first, true), n.w.printPlan(second, true); a != b {
@@ -39,11 +39,11 @@ func TestAMoveThatWaitsIsNotPlacedAgain(t *testing.T) {
 	// The room is gone and nobody has said so: whoever looked again would ask for another node.
 	n.tell("pods late n=1 cpu=1500m node=n1")
 	s = n.w.snapshot(nil)
-	s.Demand, s.Supply = 7, 7
+	s.DemandRev, s.SupplyRev = 7, 7
 	if p := plan.Make(s, n.policy, &first, nil); len(creates(&p)) > 0 {
 		t.Error("the pods were placed again although nothing is said to have changed")
 	}
-	s.Supply = 8
+	s.SupplyRev = 8
 	if p := plan.Make(s, n.policy, &first, nil); len(creates(&p)) == 0 {
 		t.Error("the pods were not placed again although something has changed")
 	}

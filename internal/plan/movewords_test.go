@@ -27,17 +27,17 @@ func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 	case "hash-version":
 		p.HashVersion = value
 	case "dry-run":
-		p.Care.DryRun = value == "true"
+		p.Overrides.DryRun = value == "true"
 	case "canary":
-		p.Care.Canary, p.Care.Watch = true, n.duration(value)
+		p.Overrides.Canary, p.Overrides.CanaryWatch = true, n.duration(value)
 	case "soft":
-		p.Care.SoftExpiry = n.duration(value)
+		p.Overrides.SoftExpiry = n.duration(value)
 	case "registering":
-		p.Registering = cluster.ConditionStatus(value)
+		p.RegistrationHealth = cluster.ConditionStatus(value)
 	default:
 		return false
 	}
-	p.Template.Stamp = cluster.Stamp{Hash: p.Hash, Version: p.HashVersion}
+	p.Template.Hash = cluster.TemplateHash{Hash: p.Hash, Version: p.HashVersion}
 	return true
 }
 
@@ -101,7 +101,7 @@ func (n *narrator) plannerFails(words []string) {
 	default:
 		n.fail("fails: unknown word %q", words[1])
 	}
-	n.w.failed = n.w.failed.And(q)
+	n.w.failed = n.w.failed.With(q)
 }
 
 // propose has a search find a move of the nodes.
@@ -111,7 +111,7 @@ func (n *narrator) propose(names []string) {
 		m.Claims = append(m.Claims, n.w.realName(name))
 		m.Before += n.w.claims[n.w.realName(name)].Price
 		for _, p := range n.w.pods {
-			if p.Node == n.w.realName(name) && p.Workload() {
+			if p.Node == n.w.realName(name) && p.IsWorkload() {
 				m.Evicted++
 			}
 		}
@@ -136,7 +136,7 @@ func (w *world) givenUpLines(p *plan.Plan) string {
 		for i, name := range g.Claims {
 			names[i] = w.called(name)
 		}
-		fmt.Fprintf(out, "give up the move of %s (%s): %s\n", strings.Join(names, ", "), g.Reason, g.Why)
+		fmt.Fprintf(out, "give up the move of %s (%s): %s\n", strings.Join(names, ", "), g.Reason, g.BlockReason)
 	}
 	return out.String()
 }

@@ -32,7 +32,7 @@ func TestNamesOfClaimsDependOnWhichPods(t *testing.T) {
 // A replacement of a drifted node says what its pool and NodeClass were when it was made; one that saves money does
 // not.
 func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
-	for cause, want := range map[string]cluster.DriftMark{"drifts n1 AMIDrift": {Pool: 4, Class: 7}, "propose n1": {}} {
+	for cause, want := range map[string]cluster.DriftReplacement{"drifts n1 AMIDrift": {PoolGeneration: 4, ClassGeneration: 7}, "propose n1": {}} {
 		n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 		n.say("type small cpu=2 memory=8Gi price=0.10", "type large cpu=2 memory=32Gi price=0.40",
 			"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",
@@ -45,7 +45,7 @@ func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
 			made = append(made, creates(&n.last)...)
 			n.tell("act")
 		}
-		if len(made) != 1 || made[0].Drift != want {
+		if len(made) != 1 || made[0].DriftReplacement != want {
 			t.Errorf("%s: %+v, want one claim with %+v", cause, made, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestOneNodeTriesForAllClassesOfAnOwner(t *testing.T) {
 		a, b := x.pending("a", anywhere("a", 3000), nil), x.pending("b", anywhere("b", 2500), nil)
 		if vain {
 			x.inVain(0)
-			x.s.Setbacks["web"].Failures[0].Classes = []*cluster.PodClass{a.Class, b.Class}
+			x.s.WorkloadTries["web"].Failures[0].Classes = []*cluster.PodClass{a.Class, b.Class}
 		}
 		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
 		if got := len(creates(&p)); got != want {

@@ -17,7 +17,7 @@ import (
 // closedNodes are nodes n00, n01… that joined a second ago, one a millisecond after the other. Their kubelets are up,
 // and only their registration keeps them closed. Each has pods of two classes that can run nowhere else, and that have
 // been told so if told is set.
-func closedNodes(nodes, pods int, told bool) *scene {
+func closedNodes(nodes, pods int, nominated bool) *scene {
 	x := newScene()
 	claim, node, pod := *x.claim, *x.node, *x.w
 	x.s.Claims, x.s.Nodes, x.s.Pods = nil, nil, nil
@@ -39,7 +39,7 @@ func closedNodes(nodes, pods int, told bool) *scene {
 		for k := range pods {
 			p := pod
 			p.Name, p.Class = fmt.Sprintf("%s-%d", n.Name, k), classes[k%2]
-			if p.UID = p.Name; told {
+			if p.UID = p.Name; nominated {
 				p.Nominated = n.Name
 			}
 			x.s.Pods = append(x.s.Pods, &p)
@@ -74,7 +74,7 @@ func (x *scene) classes(node string, change func(*cluster.PodClass)) {
 
 // guided are the nodes that a plan opens and the pods that it tells a node, sorted, each by its name; and when it is to
 // be made again.
-func (x *scene) guided(policy plan.Policy) (opened, told []string, wake time.Duration) {
+func (x *scene) guided(policy plan.Policy) (opened, nominated []string, wake time.Duration) {
 	if policy.Placement == "" {
 		policy.Placement = plan.PlaceByNomination
 	}
@@ -84,17 +84,17 @@ func (x *scene) guided(policy plan.Policy) (opened, told []string, wake time.Dur
 		case command.Register:
 			opened = append(opened, c.Node)
 		case command.Nominate:
-			told = append(told, c.Name)
+			nominated = append(nominated, c.Name)
 			if c.Node == "" {
-				told[len(told)-1] += " nothing"
+				nominated[len(nominated)-1] += " nothing"
 			}
 		case command.Bind:
-			told = append(told, c.Name+" bound")
+			nominated = append(nominated, c.Name+" bound")
 		}
 	}
 	slices.Sort(opened)
-	slices.Sort(told)
-	return opened, told, p.WakeAt.Sub(x.s.Now)
+	slices.Sort(nominated)
+	return opened, nominated, p.WakeAt.Sub(x.s.Now)
 }
 
 // Nodes whose pods have been told open one after the other. The more of them wait the more open together, so that the
@@ -130,7 +130,7 @@ func TestHowManyNodesOpenTogether(t *testing.T) {
 		{"one node with 501 pods", 1, 501, nil, 1},
 		{"one node with 501 pods that have not been told", 1, 501, func(x *scene) {
 			for _, p := range x.s.Pods {
-				p.Nominated, x.s.Busy["nominate/"+p.UID] = "", true
+				p.Nominated, x.s.InFlight["nominate/"+p.UID] = "", true
 			}
 		}, 0},
 		{"all are of the same importance", 3, 2, all, 1},
@@ -143,9 +143,9 @@ func TestHowManyNodesOpenTogether(t *testing.T) {
 		if c.change != nil {
 			c.change(x)
 		}
-		opened, told, _ := x.guided(defaultPolicy())
-		if len(opened) != c.opened || len(told) != 0 {
-			t.Errorf("%s: %d nodes open and %d pods are told, want %d and none", c.name, len(opened), len(told),
+		opened, nominated, _ := x.guided(defaultPolicy())
+		if len(opened) != c.opened || len(nominated) != 0 {
+			t.Errorf("%s: %d nodes open and %d pods are told, want %d and none", c.name, len(opened), len(nominated),
 				c.opened)
 		}
 		if c.opened == 1 && c.nodes > 1 && !slices.Equal(opened, []string{"n00"}) {
@@ -181,7 +181,9 @@ func TestWhichNodesStayClosed(t *testing.T) {
 		}
 	}
 	busy := func(began, last time.Duration) func(*scene) {
-		return func(x *scene) { x.s.Stir = cluster.Stir{Began: x.s.Now.Add(-began), Last: x.s.Now.Add(-last)} }
+		return func(x *scene) {
+			x.s.SchedulerActivity = cluster.SchedulerActivity{Began: x.s.Now.Add(-began), Last: x.s.Now.Add(-last)}
+		}
 	}
 	daemon := func(taints ...string) func(*scene) {
 		return func(x *scene) {
@@ -224,10 +226,10 @@ func TestWhichNodesStayClosed(t *testing.T) {
 		}, both[:1], nil, 0},
 		{"the pods of the second have not been told", 2, untold("n01"), both[:1], nil, 0},
 		{"the pods of the first have not been told", 2, untold("n00"), nil, told0, 0},
-		{"the first is being opened", 2, then(untold("n01"), func(x *scene) { x.s.Busy["register/c-n00"] = true }), nil,
+		{"the first is being opened", 2, then(untold("n01"), func(x *scene) { x.s.InFlight["register/c-n00"] = true }), nil,
 			nil, 0},
 		{"the first is being opened, and the pods of the second have been told", 2, func(x *scene) {
-			x.s.Busy["register/c-n00"] = true
+			x.s.InFlight["register/c-n00"] = true
 		}, nil, nil, 0},
 		{"the second came first", 2, func(x *scene) { x.s.Nodes[1].Created = x.s.Nodes[0].Created.Add(-ms) }, both[1:],
 			nil, 0},
@@ -310,7 +312,7 @@ func TestWhichNodesStayClosed(t *testing.T) {
 			both[1:], nil, 0},
 		{"the node is open, and another is being opened", 2, then(untold("n00"), func(x *scene) {
 			x.open()
-			x.s.Busy["register/c-n01"] = true
+			x.s.InFlight["register/c-n01"] = true
 		}), nil, nil, 0},
 
 		{"a daemon that the kubelet may need waits for the registration", 1,
@@ -330,9 +332,9 @@ func TestWhichNodesStayClosed(t *testing.T) {
 		if c.change != nil {
 			c.change(x)
 		}
-		opened, told, wake := x.guided(defaultPolicy())
-		if !slices.Equal(opened, c.opened) || !slices.Equal(told, c.told) {
-			t.Errorf("%s: %v open and %v are told, want %v and %v", c.name, opened, told, c.opened, c.told)
+		opened, nominated, wake := x.guided(defaultPolicy())
+		if !slices.Equal(opened, c.opened) || !slices.Equal(nominated, c.told) {
+			t.Errorf("%s: %v open and %v are told, want %v and %v", c.name, opened, nominated, c.opened, c.told)
 		}
 		if c.wake != never && wake != c.wake {
 			t.Errorf("%s: looks again in %s, want %s", c.name, wake, c.wake)
@@ -344,9 +346,9 @@ func TestWhichNodesStayClosed(t *testing.T) {
 func TestBusySchedulerThatNobodyWaitsFor(t *testing.T) {
 	x := closedNodes(1, 2, false)
 	x.open()
-	x.s.Pods, x.s.Stir = x.s.Pods[:1], cluster.Stir{Began: x.s.Now, Last: x.s.Now}
-	if _, told, wake := x.guided(defaultPolicy()); len(told) != 0 || wake == 100*time.Millisecond {
-		t.Errorf("%v are told, and it looks again in %s", told, wake)
+	x.s.Pods, x.s.SchedulerActivity = x.s.Pods[:1], cluster.SchedulerActivity{Began: x.s.Now, Last: x.s.Now}
+	if _, nominated, wake := x.guided(defaultPolicy()); len(nominated) != 0 || wake == 100*time.Millisecond {
+		t.Errorf("%v are told, and it looks again in %s", nominated, wake)
 	}
 }
 
@@ -376,22 +378,22 @@ func TestNodesOpenBeforePodsAreBound(t *testing.T) {
 		{"the kubelet is not up", func(x *scene) { x.node.Ready = false }, []string{"n00"}, nil},
 		{"the kubelet is up", func(*scene) {}, nil, []string{"n00-0", "n00-1"}},
 		{"the kubelet is not up, and one pod can't be bound", func(x *scene) {
-			x.node.Ready, x.s.Pods[0].Unbound = false, []string{"claim"}
+			x.node.Ready, x.s.Pods[0].UnboundClaims = false, []string{"claim"}
 		}, []string{"n00"}, []string{"n00-0"}},
 		{"it is registered", func(x *scene) { x.open(); x.node.Ready = false }, nil,
 			[]string{"n00-0 bound", "n00-1 bound"}},
 		{"it is registered, and kube-scheduler is busy", func(x *scene) {
 			x.open()
 			x.node.Ready = false
-			x.s.Stir = cluster.Stir{Began: x.s.Now, Last: x.s.Now}
+			x.s.SchedulerActivity = cluster.SchedulerActivity{Began: x.s.Now, Last: x.s.Now}
 		}, nil, []string{"n00-0 bound", "n00-1 bound"}},
 	} {
 		x := closedNodes(1, 2, false)
 		c.change(x)
 		policy := defaultPolicy()
 		policy.Placement = plan.PlaceByBinding
-		if opened, told, _ := x.guided(policy); !slices.Equal(opened, c.opened) || !slices.Equal(told, c.told) {
-			t.Errorf("%s: %v open and %v are told, want %v and %v", c.name, opened, told, c.opened, c.told)
+		if opened, nominated, _ := x.guided(policy); !slices.Equal(opened, c.opened) || !slices.Equal(nominated, c.told) {
+			t.Errorf("%s: %v open and %v are told, want %v and %v", c.name, opened, nominated, c.opened, c.told)
 		}
 	}
 }

@@ -73,98 +73,98 @@ type Plan struct {
 	// run only tells.
 	Begun   []disrupt.Move
 	GivenUp []disrupt.GivenUp
-	Would   []disrupt.Move
-	// Looked says that the plan has looked at what a search has found. Passed are the moves of it that are not begun.
-	Looked bool
-	Passed []disrupt.GivenUp
-	// set is how disruption goes about it; demand and supply are the snapshot's.
-	set            disrupt.Settings
+	DryRuns []disrupt.Move
+	// ProposalUsed says that the plan has looked at what a search has found. NotBegun are the moves of it that are not begun.
+	ProposalUsed bool
+	NotBegun     []disrupt.GivenUp
+	// settings is how disruption goes about it; demand and supply are the snapshot's.
+	settings       disrupt.Settings
 	demand, supply uint64
-	memory         memory
-	// admission is what every claim for pods has to pass.
-	admission *admission
-	// hurried is where the pods of nodes go that the cloud takes away.
-	hurried *schedule.Placement
+	memo           planMemo
+	// claimAdmission is what every claim for pods has to pass.
+	claimAdmission *claimAdmission
+	// interruptedPlacement is where the pods of nodes go that the cloud takes away.
+	interruptedPlacement *schedule.Placement
 	// repair is by what nodes were found to be beyond hope.
 	repair disrupt.RepairSettings
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
-	// Eager says that something waits for what is happening already and would go on at once: it is worth looking soon.
-	Eager bool
+	// PlanSoon says that something waits for what is happening already and would go on at once: it is worth looking soon.
+	PlanSoon bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
 	// Orphans counts the instances that nobody claims, if Collected says that they were looked for.
-	Orphans   lifecycle.Hold
-	Collected bool
+	Orphans        lifecycle.OrphanStatus
+	OrphansChecked bool
 }
 
-// memory is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
+// planMemo is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
 // of the snapshot that it was made from, and that of the moves.
-type memory struct {
+type planMemo struct {
 	known          bool
 	placement      schedule.Placement
-	held           map[string]schedule.Hold
+	heldPods       map[string]schedule.PodHold
 	demand, supply uint64
 	moves          *disrupt.Memo
 	interrupted    *disrupt.Memo
 }
 
-// nextTurn is when pods are planned for that had to wait for others to be planned for.
-const nextTurn = time.Second
+// deferredWait is when pods are planned for that had to wait for others to be planned for.
+const deferredWait = time.Second
 
 // Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
 // again. It never changes the answer. found is what a search for cheaper nodes has found since the last
 // plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
 // it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
-	p := empty(s, policy)
+	p := newPlan(s, policy)
 	if before != nil {
-		p.memory = before.memory
+		p.memo = before.memo
 	}
 	q := &s.Quarantine
 
 	// 1. Every claim, and every node that lost its claim, moves a step further.
-	p.advance(s, policy)
+	p.advanceClaims(s, policy)
 
 	// 2. Pods without a place get one, as soon as waiting for more of their kind is pointless.
-	closed, wake := batch(s, policy)
-	closed = closed && !slices.ContainsFunc(s.Pools, (*cluster.Pool).Waiting)
+	closed, wake := batchClosed(s, policy)
+	closed = closed && !slices.ContainsFunc(s.Pools, (*cluster.Pool).AwaitsCatalog)
 	p.WakeAt = cluster.Earlier(p.WakeAt, wake)
-	if closed && !q.Leaves(cluster.Placing) {
+	if closed && !q.LeavesOut(cluster.Placing) {
 		p.provision(s, policy)
 	}
 
 	// Nodes that the cloud takes away are replaced first, for nobody can make it wait. Who has a place is told of it then.
-	if !q.Leaves(cluster.Interrupting) {
-		p.interrupt(s, policy, !closed)
+	if !q.LeavesOut(cluster.Interrupting) {
+		p.handleInterruptions(s, policy, !closed)
 	}
-	if !q.Leaves(cluster.Guiding) {
-		p.guide(s, policy)
+	if !q.LeavesOut(cluster.Nominating) {
+		p.addNominations(s, policy)
 	}
 
 	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
 	// that are still being counted might want them. Sick nodes of no pool go, and static pools get the nodes that they ask for.
-	p.take(disrupt.Withdraw(s, q.Leaves(cluster.Disrupting)))
-	if !q.Leaves(cluster.Disrupting) {
-		p.retire(s, policy, found, closed)
+	p.addResult(disrupt.ReopenQuarantined(s, q.LeavesOut(cluster.Disrupting)))
+	if !q.LeavesOut(cluster.Disrupting) {
+		p.removeNodes(s, policy, found, closed)
 	}
-	p.spareLaunches()
+	p.dropNeedlessLaunches()
 
 	// 4. Claims and pools tell what there is and what is wrong.
-	if !q.Leaves(cluster.Telling) {
-		p.tell(s, policy)
+	if !q.LeavesOut(cluster.WritingStatus) {
+		p.writeStatus(s, policy)
 	}
 	p.tellFailures(s)
 
 	// 5. What is under way is left alone; what failed waits for its turn, and keeps nobody else from a pool's limits.
-	p.hold(s)
+	p.dropBusy(s)
 	p.keepLimits(s)
 	return p
 }
 
 // provision finds places for pods that have none, and asks for the nodes that it takes.
 func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
-	overlay := s.Plain()
+	overlay := s.SchedulerView()
 	if len(overlay.Pending()) == 0 {
 		return
 	}
@@ -172,46 +172,46 @@ func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
 	p.place(overlay, policy.Schedule)
 	p.tellDaemons(s)
 	if p.Placement.Deferred > 0 {
-		p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(nextTurn))
+		p.WakeAt = cluster.Earlier(p.WakeAt, s.Now.Add(deferredWait))
 	}
 	p.createClaims(s, policy)
 }
 
-// retire takes nodes away for all reasons but interruptions, and gives static pools theirs.
-func (p *Plan) retire(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal, closed bool) {
+// removeNodes takes nodes away for all reasons but interruptions, and gives static pools theirs.
+func (p *Plan) removeNodes(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal, closed bool) {
 	if policy.StaticCapacity {
-		defer func() { p.take(disrupt.Static(s, policy.Schedule)) }()
+		defer func() { p.addResult(disrupt.Static(s, policy.Schedule)) }()
 	}
-	orders := disrupt.Orders{Placement: p.taken(), Commands: p.Commands, Found: found, Repair: policy.Repair, Static: policy.StaticCapacity, Before: p.memory.moves}
+	orders := disrupt.ExecuteInput{Placement: p.takenPlaces(), Commands: p.Commands, Proposal: found, Repair: policy.Repair, Static: policy.StaticCapacity, LastMemo: p.memo.moves}
 	if closed {
-		p.Looked = found != nil
+		p.ProposalUsed = found != nil
 		p.disrupt(s, policy, orders)
 	} else {
-		p.take(disrupt.Start(s, policy.disruption(), orders))
+		p.addResult(disrupt.StartRequired(s, policy.disruption(), orders))
 	}
-	p.take(disrupt.Repair(s, policy.Repair))
+	p.addResult(disrupt.Repair(s, policy.Repair))
 }
 
 // disrupt takes nodes away. All that do so draw on the same budgets.
-func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.Orders) {
-	o.Ledger = disrupt.NewLedger(s)
-	p.take(disrupt.EmptyFrom(s, o.Ledger, wants(s, p.taken()), policy.disruption()))
+func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.ExecuteInput) {
+	o.Budgets = disrupt.NewBudgetTracker(s)
+	p.addResult(disrupt.EmptyWithin(s, o.Budgets, podDemand(s, p.takenPlaces()), policy.disruption()))
 	o.Commands = p.Commands
-	result, memo := disrupt.Carry(s, policy.disruption(), o)
-	p.memory.moves = memo
-	p.take(result)
-	p.replace(s, result.Wanted)
+	result, memo := disrupt.Execute(s, policy.disruption(), o)
+	p.memo.moves = memo
+	p.addResult(result)
+	p.createReplacements(s, result.Replacements)
 }
 
-// tell writes down what has changed about claims and pools.
-func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
-	p.Commands = append(p.Commands, disrupt.Stamps(s)...)
-	rolls := disrupt.NewRolls(s, policy.disruption())
-	commands, wake := disrupt.TellClaims(s, rolls, p.Commands)
+// writeStatus writes down what has changed about claims and pools.
+func (p *Plan) writeStatus(s *cluster.Snapshot, policy Policy) {
+	p.Commands = append(p.Commands, disrupt.TemplateHashes(s)...)
+	rollouts := disrupt.NewRollouts(s, policy.disruption())
+	commands, wake := disrupt.ClaimConditions(s, rollouts, p.Commands)
 	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
-	p.Eager = p.Eager || slices.ContainsFunc(commands, tellsDrift)
+	p.PlanSoon = p.PlanSoon || slices.ContainsFunc(commands, writesDrift)
 	for _, pool := range s.Pools {
-		status := poolStatus(s, pool, policy, rolls)
+		status := poolStatus(s, pool, policy, rollouts)
 		p.tellOrphans(s, pool, &status)
 		if !sameStatus(&status, &pool.Status) {
 			p.Commands = append(p.Commands, command.SetPool{Pool: pool.Name, Status: status})
@@ -222,110 +222,110 @@ func (p *Plan) tell(s *cluster.Snapshot, policy Policy) {
 	}
 }
 
-// tellsDrift reports whether a command writes down that a node has drifted: it may be replaced as soon as that is there.
-func tellsDrift(c command.Command) bool {
+// writesDrift reports whether a command writes down that a node has drifted: it may be replaced as soon as that is there.
+func writesDrift(c command.Command) bool {
 	tell, ok := c.(command.SetClaim)
 	return ok && slices.ContainsFunc(tell.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.Drifted && c.Status == cluster.True })
 }
 
 // place finds places for the pods, or takes the answer over if the question is the same.
 func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
-	m := &p.memory
-	demand, supply := o.Base.Demand, o.Base.Supply
-	settings.Held, settings.Squeeze = heldPods(o), true
+	m := &p.memo
+	demand, supply := o.Base.DemandRev, o.Base.SupplyRev
+	settings.HeldPods, settings.AllowSqueeze = heldPods(o), true
 	if m.known {
 		if demand != 0 && supply != 0 && m.demand == demand && m.supply == supply &&
-			m.placement.Deferred == 0 && sameHolds(m.held, settings.Held) {
+			m.placement.Deferred == 0 && sameHolds(m.heldPods, settings.HeldPods) {
 			p.Placement = m.placement
 			return
 		}
 		before := m.placement
-		settings.Before = &before
+		settings.LastPlacement = &before
 	}
-	p.Placement = trustMoves(o, settings, schedule.Place(o, settings))
-	m.known, m.placement, m.held, m.demand, m.supply = true, p.Placement, settings.Held, demand, supply
+	p.Placement = trustVerifiedMoves(o, settings, schedule.Place(o, settings))
+	m.known, m.placement, m.heldPods, m.demand, m.supply = true, p.Placement, settings.HeldPods, demand, supply
 }
 
-// advance has everything that is on its way take its next step.
-func (p *Plan) advance(s *cluster.Snapshot, policy Policy) {
-	p.add(lifecycle.Next(s, policy.Lifecycle))
-	if !s.Quarantine.Leaves(cluster.Collecting) {
-		p.collect(s)
+// advanceClaims has everything that is on its way take its next step.
+func (p *Plan) advanceClaims(s *cluster.Snapshot, policy Policy) {
+	p.addStep(lifecycle.Next(s, policy.Lifecycle))
+	if !s.Quarantine.LeavesOut(cluster.Collecting) {
+		p.endOrphans(s)
 	}
 	p.shareEvictions(s)
 	p.largestFirst(s)
 }
 
-// collect ends what has no claim: instances, and nodes that are being deleted.
-func (p *Plan) collect(s *cluster.Snapshot) {
+// endOrphans ends what has no claim: instances, and nodes that are being deleted.
+func (p *Plan) endOrphans(s *cluster.Snapshot) {
 	step, hold := lifecycle.Orphans(s)
-	p.Orphans, p.Collected = hold, true
+	p.Orphans, p.OrphansChecked = hold, true
 	for _, n := range s.Nodes {
-		if _, quarantined := s.Quarantine.Claims[n.Name]; !quarantined && !hold.Holds(n.Name) {
-			p.add(lifecycle.EndNode(s, n, s.Gone[n.ProviderID]))
+		if _, quarantined := s.Quarantine.Claims[n.Name]; !quarantined && !hold.IsHeld(n.Name) {
+			p.addStep(lifecycle.EndNode(s, n, s.InstancesGone[n.ProviderID]))
 		}
 	}
-	p.add(step)
+	p.addStep(step)
 	if message := hold.Message(); message != "" {
 		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster, Reason: "OrphansHeld", Message: message, Warning: true})
 	}
 }
 
-func (p *Plan) add(step lifecycle.Step) {
+func (p *Plan) addStep(step lifecycle.Step) {
 	p.Commands = append(p.Commands, step.Commands...)
 	p.WakeAt = cluster.Earlier(p.WakeAt, step.WakeAt)
 	p.Notes = append(p.Notes, step.Notes...)
 }
 
-func (p *Plan) take(r disrupt.Result) {
+func (p *Plan) addResult(r disrupt.Result) {
 	p.Commands = append(p.Commands, r.Commands...)
 	p.WakeAt = cluster.Earlier(p.WakeAt, r.WakeAt)
 	p.Notes = append(p.Notes, r.Notes...)
 	p.Begun = append(p.Begun, r.Begun...)
 	p.GivenUp = append(p.GivenUp, r.GivenUp...)
-	p.Would = append(p.Would, r.Would...)
-	p.Passed = append(p.Passed, r.Passed...)
-	p.Eager = p.Eager || r.Eager
+	p.DryRuns = append(p.DryRuns, r.DryRuns...)
+	p.NotBegun = append(p.NotBegun, r.NotBegun...)
+	p.PlanSoon = p.PlanSoon || r.PlanSoon
 }
 
 // createClaims asks for a claim for every new node.
 func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
-	taken, probed := make(map[string]bool, len(p.Placement.Bins)), make(map[*cluster.Pool]bool)
+	nameTaken, probed := make(map[string]bool, len(p.Placement.Bins)), make(map[*cluster.Pool]bool)
 	for _, pool := range s.Pools {
-		if pool.Held && pool.HeldUntil.After(s.Now) {
-			p.WakeAt = cluster.Earlier(p.WakeAt, pool.HeldUntil)
+		if pool.InBackoff && pool.BackoffUntil.After(s.Now) {
+			p.WakeAt = cluster.Earlier(p.WakeAt, pool.BackoffUntil)
 		}
 	}
-	moving := newMoving(s, &p.Placement, policy)
+	filling := newFillingNodes(s, &p.Placement, policy)
 	p.wakeForTries(s)
 	for i := range p.Placement.Bins {
-		if wake, wait := moving.wait(&p.Placement.Bins[i]); wait {
+		if wake, wait := filling.mayWait(&p.Placement.Bins[i]); wait {
 			p.WakeAt = cluster.Earlier(p.WakeAt, wake)
 			continue
 		}
-		if pool := p.Placement.Bins[i].Pool; pool.OnTrial { // one finds out; the others are made when it is known
-			if probed[pool] || schedule.Untried(s, pool) {
+		if pool := p.Placement.Bins[i].Pool; pool.Probing { // one finds out; the others are made when it is known
+			if probed[pool] || schedule.HasUnlaunchedClaim(s, pool) {
 				continue
 			}
 			probed[pool] = true
 		}
-		if !p.admission.admit(p.Placement.Bins[i].Pods) {
+		if !p.claimAdmission.admit(p.Placement.Bins[i].Pods) {
 			continue
 		}
-		c := createClaim(s, &p.Placement.Bins[i], func(name string) bool { return taken[name] || s.Claim(name) != nil })
-		taken[c.Name] = true
+		c := createClaim(s, &p.Placement.Bins[i], func(name string) bool { return nameTaken[name] || s.Claim(name) != nil })
+		nameTaken[c.Name] = true
 		p.Commands = append(p.Commands, c)
 	}
 }
 
-// hold leaves out what is under way or waits for another try, and what makes no sense without it. What is left is put in order: nodes
+// dropBusy leaves out what is under way or waits for another try, and what makes no sense without it. What is left is put in order: nodes
 // and pods wait for acts, and hundreds of notes before them would keep them waiting.
-func (p *Plan) hold(s *cluster.Snapshot) {
-	ready, lost := p.Commands[:0], newLosses()
+func (p *Plan) dropBusy(s *cluster.Snapshot) {
+	ready, lost := p.Commands[:0], newDroppedCommands()
 	asked := make(map[string]bool, len(p.Commands))
 	for _, c := range p.Commands {
 		key := c.Key()
-		if s.Busy[key] || asked[key] { // of two reasons for the same act the first stands
+		if s.InFlight[key] || asked[key] { // of two reasons for the same act the first stands
 			lost.fence(c)
 			continue
 		}
@@ -339,33 +339,33 @@ func (p *Plan) hold(s *cluster.Snapshot) {
 	}
 	slices.SortStableFunc(ready, func(a, b command.Command) int {
 		switch {
-		case command.IsNote(a) == command.IsNote(b):
+		case command.IsStatusUpdate(a) == command.IsStatusUpdate(b):
 			return 0
-		case command.IsNote(a):
+		case command.IsStatusUpdate(a):
 			return 1
 		}
 		return -1
 	})
 	p.Commands = ready
-	p.dropParts(lost)
-	p.dropLonely(s)
-	p.correct()
+	p.dropDependents(lost)
+	p.dropNeedlessReplacements(s)
+	p.correctMoves()
 }
 
-// wants is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask for these to go: when
+// podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask for these to go: when
 // they go is a matter of the next try.
-func wants(s *cluster.Snapshot, placement *schedule.Placement) disrupt.Wants {
-	out := disrupt.Wants{Hosts: make(map[string]bool), Limited: make(map[string]bool)}
+func podDemand(s *cluster.Snapshot, placement *schedule.Placement) disrupt.PodDemand {
+	out := disrupt.PodDemand{Hosts: make(map[string]bool), LimitedPools: make(map[string]bool)}
 	for _, a := range placement.Assigned {
 		out.Hosts[a.Host] = true
 	}
 	for i := range placement.Unplaced {
-		if own, _ := s.HeldBy(placement.Unplaced[i].Pod); own != nil {
+		if own, _ := s.TriesHolding(placement.Unplaced[i].Pod); own != nil {
 			continue
 		}
 		for _, miss := range placement.Unplaced[i].Pools {
 			if miss.ByLimit > 0 {
-				out.Limited[miss.Pool] = true
+				out.LimitedPools[miss.Pool] = true
 			}
 		}
 	}

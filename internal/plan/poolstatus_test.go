@@ -25,10 +25,10 @@ func (x *scene) status(t *testing.T) *cluster.PoolStatus {
 
 // vain has nodes of the pool be of no use to a workload.
 func (x *scene) vain(pool string, owners ...string) {
-	x.s.Setbacks = make(map[string]*cluster.Setback)
+	x.s.WorkloadTries = make(map[string]*cluster.WorkloadTries)
 	for _, o := range owners {
-		x.s.Setbacks[o] = &cluster.Setback{Owner: o, Kind: "Deployment", Name: "shop/" + o, Tries: 2, Next: x.s.Now.Add(time.Minute),
-			Failures: []cluster.VainNode{{Pool: pool, Claim: "v", Node: "v", Cause: cluster.Cause{Kind: cluster.CauseCordon}}}}
+		x.s.WorkloadTries[o] = &cluster.WorkloadTries{Owner: o, Kind: "Deployment", Name: "shop/" + o, FailedTries: 2, NextTry: x.s.Now.Add(time.Minute),
+			Failures: []cluster.UnusedNode{{Pool: pool, Claim: "v", Node: "v", Cause: cluster.Cause{Kind: cluster.CauseCordon}}}}
 	}
 }
 
@@ -51,8 +51,8 @@ func TestWhatAPoolTells(t *testing.T) {
 			x.pool.Problems = []cluster.Problem{{Field: "spec.limits", Text: "no number"}}
 		}, cluster.Ready, cluster.False, "UnhealthyDependents", "ValidationSucceeded: spec.limits: no number"},
 		{"nothing was launched", func(*scene) {}, cluster.RegistrationHealthy, cluster.Unknown, "AwaitingReconciliation", "no node has been launched since the pool or its NodeClass last changed"},
-		{"launches become nodes", func(x *scene) { x.pool.Registering = cluster.True }, cluster.RegistrationHealthy, cluster.True, "NodeRegistrationHealthy", ""},
-		{"launches don't become nodes", func(x *scene) { x.pool.Registering = cluster.False }, cluster.RegistrationHealthy, cluster.False, "RegistrationFailed",
+		{"launches become nodes", func(x *scene) { x.pool.RegistrationHealth = cluster.True }, cluster.RegistrationHealthy, cluster.True, "NodeRegistrationHealthy", ""},
+		{"launches don't become nodes", func(x *scene) { x.pool.RegistrationHealth = cluster.False }, cluster.RegistrationHealthy, cluster.False, "RegistrationFailed",
 			"at least half of the latest launches did not become nodes; see the events of the pool's NodeClaims and the logs of its machines"},
 		{"it can launch", func(*scene) {}, cluster.CanLaunch, cluster.True, "CanLaunch", ""},
 		{"it is being deleted", func(x *scene) { x.pool.Deleting = true }, cluster.CanLaunch, cluster.False, "NodePoolDeleting", "the NodePool is being deleted"},
@@ -61,25 +61,25 @@ func TestWhatAPoolTells(t *testing.T) {
 		{"it is wrong", func(x *scene) { x.pool.Problems = []cluster.Problem{{Field: "spec.limits", Text: "no number"}} }, cluster.CanLaunch, cluster.Unknown, "NotReady", "the NodePool is not ready"},
 		{"its class is not ready", func(x *scene) { x.pool.NodeClass.Ready = false }, cluster.CanLaunch, cluster.Unknown, "NotReady", "the NodePool is not ready"},
 		{"the limits leave nothing", func(x *scene) { x.pool.Limits = cluster.Limits{HasNodes: true} }, cluster.CanLaunch, cluster.False, "LimitsAllowNoNode", "spec.limits.nodes is 0; raise the limit or remove it to let the pool make nodes"},
-		{"launches are refused", func(x *scene) { x.pool.Held = true }, cluster.CanLaunch, cluster.False, "LaunchesRefused", "the cloud has refused the pool's launches; see the events of its NodeClaims"},
-		{"launches are refused, and why", func(x *scene) { x.pool.Held, x.pool.HeldFor = true, "no quota" }, cluster.CanLaunch, cluster.False, "LaunchesRefused",
+		{"launches are refused", func(x *scene) { x.pool.InBackoff = true }, cluster.CanLaunch, cluster.False, "LaunchesRefused", "the cloud has refused the pool's launches; see the events of its NodeClaims"},
+		{"launches are refused, and why", func(x *scene) { x.pool.InBackoff, x.pool.BackoffCause = true, "no quota" }, cluster.CanLaunch, cluster.False, "LaunchesRefused",
 			"the pool's launches fail and are tried less and less often; the last answer: no quota"},
 		{"nobody knows what is sold", func(x *scene) { x.pool.Catalog = nil }, cluster.CanLaunch, cluster.Unknown, "InstanceTypesUnknown", "the cloud has not said yet what it sells"},
 		{"nobody knows what is sold, and why", func(x *scene) { x.pool.Catalog, x.pool.CatalogError = nil, "denied" }, cluster.CanLaunch, cluster.False, "InstanceTypesUnknown", "denied"},
 		{"what is sold was known before", func(x *scene) { x.pool.CatalogError = "denied" }, cluster.CanLaunch, cluster.True, "CanLaunch", ""},
-		{"it is not meant so", func(x *scene) { x.pool.Doubts = []cluster.Problem{{Field: "spec.weight", Text: "is it?"}} }, cluster.CanLaunch, cluster.True, "CanLaunch", "spec.weight: is it?"},
+		{"it is not meant so", func(x *scene) { x.pool.Warnings = []cluster.Problem{{Field: "spec.weight", Text: "is it?"}} }, cluster.CanLaunch, cluster.True, "CanLaunch", "spec.weight: is it?"},
 		{"nodes are of use", func(*scene) {}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes of another pool are not", func(x *scene) { x.vain("other", "a") }, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
-		{"nodes were not of use", func(x *scene) { x.vain("default", "a"); x.s.Setbacks["a"].Well = true }, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
+		{"nodes were not of use", func(x *scene) { x.vain("default", "a"); x.s.WorkloadTries["a"].RunsAgain = true }, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes are of no use", func(x *scene) { x.vain("default", "a") }, cluster.NodesUsable, cluster.False, "MadeInVain", inVain + cordoned("a")},
 		{"nodes are of no use to three", func(x *scene) { x.vain("default", "a", "b", "c") }, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c")},
 		{"the nodes of a static pool end too soon", func(x *scene) {
-			x.pool.Static, x.pool.LostSlots = true, []cluster.LostSlot{{Tries: 2, By: "an agent"}}
+			x.pool.Static, x.pool.LostSlots = true, []cluster.LostSlot{{Tries: 2, EndedBy: "an agent"}}
 		}, cluster.NodesUsable, cluster.False, "NodesEndTooSoon",
 			"nodes of the pool end within 10m0s, so new ones are created less and less often; the last one was ended by an agent"},
 		{"the pool was static", func(x *scene) {
-			x.pool.LostSlots = []cluster.LostSlot{{Tries: 2, By: "an agent"}}
+			x.pool.LostSlots = []cluster.LostSlot{{Tries: 2, EndedBy: "an agent"}}
 		}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes are of no use to four", func(x *scene) { x.vain("default", "a", "b", "c", "d") }, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c") + "; and 1 more workloads"},
@@ -162,7 +162,7 @@ func TestPoolRemembersManyOrphans(t *testing.T) {
 		x := newScene()
 		x.pool.Status.Conditions = c.have
 		if c.census {
-			x.s.Census = &cluster.Census{At: x.s.Now, Instances: []cluster.Instance{{ProviderID: "cloud://c", Claim: "c", ClaimUID: "u"}}}
+			x.s.Inventory = &cluster.Inventory{At: x.s.Now, Instances: []cluster.Instance{{ProviderID: "cloud://c", Claim: "c", ClaimUID: "u"}}}
 		}
 		got := slices.DeleteFunc(slices.Clone(x.status(t).Conditions), func(o cluster.Condition) bool { return o.Type != cluster.OrphansHeld })
 		if !slices.Equal(got, c.want) {

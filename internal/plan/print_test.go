@@ -130,7 +130,7 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.LaunchInstance:
 		return "launch " + w.called(c.Claim)
 	case command.Register:
-		if c.Bare {
+		if c.Untainted {
 			return "register " + w.called(c.Claim) + ", which came without its taint"
 		}
 		if c.KeepFor != "" {
@@ -150,14 +150,14 @@ func (w *world) commandLine(c command.Command, status bool) string {
 			return fmt.Sprintf("unfence %s, which rests for %s", w.called(c.Node), c.RestUntil.Sub(w.now))
 		}
 		return "unfence " + w.called(c.Node)
-	case command.StampPool:
+	case command.WritePoolHash:
 		return fmt.Sprintf("stamp pool %s with %s", c.Pool, c.Hash)
-	case command.StampClaim:
+	case command.WriteClaimHash:
 		return fmt.Sprintf("stamp %s with %s", w.called(c.Claim), c.Hash)
 	case command.DeleteClaim:
 		return fmt.Sprintf("delete %s (%s: %s)", w.called(c.Claim), c.Reason, w.renamed(c.Message))
 	case command.Evict:
-		if c.Now {
+		if c.Delete {
 			return fmt.Sprintf("evict %s now, with %s to go", w.renamed(c.Name), c.Grace)
 		}
 		return "evict " + w.renamed(c.Name)
@@ -243,7 +243,7 @@ func (w *world) show() string {
 	}
 	pending := make(map[string]int)
 	for _, p := range w.pods {
-		if p.Pending() {
+		if p.IsPending() {
 			pending[p.Class.Key]++
 		}
 	}
@@ -274,7 +274,7 @@ func (w *world) claimLine(c *cluster.Claim) string {
 	}
 	on := make(map[string]int)
 	for _, p := range w.pods {
-		if p.Node == c.Name && p.Holds() {
+		if p.Node == c.Name && p.UsesRoom() {
 			on[p.Class.Key]++
 		}
 	}

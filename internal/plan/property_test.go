@@ -61,8 +61,8 @@ func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resour
 func everyDaemonOn(s *cluster.Snapshot, p *schedule.Placement, pool string, on cluster.Node) resource.Vector {
 	var sum resource.Vector
 	for _, d := range s.Daemons {
-		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.Omission) bool { return o.Pool == pool && o.Daemon == d })
-		if !omitted && cluster.Lands(d.Class, on.Labels, on.Taints) {
+		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.OmittedDaemon) bool { return o.Pool == pool && o.Daemon == d })
+		if !omitted && cluster.MayRunOn(d.Class, on.Labels, on.Taints) {
 			sum = sum.Add(d.Class.Requests)
 		}
 	}
@@ -104,7 +104,7 @@ func TestNewNodesHoldTheirPods(t *testing.T) {
 					t.Fatalf("%s as %v holds %s and has %s", c.Name, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
 				}
 				for _, pod := range c.Pods {
-					if !cluster.Lands(pod.Class, f.labels, c.Template.Taints) {
+					if !cluster.MayRunOn(pod.Class, f.labels, c.Template.Taints) {
 						t.Fatalf("%s as %v does not suit %s (%v)", c.Name, f.labels, pod.Name, pod.Class.Terms)
 					}
 				}
@@ -132,7 +132,7 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 			for _, a := range p.Placement.Assigned {
 				load[a.Host] = append(load[a.Host], a.Pod)
 				n := s.Node(a.Host)
-				if n != nil && n.Finalized && !cluster.Lands(a.Pod.Class, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints) {
+				if n != nil && n.Finalized && !cluster.MayRunOn(a.Pod.Class, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints) {
 					t.Fatalf("%s does not suit %s", a.Host, a.Pod.Name)
 				}
 			}
@@ -150,7 +150,7 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 	if n := s.Node(host); n != nil && n.Finalized {
 		var there []*cluster.Pod
 		for _, p := range s.Pods {
-			if p.Node == host && !p.Done && !p.Daemon {
+			if p.Node == host && !p.Finished && !p.Daemon {
 				there = append(there, p)
 			}
 		}
@@ -190,7 +190,7 @@ func TestLimitsHold(t *testing.T) {
 			if pool.Limits.HasNodes && grew[pool.Name] && count[pool.Name] > pool.Limits.Nodes {
 				t.Fatalf("%s reaches %d nodes of %d", pool.Name, count[pool.Name], pool.Limits.Nodes)
 			}
-			if grew[pool.Name] && !pool.Usable() {
+			if grew[pool.Name] && !pool.IsUsable() {
 				t.Fatalf("%s is not usable and grows", pool.Name)
 			}
 		}
@@ -246,7 +246,7 @@ func TestEveryPodIsAnsweredOnce(t *testing.T) {
 		}
 		for _, pod := range s.Pods {
 			want := 0
-			if pod.Pending() {
+			if pod.IsPending() {
 				want = 1
 			}
 			if answers[pod.UID] != want {
@@ -368,7 +368,7 @@ func TestBudgetsHold(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 			pool := w.pools[name]
-			pool.ConsolidateAfter = cluster.Wait{For: time.Second}
+			pool.ConsolidateAfter = cluster.NillableDuration{For: time.Second}
 			for range rapid.IntRange(0, 2).Draw(t, "budgets") {
 				b := cluster.Budget{Nodes: rapid.IntRange(0, 2).Draw(t, "at once"), Percent: rapid.Bool().Draw(t, "percent"), Active: true,
 					Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}}).Draw(t, "reasons")}
@@ -380,7 +380,7 @@ func TestBudgetsHold(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 			pod := w.pods[name]
-			pod.Done = pod.Done || pod.Node != "" && rapid.Bool().Draw(t, "done")
+			pod.Finished = pod.Finished || pod.Node != "" && rapid.Bool().Draw(t, "done")
 		}
 		w.now = w.now.Add(time.Hour)
 		for range 20 {

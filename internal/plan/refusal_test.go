@@ -37,7 +37,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 				continue
 			}
 			for _, pool := range s.Pools {
-				if !pool.Usable() || pool.Limits.HasNodes && count[pool.Name] >= pool.Limits.Nodes {
+				if !pool.IsUsable() || pool.Limits.HasNodes && count[pool.Name] >= pool.Limits.Nodes {
 					continue
 				}
 				// Where daemons make an offering of a type too small, types that host the pod one by one may not do so
@@ -60,7 +60,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 // ruled reports whether rules between pods, ports or volumes had a say in the refusal: TestNobodyIsForgotten looks into
 // that.
 func ruled(u *schedule.Unplaced) bool {
-	return len(u.Pod.Class.Rules) > 0 || u.Taken != "" ||
+	return len(u.Pod.Class.Rules) > 0 || u.TakenVolume != "" ||
 		slices.ContainsFunc(u.Pools, func(m schedule.PoolMiss) bool { return m.ByTopology > 0 || m.ByPort > 0 })
 }
 
@@ -106,7 +106,7 @@ func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kin
 				room = room.Sub(d.Class.Requests)
 			}
 		}
-		return cluster.Lands(class, labels, pool.Template.Taints) && class.Requests.Fits(room) && resource.Vector{}.Within(room)
+		return cluster.MayRunOn(class, labels, pool.Template.Taints) && class.Requests.Fits(room) && resource.Vector{}.Within(room)
 	})
 }
 
@@ -120,5 +120,5 @@ func openLabels(labels cluster.Labels, key string, values []string) []cluster.La
 
 // openLands counts a daemon that comes with any value of the open label, as the planner does.
 func openLands(class *cluster.PodClass, tries []cluster.Labels, taints []cluster.Taint) bool {
-	return slices.ContainsFunc(tries, func(l cluster.Labels) bool { return cluster.Lands(class, l, taints) })
+	return slices.ContainsFunc(tries, func(l cluster.Labels) bool { return cluster.MayRunOn(class, l, taints) })
 }

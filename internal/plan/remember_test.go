@@ -25,13 +25,13 @@ func TestPlacesAreTakenOver(t *testing.T) {
 		{"nobody knows about nodes", 3, 0, 3, 0, []string{"w", "w2"}},
 	} {
 		x := newScene()
-		x.s.Demand, x.s.Supply = c.demand, c.supply
+		x.s.DemandRev, x.s.SupplyRev = c.demand, c.supply
 		before := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
 		y := newScene()
 		other := *y.w
 		other.UID, other.Name = "w2", "w2"
 		y.s.Pods = append(y.s.Pods, &other) // which is said to be a change or not
-		y.s.Demand, y.s.Supply = c.demandAfter, c.supplyAfter
+		y.s.DemandRev, y.s.SupplyRev = c.demandAfter, c.supplyAfter
 		p := plan.Make(y.s.Seal(), defaultPolicy(), &before, nil)
 		var got []string
 		for _, a := range p.Placement.Assigned {
@@ -64,8 +64,8 @@ func TestDriftThatIsToldIsLookedAtSoon(t *testing.T) {
 		c.change(x)
 		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
 		tells := slices.ContainsFunc(p.Commands, func(c command.Command) bool { _, ok := c.(command.SetClaim); return ok })
-		if tells != c.tells || p.Eager != c.eager {
-			t.Errorf("%s: told %t and eager %t, want %t and %t", c.name, tells, p.Eager, c.tells, c.eager)
+		if tells != c.tells || p.PlanSoon != c.eager {
+			t.Errorf("%s: told %t and eager %t, want %t and %t", c.name, tells, p.PlanSoon, c.tells, c.eager)
 		}
 	}
 }

@@ -9,45 +9,45 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// replace asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its pods stay where they are until
+// createReplacements asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its pods stay where they are until
 // all are up, so that the one node of a try would tell nothing, and the others would never be made.
-func (p *Plan) replace(s *cluster.Snapshot, wanted []disrupt.Wanted) {
-	taken, probed := make(map[string]bool), make(map[string]bool)
+func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.ReplacementRequest) {
+	nameTaken, probed := make(map[string]bool), make(map[string]bool)
 	for _, c := range p.Commands {
 		if create, ok := c.(command.CreateClaim); ok {
-			taken[create.Name], probed[create.Pool] = true, true
+			nameTaken[create.Name], probed[create.Pool] = true, true
 		}
 	}
 	admitted := p.admitMoves(wanted)
 	for i := range wanted {
 		w := &wanted[i]
-		if !admitted[w.Group()] && w.Reason != command.Interrupted {
+		if !admitted[w.LinkID()] && w.Reason != command.Interrupted {
 			continue
 		}
-		if pool := w.Bin.Pool; pool.OnTrial { // one finds out, be it for a pod or for a move
-			if probed[pool.Name] || schedule.Untried(s, pool) {
+		if pool := w.Bin.Pool; pool.Probing { // one finds out, be it for a pod or for a move
+			if probed[pool.Name] || schedule.HasUnlaunchedClaim(s, pool) {
 				continue
 			}
 			probed[pool.Name] = true
 		}
-		if w.Reason == command.Interrupted && !p.admission.admit(w.Bin.Pods) { // its pods leave in any case
+		if w.Reason == command.Interrupted && !p.claimAdmission.admit(w.Bin.Pods) { // its pods leave in any case
 			continue
 		}
 		c := claimOf(s, &w.Bin)
 		if c.Name = w.Name; c.Name == "" {
-			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return taken[name] || s.Claim(name) != nil })
+			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return nameTaken[name] || s.Claim(name) != nil })
 		}
-		taken[c.Name] = true
+		nameTaken[c.Name] = true
 		c.Replaces, c.Reason, c.Slot = w.Replaces, w.Reason, w.Slot
 		if w.Reason == command.Drifted {
-			c.Drift = s.DriftMarkFor(w.Bin.Pool)
+			c.DriftReplacement = s.DriftReplacementFor(w.Bin.Pool)
 		}
 		p.Commands = append(p.Commands, c)
 	}
 }
 
 // admitMoves are the moves that may have their nodes made, those for interrupted nodes aside.
-func (p *Plan) admitMoves(wanted []disrupt.Wanted) map[string]bool {
+func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) map[string]bool {
 	out := make(map[string]bool)
 	pods := make(map[string][][]*cluster.Pod)
 	var order []string
@@ -56,13 +56,13 @@ func (p *Plan) admitMoves(wanted []disrupt.Wanted) map[string]bool {
 		if w.Reason == command.Interrupted {
 			continue
 		}
-		if pods[w.Group()] == nil {
-			order = append(order, w.Group())
+		if pods[w.LinkID()] == nil {
+			order = append(order, w.LinkID())
 		}
-		pods[w.Group()] = append(pods[w.Group()], w.Bin.Pods)
+		pods[w.LinkID()] = append(pods[w.LinkID()], w.Bin.Pods)
 	}
 	for _, move := range order {
-		out[move] = p.admission.admitAll(pods[move])
+		out[move] = p.claimAdmission.admitAll(pods[move])
 	}
 	return out
 }
@@ -80,7 +80,7 @@ func (p *Plan) keepLimits(s *cluster.Snapshot) {
 		if pool == nil || !pool.Limits.Any() {
 			return false
 		}
-		need := needOf(&create)
+		need := needKey(&create)
 		if first[pool.Name] == "" {
 			first[pool.Name] = need
 		}
@@ -88,8 +88,8 @@ func (p *Plan) keepLimits(s *cluster.Snapshot) {
 	})
 }
 
-// needOf says by which placement of a plan a claim was found.
-func needOf(c *command.CreateClaim) string {
+// needKey says by which placement of a plan a claim was found.
+func needKey(c *command.CreateClaim) string {
 	switch {
 	case c.Reason == command.Interrupted: // for a node that is drained already it replaces nobody
 		return "interruptions"

@@ -100,7 +100,7 @@ func (st *stage) entangled(p *cluster.Pod) bool {
 func torn(p *cluster.Pod) bool {
 	for _, a := range p.Class.Rules {
 		for _, b := range p.Class.Rules {
-			if a.Kind != cluster.Spread && b.Kind == cluster.Spread && a.Topology == b.Topology {
+			if a.Kind != cluster.Spread && b.Kind == cluster.Spread && a.TopologyKey == b.TopologyKey {
 				return true
 			}
 		}
@@ -117,7 +117,7 @@ func (st *stage) welcome(p *cluster.Pod) string {
 	}
 	nodes, pods := len(st.nodes), len(st.pods)
 	for _, pool := range st.s.Pools {
-		if !pool.Usable() {
+		if !pool.IsUsable() {
 			continue
 		}
 		for _, f := range st.buyable(pool) {
@@ -206,7 +206,7 @@ func TestPreferencesCostLittle(t *testing.T) {
 		w.freely()
 		s := w.snapshot(nil)
 		respect, ignore := defaultPolicy(), defaultPolicy()
-		ignore.Schedule.IgnoreWishes = true
+		ignore.Schedule.IgnorePreferences = true
 		a, b := plan.Make(s, respect, nil, nil), plan.Make(s, ignore, nil, nil)
 		for _, p := range []*plan.Plan{&a, &b} {
 			if p.Placement.Bound > p.Placement.Price+1e-9 {

@@ -20,7 +20,7 @@ func exodus(n, leaving int) *cluster.Snapshot {
 	t.tell("pool default hash=two budget=10%")
 	catalog, label := w.catalog(), cluster.LabelsOf(map[string]string{"app": "web"})
 	s := w.snapshot(nil)
-	s.Busy = map[string]bool{}
+	s.InFlight = map[string]bool{}
 	kind, pool := catalog.Types[0], s.Pools[0]
 	var need resource.Vector
 	need[resource.CPU] = 500

@@ -34,15 +34,15 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := tellAll(t, string(raw))
+			nominated := tellAll(t, string(raw))
 			if *rewrite {
-				if err := os.WriteFile(file, []byte(told), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(nominated), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if told != string(raw) {
-				t.Errorf("%s: the story goes differently now:\n%s", file, firstDifference(string(raw), told))
+			if nominated != string(raw) {
+				t.Errorf("%s: the story goes differently now:\n%s", file, firstDifference(string(raw), nominated))
 			}
 		})
 	}

@@ -16,7 +16,7 @@ func TestWithoutCommands(t *testing.T) {
 		command.CreateClaim{Name: "new-1", Replaces: "m1"},
 		command.Fence{Claim: "c", Node: "c", Move: "m2"}, command.CreateClaim{Name: "new-2", Replaces: "m2"},
 		command.CreateClaim{Name: "for-pods"},
-		command.DeleteClaim{Claim: "d", Party: "p"}, command.DeleteClaim{Claim: "e", Party: "p"},
+		command.DeleteClaim{Claim: "d", Departure: "p"}, command.DeleteClaim{Claim: "e", Departure: "p"},
 		command.DeleteClaim{Claim: "f"}, command.DeleteClaim{Claim: "g"},
 	}}
 	show := func(p Plan) string {

@@ -120,7 +120,7 @@ const reservationLabel = "example.com/reservation"
 // reserve sells a number of the last type in a zone, paid for in advance.
 func (w *world) reserve(id string, left int, price float64, labels cluster.Labels, zone string) {
 	w.offerings = append(w.offerings, cluster.Offering{
-		Type: len(w.types) - 1, Zone: zone, CapacityType: "reserved", Price: price, Available: true, Reservation: id, Left: left,
+		Type: len(w.types) - 1, Zone: zone, CapacityType: "reserved", Price: price, Available: true, Reservation: id, ReservationLeft: left,
 		Labels: labels.With(cluster.ZoneLabel, zone).With(cluster.CapacityTypeLabel, "reserved").With(reservationLabel, id),
 	})
 }
@@ -141,7 +141,7 @@ func (w *world) offer(labels cluster.Labels, prices map[string]float64, zones []
 func (n *narrator) addPool(name string, words []string) {
 	p := n.w.pools[name]
 	if p == nil {
-		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.Wait{Never: true},
+		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.NillableDuration{Never: true},
 			NodeClass: cluster.NodeClassState{Ready: true}}
 		n.w.pools[name] = p
 	}
@@ -200,7 +200,7 @@ func (n *narrator) poolWord(p *cluster.Pool, key, value string) bool {
 	case "weight":
 		p.Weight = int32(n.integer(value))
 	case "after":
-		p.ConsolidateAfter = cluster.Wait{Never: value == "Never"}
+		p.ConsolidateAfter = cluster.NillableDuration{Never: value == "Never"}
 		if value != "Never" {
 			p.ConsolidateAfter.For = n.duration(value)
 		}
@@ -316,7 +316,7 @@ func (n *narrator) addPods(name string, words []string) {
 		p.Name = fmt.Sprintf("%s-%03d", name, first+i)
 		made := n.w.addPod(p)
 		sh.ties.mount(made)
-		made.Judged = made.Judged && judged
+		made.SchedulerSeen = made.SchedulerSeen && judged
 		made.Unschedulable = made.Unschedulable && judged && !gated
 	}
 	if desired < 0 {
@@ -344,7 +344,7 @@ func (n *narrator) podWord(p *cluster.Pod, key, value string) bool {
 	case "grace":
 		p.Grace = n.duration(value)
 	case "done":
-		p.Done = true
+		p.Finished = true
 	case "stuck":
 		n.w.stuck = true
 	default:
@@ -413,7 +413,7 @@ func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Lab
 	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.ConsistentState} {
 		n.w.setCondition(c, kind, cluster.True, "", "")
 	}
-	c.Expire = n.w.expire[pool.Name]
+	c.ExpireAfter = n.w.expire[pool.Name]
 	c.Hash, c.HashVersion = pool.Hash, pool.HashVersion
 	n.w.run(c)
 	for i := range c.Conditions {

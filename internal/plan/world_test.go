@@ -37,7 +37,7 @@ type world struct {
 	old        []shape // of pods that run already, where they are drawn
 	className  map[string]bool
 	busy       map[string]bool
-	setbacks   map[string]*cluster.Setback
+	setbacks   map[string]*cluster.WorkloadTries
 	retry      map[string]cluster.Retry
 	gone       map[string]bool
 	// empty are offerings that the cloud will refuse; soldOut those of which we have learned it.
@@ -87,8 +87,8 @@ func (w *world) catalogFor(claim *cluster.Claim) *cluster.Catalog {
 	}
 	for i := range offerings {
 		if id := offerings[i].Reservation; id != "" {
-			offerings[i].Left -= w.pinned(id, claim)
-			offerings[i].Available = offerings[i].Left > 0
+			offerings[i].ReservationLeft -= w.pinned(id, claim)
+			offerings[i].Available = offerings[i].ReservationLeft > 0
 		}
 	}
 	w.onTrial(offerings)
@@ -131,8 +131,8 @@ func offeringID(c *cluster.Catalog, o *cluster.Offering) string {
 func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	catalog := w.catalog()
 	s := &cluster.Snapshot{
-		Rev: w.rev, Now: w.now, Names: w.names.Clone(), Planned: w.planned, Owners: maps.Clone(w.owners),
-		Gone: maps.Clone(w.gone), Busy: maps.Clone(w.busy), Retry: maps.Clone(w.retry), Namespaces: maps.Clone(w.namespaces),
+		Rev: w.rev, Now: w.now, Names: w.names.Clone(), PlannedAt: w.planned, Owners: maps.Clone(w.owners),
+		InstancesGone: maps.Clone(w.gone), InFlight: maps.Clone(w.busy), Retry: maps.Clone(w.retry), Namespaces: maps.Clone(w.namespaces),
 		Claims: copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
 		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance), Quarantine: w.failed,
 	}
@@ -177,7 +177,7 @@ type shape struct {
 	priority    int32
 	unsupported []string
 	rules       []*cluster.Rule
-	wishes      []cluster.Wish
+	wishes      []cluster.Preference
 	ports       []cluster.Port
 	reach       []require.Set // what volumes add to the terms
 	ties        ties
@@ -213,7 +213,7 @@ func (w *world) class(name string, sh shape) *cluster.PodClass {
 	}
 	w.className[key] = true
 	c := &cluster.PodClass{Key: key, Requests: sh.requests, Terms: sh.terms, Tolerations: sh.tolerations,
-		OwnTerms: own, Priority: sh.priority, Unsupported: sh.unsupported, Rules: sh.rules, Wishes: sh.wishes, Ports: sh.ports}
+		OwnTerms: own, Priority: sh.priority, Unsupported: sh.unsupported, Rules: sh.rules, Preferences: sh.wishes, Ports: sh.ports}
 	w.classes[text] = c
 	return c
 }
@@ -244,9 +244,9 @@ func (w *world) addPod(p cluster.Pod) *cluster.Pod {
 		p.StaysThroughDrain = !leaves
 	}
 	if p.Node == "" {
-		p.Unschedulable, p.Judged, p.Seen = true, true, w.now
+		p.Unschedulable, p.SchedulerSeen, p.UnschedulableSince = true, true, w.now
 	} else {
-		p.Judged = true
+		p.SchedulerSeen = true
 		w.podEvent(&p)
 	}
 	w.pods[p.UID] = &p

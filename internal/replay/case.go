@@ -27,7 +27,7 @@ import (
 const (
 	// Format and Version are how each file begins.
 	Format  = "tenon-snapshot"
-	Version = 2
+	Version = 3
 )
 
 // Step is what the planner was asked for.

@@ -7,7 +7,7 @@ func (e *encoder) collect(v reflect.Value) {
 	if e.isPlain(v.Type()) {
 		return
 	}
-	if in, at, ok := placed(v); ok {
+	if in, at, ok := sharedPlaceOf(v); ok {
 		e.share(in, at, v)
 		return
 	}
@@ -32,10 +32,10 @@ func (e *encoder) collect(v reflect.Value) {
 }
 
 // share puts a value into its table, after what it is made of itself; no type contains itself.
-func (e *encoder) share(in reflect.Type, at place, v reflect.Value) {
+func (e *encoder) share(in reflect.Type, at sharedPlace, v reflect.Value) {
 	t := e.tables[in]
 	if t == nil {
-		t = &table{ids: make(map[place]int)}
+		t = &table{ids: make(map[sharedPlace]int)}
 		e.tables[in] = t
 	}
 	if _, known := t.ids[at]; known {

@@ -146,7 +146,7 @@ func (d *decoder) table(t reflect.Type) error {
 		return err
 	}
 	for d.json.More() {
-		if err := d.pay(int64(t.Size()) + int64(of.Size())); err != nil {
+		if err := d.charge(int64(t.Size()) + int64(of.Size())); err != nil {
 			return err
 		}
 		item := reflect.New(t)
@@ -176,7 +176,7 @@ func (d *decoder) entry(item reflect.Value) error {
 		}
 		return err
 	case *cluster.Catalog:
-		var g goods
+		var g catalogForm
 		if err := d.value(reflect.ValueOf(&g).Elem()); err != nil {
 			return err
 		}
@@ -187,13 +187,13 @@ func (d *decoder) entry(item reflect.Value) error {
 		if err := d.object(item.Elem()); err != nil {
 			return err
 		}
-		return sane(p)
+		return sealed(p)
 	}
 	return d.object(item.Elem())
 }
 
 // catalog puts a catalog together.
-func (d *decoder) catalog(into *cluster.Catalog, g goods) error {
+func (d *decoder) catalog(into *cluster.Catalog, g catalogForm) error {
 	for i := range g.Offerings {
 		if at := g.Offerings[i].Type; at < 0 || at >= len(g.Types) {
 			return fmt.Errorf("offering %d is of type %d, and there are %d", i, at, len(g.Types))
@@ -203,15 +203,15 @@ func (d *decoder) catalog(into *cluster.Catalog, g goods) error {
 	if have, ok := d.tables[catalogType()]; ok {
 		alike = have.Interface().([]*cluster.Catalog)
 	}
-	if err := d.pay(int64(len(g.Offerings)) * int64(reflect.TypeFor[cluster.Offering]().Size())); err != nil {
+	if err := d.charge(int64(len(g.Offerings)) * int64(reflect.TypeFor[cluster.Offering]().Size())); err != nil {
 		return err
 	}
 	*into = *cluster.NewCatalog(g.Types, g.Offerings, alike...)
 	return nil
 }
 
-// sane seals a snapshot in which nothing is missing that no snapshot lacks.
-func sane(s *cluster.Snapshot) error {
+// sealed seals a snapshot in which nothing is missing that no snapshot lacks.
+func sealed(s *cluster.Snapshot) error {
 	if s.Names == nil {
 		return errors.New("field Names is missing")
 	}
@@ -234,8 +234,8 @@ func sane(s *cluster.Snapshot) error {
 	return nil
 }
 
-// pay takes what a value costs off what may still be used.
-func (d *decoder) pay(bytes int64) error {
+// charge takes what a value costs off what may still be used.
+func (d *decoder) charge(bytes int64) error {
 	if d.left -= bytes; d.left < 0 {
 		return errors.New("the file needs more memory than it may")
 	}
@@ -268,7 +268,7 @@ func (d *decoder) value(v reflect.Value) error {
 	case reflect.Map:
 		return d.entries(v)
 	case reflect.Pointer:
-		if err := d.pay(int64(v.Type().Elem().Size())); err != nil {
+		if err := d.charge(int64(v.Type().Elem().Size())); err != nil {
 			return err
 		}
 		v.Set(reflect.New(v.Type().Elem()))
@@ -346,7 +346,7 @@ func (d *decoder) slice(v reflect.Value) error {
 	}
 	list := reflect.MakeSlice(v.Type(), 0, 0)
 	for d.json.More() {
-		if err := d.pay(2 * int64(v.Type().Elem().Size())); err != nil { // it may have grown by half too much
+		if err := d.charge(2 * int64(v.Type().Elem().Size())); err != nil { // it may have grown by half too much
 			return err
 		}
 		list = reflect.Append(list, reflect.Zero(v.Type().Elem()))
@@ -379,7 +379,7 @@ func (d *decoder) entries(v reflect.Value) error {
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	for d.json.More() {
-		if err := d.pay(2 * int64(v.Type().Elem().Size()+v.Type().Key().Size())); err != nil {
+		if err := d.charge(2 * int64(v.Type().Elem().Size()+v.Type().Key().Size())); err != nil {
 			return err
 		}
 		key, err := d.text()

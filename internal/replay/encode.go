@@ -55,25 +55,25 @@ type encoder struct {
 
 // table holds the shared values of a type, in the order in which they are met first.
 type table struct {
-	ids    map[place]int
+	ids    map[sharedPlace]int
 	values []reflect.Value
 }
 
-// place is where a shared value is in memory: that, and not its content, tells whether it is the same.
-type place struct {
+// sharedPlace is where a shared value is in memory: that, and not its content, tells whether it is the same.
+type sharedPlace struct {
 	at  uintptr
 	len int
 }
 
-// placed is the table in which a value stands, and its place; ok is false if it stands in none.
-func placed(v reflect.Value) (in reflect.Type, at place, ok bool) {
+// sharedPlaceOf is the table in which a value stands, and its place; ok is false if it stands in none.
+func sharedPlaceOf(v reflect.Value) (in reflect.Type, at sharedPlace, ok bool) {
 	if in, ok = shared(v.Type()); !ok {
 		return nil, at, false
 	}
 	if v.Kind() == reflect.Pointer {
-		return in, place{at: v.Pointer()}, !v.IsNil()
+		return in, sharedPlace{at: v.Pointer()}, !v.IsNil()
 	}
-	return in, place{v.Pointer(), v.Len()}, v.Len() > 0
+	return in, sharedPlace{v.Pointer(), v.Len()}, v.Len() > 0
 }
 
 // content is what is written of a shared value.
@@ -86,7 +86,7 @@ func content(v reflect.Value) reflect.Value {
 		}
 		return reflect.ValueOf(extra)
 	case *cluster.Catalog:
-		return reflect.ValueOf(goods{p.Types, p.Offerings})
+		return reflect.ValueOf(catalogForm{p.Types, p.Offerings})
 	}
 	if v.Kind() == reflect.Pointer {
 		return v.Elem()
@@ -147,7 +147,7 @@ func (e *encoder) content(v reflect.Value) {
 }
 
 func (e *encoder) value(v reflect.Value) {
-	if in, at, ok := placed(v); ok {
+	if in, at, ok := sharedPlaceOf(v); ok {
 		e.buf = strconv.AppendInt(e.buf[:0], int64(e.tables[in].ids[at]), 10)
 		_, _ = e.out.Write(e.buf)
 		return

@@ -47,7 +47,7 @@ func (f *Folder) Save(c *Case) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.Remove(name) }() // unless it has been renamed
-	path, err := f.free(c)
+	path, err := f.freeName(c)
 	if err != nil {
 		return "", err
 	}
@@ -124,8 +124,8 @@ func (f *Folder) tidy() error {
 	return nil
 }
 
-// free finds a name that no file has. Names sort by time.
-func (f *Folder) free(c *Case) (string, error) {
+// freeName finds a name that no file has. Names sort by time.
+func (f *Folder) freeName(c *Case) (string, error) {
 	base := prefix + c.Taken.UTC().Format("20060102T150405.000Z") + "-" + string(c.Step)
 	for i := range 1000 {
 		name := base

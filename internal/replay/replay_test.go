@@ -68,7 +68,7 @@ func (f *filler) fill(t *testing.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; !derived(v.Type(), name) && name != "Dim" {
+			if name := v.Type().Field(i).Name; !isDerived(v.Type(), name) && name != "Dim" {
 				f.fill(t, v.Field(i))
 			}
 		}
@@ -124,7 +124,7 @@ func TestRoundTrip(t *testing.T) {
 	c := full(t)
 	pods := c.Snapshot.Pods
 	pods[1].Class, pods[1].Labels = pods[0].Class, pods[0].Labels
-	pods[0].Exclusive = []string{} // which is not nothing
+	pods[0].ExclusiveVolumes = []string{} // which is not nothing
 	c.Snapshot.Pools[1].Catalog = c.Snapshot.Pools[0].Catalog
 	file := written1(t, c)
 	got, err := Read(bytes.NewReader(file), DefaultLimits())
@@ -143,7 +143,7 @@ func TestRoundTrip(t *testing.T) {
 	if back[0].Class != back[1].Class || &back[0].Labels[0] != &back[1].Labels[0] || got.Snapshot.Pools[0].Catalog != got.Snapshot.Pools[1].Catalog {
 		t.Error("what was shared is not")
 	}
-	if back[0].Exclusive == nil {
+	if back[0].ExclusiveVolumes == nil {
 		t.Error("an empty list came back as none")
 	}
 }
@@ -184,13 +184,13 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}{
 		"nothing":       {nil, "this is none"},
 		"text":          {[]byte("hello"), "this is none"},
-		"other version": {edit(`"version":2`, `"version":3`), "read it with the version of tenon that wrote it"},
+		"other version": {edit(`"version":3`, `"version":4`), "read it with the version of tenon that wrote it"},
 		"unknown field": {edit(`"Rev":`, `"Revision":`), `has no field "Revision"`},
 		"twice":         {edit(`"Rev":`, `"Rev":1,"Rev":`), "has it twice"},
 		"no such class": {edit(`"Class":0`, `"Class":99`), "there is no PodClass number 99"},
 		"null":          {edit(`"Class":0`, `"Class":null`), "expected the place of a PodClass"},
 		"negative":      {edit(`"Class":0`, `"Class":-1`), "there is no PodClass number -1"},
-		"wrong kind":    {edit(`"Done":true`, `"Done":1`), "expected bool"},
+		"wrong kind":    {edit(`"Finished":true`, `"Finished":1`), "expected bool"},
 		"more":          {zipped(whole + "{}"), "expected the end of the file"},
 		"no snapshot":   {edit(`"Snapshot":0,`, ``), "there is no Snapshot"},
 		"offering":      {edit(`"Offerings":[{`, `"Offerings":[{"Type":7,`), "is of type 7"},
@@ -209,7 +209,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 
 // A small file can't take much memory: neither by being long once it is unpacked nor by naming much in few letters.
 func TestReadingIsBounded(t *testing.T) {
-	head := `{"format":"tenon-snapshot","version":2,"tables":{"Names":[`
+	head := `{"format":"tenon-snapshot","version":3,"tables":{"Names":[`
 	bomb := zipped(head + strings.Repeat("[],", 1<<20))
 	if _, err := Read(bytes.NewReader(bomb), Limits{Text: 1 << 30, Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "more memory than it may") {
 		t.Errorf("a million tables of names: %v", err)
@@ -222,7 +222,7 @@ func TestReadingIsBounded(t *testing.T) {
 // Whatever is in a file, reading it ends with a case or with an error.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("hello"), false)
-	f.Add([]byte(`{"format":"tenon-snapshot","version":2,"tables":{"Names":[[]]}}`), true)
+	f.Add([]byte(`{"format":"tenon-snapshot","version":3,"tables":{"Names":[[]]}}`), true)
 	var out bytes.Buffer
 	empty := (&cluster.Snapshot{Names: &resource.Names{}, Pods: []*cluster.Pod{{UID: "p", Class: &cluster.PodClass{Key: "c"}}}}).Seal()
 	if err := Write(&out, &Case{Snapshot: empty}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// goods is a catalog as it is written: all else in it follows.
-type goods struct {
+// catalogForm is a catalog as it is written: all else in it follows.
+type catalogForm struct {
 	Types     []cluster.Type
 	Offerings []cluster.Offering
 }
@@ -26,23 +26,23 @@ func catalogType() reflect.Type  { return reflect.TypeFor[cluster.Catalog]() }
 func labelsType() reflect.Type   { return reflect.TypeFor[cluster.Labels]() }
 func snapshotType() reflect.Type { return reflect.TypeFor[cluster.Snapshot]() }
 
-// written is the type whose fields stand in the file for a type.
-func written(t reflect.Type) reflect.Type {
+// writtenAs is the type whose fields stand in the file for a type.
+func writtenAs(t reflect.Type) reflect.Type {
 	switch t {
 	case valuesType():
 		return reflect.TypeFor[require.Form]()
 	case namesType():
 		return reflect.TypeFor[[]string]()
 	case catalogType():
-		return reflect.TypeFor[goods]()
+		return reflect.TypeFor[catalogForm]()
 	}
 	return t
 }
 
-// derived are the fields that are not written, because they follow from others or change nothing.
-func derived(t reflect.Type, field string) bool {
-	return t == snapshotType() && field == "view" ||
-		t == reflect.TypeFor[schedule.Settings]() && (field == "Before" || field == "Held" || field == "Squeeze")
+// isDerived are the fields that are not written, because they follow from others or change nothing.
+func isDerived(t reflect.Type, field string) bool {
+	return t == snapshotType() && field == "lookups" ||
+		t == reflect.TypeFor[schedule.Settings]() && (field == "LastPlacement" || field == "HeldPods" || field == "AllowSqueeze")
 }
 
 // shared reports whether values of the type stand in a table: those that pointers to structs point to, and labels, of
@@ -68,7 +68,7 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 	var out []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if derived(t, f.Name) {
+		if isDerived(t, f.Name) {
 			continue
 		}
 		if !f.IsExported() {
@@ -105,7 +105,7 @@ func (s *schema) walk(t reflect.Type) error {
 		s.table(in)
 		return nil
 	}
-	as := written(t)
+	as := writtenAs(t)
 	if s.seen[t] || t == timeType() {
 		return nil
 	}

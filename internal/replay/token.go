@@ -28,7 +28,7 @@ func (d *decoder) scalar(v reflect.Value) error {
 		switch {
 		case v.Kind() == reflect.String:
 			v.SetString(token)
-			return d.pay(int64(len(token)))
+			return d.charge(int64(len(token)))
 		case v.CanFloat():
 			f, err := strconv.ParseFloat(token, 64)
 			if err != nil || !math.IsInf(f, 0) && !math.IsNaN(f) {
@@ -106,5 +106,5 @@ func (d *decoder) text() (string, error) {
 	if !ok {
 		return "", fmt.Errorf("found %v, and expected a name", token)
 	}
-	return s, d.pay(int64(len(s)))
+	return s, d.charge(int64(len(s)))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// mostSlips is how many letters a mistyped name may differ in; of a short name, one in four.
-const mostSlips = 2
+// maxTypos is how many letters a mistyped name may differ in; of a short name, one in four.
+const maxTypos = 2
 
 // Nearest is the name that was probably meant: the one of the names that differs from the word in the fewest letters;
 // empty if all are too far away or the word is one of them. Capitals count like small letters.
@@ -14,7 +14,7 @@ func Nearest(word string, names []string) string {
 	if !slices.IsSorted(names) {
 		names = slices.Sorted(slices.Values(names))
 	}
-	best, slips, small := "", min(mostSlips, len(word)/4)+1, strings.ToLower(word)
+	best, slips, small := "", min(maxTypos, len(word)/4)+1, strings.ToLower(word)
 	for _, name := range names {
 		if name == word {
 			return ""

@@ -182,7 +182,7 @@ func TestIndexAgainstRowByRow(t *testing.T) {
 		}
 		got := idx.MatchAll(set)
 		for i, row := range rows {
-			_, want := set.Miss(func(key string) (string, bool) { v, ok := row[key]; return v, ok })
+			_, want := set.FirstMiss(func(key string) (string, bool) { v, ok := row[key]; return v, ok })
 			if got.Has(i) != want {
 				t.Fatalf("%s: row %d %v: index says %v, row by row %v", set, i, row, got.Has(i), want)
 			}

@@ -123,8 +123,8 @@ func (s Set) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s, key, func(e Entry, key string) int { return strings.Compare(e.Key, key) })
 }
 
-// Miss returns the first key whose demand the labels do not meet; ok is true if they meet all.
-func (s Set) Miss(label func(key string) (string, bool)) (key string, ok bool) {
+// FirstMiss returns the first key whose demand the labels do not meet; ok is true if they meet all.
+func (s Set) FirstMiss(label func(key string) (string, bool)) (key string, ok bool) {
 	for _, e := range s {
 		value, present := label(e.Key)
 		if !e.Values.Matches(value, present) {

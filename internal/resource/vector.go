@@ -98,8 +98,8 @@ func (v Vector) Count(free Vector, limit int) int {
 // IsZero reports whether every amount is zero.
 func (v Vector) IsZero() bool { return v == Vector{} }
 
-// Short names the first dimension in which v does not fit free, or −1.
-func (v Vector) Short(free Vector) int {
+// FirstShort names the first dimension in which v does not fit free, or −1.
+func (v Vector) FirstShort(free Vector) int {
 	for i := range v {
 		if v[i] > 0 && v[i] > free[i] {
 			return i

@@ -36,7 +36,7 @@ func TestVectorAgainstDumbTwin(t *testing.T) {
 		return n == 7 || !positive.Times(int64(n+1)).Fits(w)
 	})
 	check(t, "short names a dimension exactly when it does not fit", func(v, w Vector) bool {
-		dim := v.Short(w)
+		dim := v.FirstShort(w)
 		return (dim == -1) == v.Fits(w) && (dim == -1 || v[dim] > w[dim])
 	})
 	check(t, "within is componentwise", func(v, w Vector) bool {

@@ -93,7 +93,7 @@ func BenchmarkPlace(b *testing.B) {
 			var got schedule.Placement
 			b.ReportAllocs()
 			for b.Loop() {
-				got = schedule.Place(s.Plain(), schedule.Settings{})
+				got = schedule.Place(s.SchedulerView(), schedule.Settings{})
 			}
 			if len(got.Unplaced) > 0 {
 				b.Fatalf("%d pods found no place", len(got.Unplaced))
@@ -121,7 +121,7 @@ func lowerBound(catalog *cluster.Catalog, pods []*cluster.Pod) float64 {
 			for i := range catalog.Offerings {
 				o := &catalog.Offerings[i]
 				room := catalog.Types[o.Type].Allocatable
-				if class.Requests.Fits(room) && cluster.Lands(class, o.Labels, nil) {
+				if class.Requests.Fits(room) && cluster.MayRunOn(class, o.Labels, nil) {
 					cpu := float64(class.Requests[resource.CPU]) / float64(room[resource.CPU])
 					memory := float64(class.Requests[resource.Memory]) / float64(room[resource.Memory])
 					least = min(least, o.Price*(mixture*cpu+(1-mixture)*memory))
@@ -169,17 +169,17 @@ func diversePods(n int) []*cluster.Pod {
 }
 
 func diverseRule(fifth int, member string) *cluster.Rule {
-	r := &cluster.Rule{Key: member, Topology: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
+	r := &cluster.Rule{Key: member, TopologyKey: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
 		Namespaces: []string{"default"}, Labels: require.Set{}.With("group", require.Only(member))}}}
 	switch fifth {
 	case 0:
 		return nil
 	case 2:
-		r.Topology = cluster.HostnameLabel
+		r.TopologyKey = cluster.HostnameLabel
 	case 3:
 		r.Kind = cluster.Affinity
 	case 4:
-		r.Kind, r.Topology = cluster.AntiAffinity, cluster.HostnameLabel
+		r.Kind, r.TopologyKey = cluster.AntiAffinity, cluster.HostnameLabel
 	}
 	return r
 }
@@ -194,7 +194,7 @@ func BenchmarkDiverse(b *testing.B) {
 			var got schedule.Placement
 			b.ReportAllocs()
 			for b.Loop() {
-				got = schedule.Place(s.Plain(), schedule.Settings{})
+				got = schedule.Place(s.SchedulerView(), schedule.Settings{})
 			}
 			if len(got.Unplaced) > 0 {
 				b.Fatalf("%d pods found no place: %s", len(got.Unplaced), got.Unplaced[0].String())

@@ -6,58 +6,58 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// attach finds the kinds whose affinity nobody but a DaemonSet's pods can meet: they go where those come.
-func (l *ledger) attach(sh *shop, kinds []*kind) {
-	if len(l.s.Daemons) == 0 {
+// markDaemonFollowers finds the kinds whose affinity nobody but a DaemonSet's pods can meet: they go where those come.
+func (tc *topologyCounts) markDaemonFollowers(mk *market, podSets []*podSet) {
+	if len(tc.s.Daemons) == 0 {
 		return
 	}
-	for _, k := range kinds {
-		if !slices.ContainsFunc(l.s.Daemons, func(d *cluster.Daemon) bool { return befriends(l.s, k.class, d) }) {
+	for _, p := range podSets {
+		if !slices.ContainsFunc(tc.s.Daemons, func(d *cluster.Daemon) bool { return daemonMeetsAffinity(tc.s, p.class, d) }) {
 			continue
 		}
-		k.attached = !slices.ContainsFunc(k.carries, func(id int32) bool {
-			t := &l.rules[id]
+		p.followsDaemon = !slices.ContainsFunc(p.declared, func(id int32) bool {
+			t := &tc.rules[id]
 			// A pod that is there helps on a new node only if it need not be on the same one.
-			return t.rule.Kind == cluster.Affinity && (t.total > 0 && !l.keys[t.key].host || slices.ContainsFunc(kinds, func(other *kind) bool {
-				_, counted := slices.BinarySearch(other.counted, id)
+			return t.rule.Kind == cluster.Affinity && (t.total > 0 && !tc.keys[t.key].isHostname || slices.ContainsFunc(podSets, func(other *podSet) bool {
+				_, counted := slices.BinarySearch(other.selectedBy, id)
 				return counted && len(other.pods) > 0
 			}))
 		})
-		sh.attached[k.class] = sh.attached[k.class] || k.attached
+		mk.followDaemon[p.class] = mk.followDaemon[p.class] || p.followsDaemon
 	}
 }
 
-// befriends reports whether the daemon's pods are what the class's affinity asks for, if it has any.
-func befriends(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
+// daemonMeetsAffinity reports whether the daemon's pods are what the class's affinity asks for, if it has any.
+func daemonMeetsAffinity(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
 	any := false
 	for _, r := range c.Rules {
 		if r.Kind != cluster.Affinity {
 			continue
 		}
-		if any = true; !chooses(s, r, d) {
+		if any = true; !ruleSelectsDaemon(s, r, d) {
 			return false
 		}
 	}
 	return any
 }
 
-// repels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on. A node
+// daemonRepels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on. A node
 // without the rule's label is in nobody's domain.
-func (m *market) repels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
+func (pm *poolMarket) daemonRepels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
 	return slices.ContainsFunc(c.Rules, func(r *cluster.Rule) bool {
-		return r.Kind == cluster.AntiAffinity && m.labels(r.Topology) && chooses(s, r, d)
+		return r.Kind == cluster.AntiAffinity && pm.hasLabel(r.TopologyKey) && ruleSelectsDaemon(s, r, d)
 	})
 }
 
-// labels reports whether the market's nodes carry the label.
-func (m *market) labels(key string) bool {
-	_, fixed := m.fixed.Get(key)
-	_, open := m.open.Get(key)
-	return key == cluster.HostnameLabel || fixed || open || m.pool.Catalog.Index().Knows(key)
+// hasLabel reports whether the market's nodes carry the label.
+func (pm *poolMarket) hasLabel(key string) bool {
+	_, fixed := pm.fixedLabels.Get(key)
+	_, open := pm.openRequirements.Get(key)
+	return key == cluster.HostnameLabel || fixed || open || pm.pool.Catalog.Index().Knows(key)
 }
 
-// chooses reports whether the rule selects the daemon's pods.
-func chooses(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
+// ruleSelectsDaemon reports whether the rule selects the daemon's pods.
+func ruleSelectsDaemon(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
 	for i := range r.Selectors {
 		if !r.Selectors[i].Selects(d.Namespace, s.Namespaces[d.Namespace], d.Labels) {
 			return false
@@ -66,48 +66,48 @@ func chooses(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
 	return len(r.Selectors) > 0
 }
 
-// restrict takes the offerings out of a site's alternative on which daemonsets leave no place for the class: they occupy
+// restrictByDaemons takes the offerings out of a site's alternative on which daemonsets leave no place for the class: they occupy
 // its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
-func (m *market) restrict(s *cluster.Snapshot, w *want, c *cluster.PodClass, attached bool) {
+func (pm *poolMarket) restrictByDaemons(s *cluster.Snapshot, tm *termMatch, c *cluster.PodClass, attached bool) {
 	if len(c.Rules) == 0 && len(c.Ports) == 0 {
 		return
 	}
-	friends, wanted := w.bits.AndNot(w.bits), false
-	for _, d := range m.daemons {
-		if clash(c.Ports, d.daemon.Class.Ports) || m.repels(s, c, d.daemon) {
-			w.bits = w.bits.AndNot(d.bits)
+	friends, wanted := tm.offerings.AndNot(tm.offerings), false
+	for _, d := range pm.daemons {
+		if portsClash(c.Ports, d.daemon.Class.Ports) || pm.daemonRepels(s, c, d.daemon) {
+			tm.offerings = tm.offerings.AndNot(d.offerings)
 		}
-		if attached && befriends(s, c, d.daemon) {
-			friends, wanted = friends.Or(d.bits), true
+		if attached && daemonMeetsAffinity(s, c, d.daemon) {
+			friends, wanted = friends.Or(d.offerings), true
 		}
 	}
 	if wanted {
-		w.bits = w.bits.And(friends)
+		tm.offerings = tm.offerings.And(friends)
 	}
 }
 
-// staffCrate counts the pods that DaemonSets will put on a new node, whatever it becomes.
-func (l *ledger) staffCrate(c *crate, sp *spot) {
-	for i, d := range l.s.Daemons {
-		for _, landing := range c.m.daemons {
-			if landing.daemon == d && !c.rows.AndNot(landing.bits).Any() {
-				l.employ(l.daemons[i], sp)
+// addDaemonsToBin counts the pods that DaemonSets will put on a new node, whatever it becomes.
+func (tc *topologyCounts) addDaemonsToBin(b *openBin, pos *position) {
+	for i, d := range tc.s.Daemons {
+		for _, landing := range b.market.daemons {
+			if landing.daemon == d && !b.offerings.AndNot(landing.offerings).Any() {
+				tc.addDaemonPod(tc.daemons[i], pos)
 			}
 		}
 	}
 }
 
-func (l *ledger) employ(d *cluster.Pod, sp *spot) {
-	hard, _ := l.carried(d.Class)
-	l.addRules(sp.at, sp.counts, hard, l.census.counted(d), 1, false)
+func (tc *topologyCounts) addDaemonPod(d *cluster.Pod, pos *position) {
+	required, _ := tc.rulesOf(d.Class)
+	tc.addToRules(pos.domains, pos.countsForSpread, required, tc.matcher.rulesSelecting(d), 1, false)
 }
 
-// staff counts the pods that DaemonSets will put on a node that is on its way.
-func (l *ledger) staff(h *cluster.Host, sp *spot) {
-	for i, d := range l.daemons {
-		there := slices.ContainsFunc(h.Pods, l.s.Daemons[i].Made)
-		if !there && h.Takes(d.Class) {
-			l.employ(d, sp)
+// addDaemonsToHost counts the pods that DaemonSets will put on a node that is on its way.
+func (tc *topologyCounts) addDaemonsToHost(h *cluster.Host, pos *position) {
+	for i, d := range tc.daemons {
+		there := slices.ContainsFunc(h.Pods, tc.s.Daemons[i].Owns)
+		if !there && h.Allows(d.Class) {
+			tc.addDaemonPod(d, pos)
 		}
 	}
 }

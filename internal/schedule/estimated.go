@@ -7,14 +7,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// Estimated says how many of the instance types that the pool may have lack a price that somebody has told; nothing if all have one.
-func Estimated(p *cluster.Pool) []string {
+// DescribeEstimated says how many of the instance types that the pool may have lack a price that somebody has told; nothing if all have one.
+func DescribeEstimated(p *cluster.Pool) []string {
 	left := p.Catalog.Estimated()
 	if !left.Any() {
 		return nil
 	}
 	index := p.Catalog.Index()
-	for _, e := range wantsOf(p) {
+	for _, e := range poolRequirements(p) {
 		if index.Knows(e.Key) {
 			left = left.And(index.Match(e.Key, e.Values))
 		}
@@ -34,8 +34,8 @@ func Estimated(p *cluster.Pool) []string {
 	return []string{fmt.Sprintf("the prices of %d of its instance types, such as %s, are estimated from those of others", count, p.Catalog.Types[last].Name)}
 }
 
-// wantsOf are the requirements and labels of a pool together.
-func wantsOf(p *cluster.Pool) require.Set {
+// poolRequirements are the requirements and labels of a pool together.
+func poolRequirements(p *cluster.Pool) require.Set {
 	wants := p.Template.Requirements
 	for _, label := range p.Template.Labels {
 		wants = wants.With(label.Key, require.Only(label.Value))

@@ -26,24 +26,24 @@ func (f Fault) String() string {
 		f.Invariant, f.Class, f.Have, f.Most)
 }
 
-// inOneGroup keeps the groups that together ask for no more pods of a kind than there are, and writes down which do
+// keepConsistentGroups keeps the groups that together ask for no more pods of a kind than there are, and writes down which do
 // not.
-func (sh *shop) inOneGroup(parties []*party) []*party {
-	given := make(map[*kind]int)
-	return slices.DeleteFunc(parties, func(p *party) bool {
-		for _, part := range p.parts {
-			if have := given[part.kind] + part.count*p.units; have > part.kind.ready() {
-				sh.faults = append(sh.faults, Fault{
-					Invariant: oneGroup, Class: part.kind.class.Key, Have: have, Most: part.kind.ready()})
+func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
+	given := make(map[*podSet]int)
+	return slices.DeleteFunc(groups, func(g *podGroup) bool {
+		for _, member := range g.members {
+			if have := given[member.podSet] + member.count*g.units; have > member.podSet.placeableNow() {
+				mk.faults = append(mk.faults, Fault{
+					Invariant: oneGroup, Class: member.podSet.class.Key, Have: have, Most: member.podSet.placeableNow()})
 				return true
 			}
 		}
-		for _, part := range p.parts {
-			given[part.kind] += part.count * p.units
+		for _, member := range g.members {
+			given[member.podSet] += member.count * g.units
 		}
 		return false
 	})
 }
 
 // Faults are the invariants that were found violated so far.
-func (st *Stage) Faults() []Fault { return st.shop.faults }
+func (w *WhatIf) Faults() []Fault { return w.market.faults }

@@ -28,23 +28,23 @@ func TestWhoMaySitWhileHeld(t *testing.T) {
 		"up, and kept for a move":          {cluster.Host{Initialized: true, Reserved: true, MadeFor: made("api")}, []string{"api"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k, held := &kind{}, make(map[string]Hold)
+			set, held := &podSet{}, make(map[string]PodHold)
 			for _, owner := range []string{"web", "api", "db"} {
-				k.pods = append(k.pods, &cluster.Pod{UID: owner, Owner: owner})
+				set.pods = append(set.pods, &cluster.Pod{UID: owner, Owner: owner})
 				if owner != "api" {
-					held[owner] = Hold{Setback: &cluster.Setback{Owner: owner}}
+					held[owner] = PodHold{Setback: &cluster.WorkloadTries{Owner: owner}}
 				}
 			}
-			holdBack([]*kind{k}, held)
+			orderHeldLast([]*podSet{set}, held)
 			var got []string
-			for _, p := range k.take(k.maySit(&house{Host: &c.host})) {
+			for _, p := range set.takePods(set.maySit(&hostState{Host: &c.host})) {
 				got = append(got, p.UID)
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%v may, want %v", got, c.want)
 			}
-			if rest := len(k.pods); rest != 3-len(c.want) || k.notHeld() != 0 {
-				t.Errorf("%d pods are left, %d of them not held", rest, k.notHeld())
+			if rest := len(set.pods); rest != 3-len(c.want) || set.notHeld() != 0 {
+				t.Errorf("%d pods are left, %d of them not held", rest, set.notHeld())
 			}
 		})
 	}

@@ -2,266 +2,353 @@ package schedule
 
 import (
 	"cmp"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// market is one pool as a place to buy nodes: its offerings, what daemonsets leave of each, and what its limits leave.
+// market is all markets, and the sites that have been asked for.
 type market struct {
-	number int // its place among all markets
-	names  *resource.Names
-	pool   *cluster.Pool
-	// fixed are the labels that every node of the pool has; open are the pool's requirements on keys that neither the
-	// catalog nor the template decides: a node gets the value that its pods ask for.
-	fixed cluster.Labels
-	open  require.Set
-	// offered are the offerings that the pool's requirements allow; forSale those that are available and hold their
-	// daemons; buyable those of them that limits and reservations allow now.
-	offered, forSale, buyable require.Bits
-	// room is what pods can use of each offering once the daemonsets have taken their share.
-	room []resource.Vector
-	// uniform says that all offerings of a type have the same room.
-	uniform bool
-	// lands are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the DaemonSets that
-	// find room on no offering.
-	lands   []landing
-	daemons []landing
-	omitted []Omission
-	left    left
-	// rankings are kept for as long as the wants that they were made for.
-	rankings []knownRanking
-	// priced are the offerings for sale by price, once somebody has asked for them.
-	priced []int
-	// hints are for pods that find no place.
-	hints hints
+	s            *cluster.Snapshot
+	tiers        [][]*poolMarket
+	markets      []*poolMarket
+	feasibleSets map[string]*feasibleSet
+	setList      []*feasibleSet
+	// appraisedSets are sites by the offerings that they have: pods that ask for different labels often get the same.
+	appraisedSets map[string]*feasibleSet
+	demands       map[*cluster.PodClass]demand
+	demandNumbers map[string]int
+	// reservations are how many instances each reservation has left; relax lets minValues give way.
+	reservations   map[string]int
+	relaxMinValues bool
+	// truncated says that a search was brought to an end by its budget.
+	truncated bool
+	// brief asks for a good answer soon rather than for the best.
+	brief bool
+	// daemonsElsewhere are the DaemonSets that find room in some pools and not in others where they would run.
+	daemonsElsewhere map[*cluster.Daemon]bool
+	// followDaemon are the classes that can only go where a DaemonSet's pods come.
+	followDaemon map[*cluster.PodClass]bool
+	// scratchCounts is the memory of the copies of ledgers on which pods are dealt; rows and offers that of the tables that buyers write.
+	scratchCounts    topologyCounts
+	scratchOfferings []poolOffering
+	scratchBinTypes  []pack.BinType
+	// faults are the invariants that were found violated on the way.
+	faults []Fault
 }
 
-// left is what a pool's limits still allow.
-type left struct {
-	limits *cluster.Limits
-	used   resource.Vector
-	nodes  int64
+// demand is what a class asks of a node, numbered.
+type demand struct {
+	number int
+	text   string
 }
 
-// want is one alternative of a site in a market: the offerings that meet it, and what it settles of the open labels.
-type want struct {
-	bits require.Bits
-	open cluster.Labels
-	term require.Set
-	// brief is what a claim says of the term; see asks.
-	brief   require.Set
-	briefed bool
+// feasibleSet is the offerings, over all markets, that suit pods with the same demands on a node. Many classes share one.
+type feasibleSet struct {
+	number  int
+	matches [][]termMatch // by market
+	// offerings is the union of a market's wants.
+	offerings []require.Bits
+	// largestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of resources:
+	// what is needed to tell quickly whether, and for about how much, a pod can be had.
+	largestRooms []resource.Vector
+	bargains     []cheapOffering
 }
 
-// marketTiers sorts the usable pools into tiers of equal weight, heaviest first.
-func marketTiers(s *cluster.Snapshot) [][]*market {
-	pools := slices.Clone(s.Pools)
-	slices.SortFunc(pools, func(a, b *cluster.Pool) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(a.Name, b.Name))
-	})
-	var tiers [][]*market
-	last, number := int32(-1), 0
-	for _, p := range pools {
-		if !p.Usable() {
+// cheapOffering is an offering that is cheap for what it has.
+type cheapOffering struct {
+	price       float64
+	room        resource.Vector
+	pricePerMix float64 // for one core and the memory of the mix
+}
+
+func newMarket(s *cluster.Snapshot, relax bool) *market {
+	mk := &market{s: s, tiers: marketTiers(s), feasibleSets: make(map[string]*feasibleSet), appraisedSets: make(map[string]*feasibleSet), demands: make(map[*cluster.PodClass]demand),
+		demandNumbers: make(map[string]int), reservations: make(map[string]int), relaxMinValues: relax,
+		followDaemon: make(map[*cluster.PodClass]bool)}
+	mk.markets = slices.Concat(mk.tiers...)
+	mk.findDaemonsElsewhere()
+	for _, pm := range mk.markets {
+		for i := range pm.pool.Catalog.Offerings {
+			o := &pm.pool.Catalog.Offerings[i]
+			if o.Reservation == "" {
+				continue
+			}
+			// Pools may have been told at different times: the least is what can be counted on.
+			if left, known := mk.reservations[o.Reservation]; !known || o.ReservationLeft < left {
+				mk.reservations[o.Reservation] = o.ReservationLeft
+			}
+		}
+		pm.refreshBuyable(mk.reservations)
+	}
+	return mk
+}
+
+// refresh looks again at what can be bought. Sites are made anew.
+func (mk *market) refresh() {
+	for _, pm := range mk.markets {
+		pm.refreshBuyable(mk.reservations)
+	}
+	mk.forgetSets()
+}
+
+// forgetSets drops the sites, and what was kept for them.
+func (mk *market) forgetSets() {
+	clear(mk.feasibleSets)
+	clear(mk.appraisedSets)
+	mk.setList = nil
+	for _, pm := range mk.markets {
+		pm.rankings = nil
+	}
+}
+
+// feasibleSet finds where pods of all the classes may go together, under the pins.
+func (mk *market) feasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
+	var text strings.Builder
+	for _, c := range classes {
+		text.WriteString(mk.readDemand(c).text)
+	}
+	if len(pins) > 0 {
+		text.WriteString(pins.String())
+	}
+	fs := mk.feasibleSets[text.String()]
+	if fs == nil {
+		fs = mk.newFeasibleSet(classes, pins)
+		mk.feasibleSets[text.String()] = fs
+		mk.setList = append(mk.setList, fs)
+	}
+	return fs
+}
+
+// demandNumber numbers what a class asks of a node, so that classes that ask the same are looked at once.
+func (mk *market) demandNumber(c *cluster.PodClass) int { return mk.readDemand(c).number }
+
+func (mk *market) readDemand(c *cluster.PodClass) demand {
+	d, ok := mk.demands[c]
+	if !ok {
+		if d.text = c.NodeKey; d.text == "" {
+			d.text = termsText(c.Terms) + "\x00" + tolerationsText(c) + "\x00"
+		}
+		if len(mk.s.Daemons) > 0 { // they may leave no place for it
+			if len(c.Ports) > 0 {
+				d.text += fmt.Sprint(c.Ports)
+			}
+			for _, r := range c.Rules {
+				if r.Kind != cluster.Spread {
+					d.text += "\x00" + r.Key
+				}
+			}
+		}
+		if d.number, ok = mk.demandNumbers[d.text]; !ok {
+			d.number = len(mk.demandNumbers)
+			mk.demandNumbers[d.text] = d.number
+		}
+		mk.demands[c] = d
+	}
+	return d
+}
+
+func termsText(terms []require.Set) string {
+	if len(terms) == 1 && len(terms[0]) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	for _, term := range terms {
+		text.WriteString(term.String())
+		text.WriteByte('|')
+	}
+	return text.String()
+}
+
+func tolerationsText(c *cluster.PodClass) string {
+	if len(c.Tolerations) == 0 {
+		return ""
+	}
+	return fmt.Sprint(c.Tolerations)
+}
+
+func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
+	fs := &feasibleSet{number: len(mk.setList), matches: make([][]termMatch, len(mk.markets)), offerings: make([]require.Bits, len(mk.markets))}
+	terms := jointTerms(classes, pins)
+	for i, pm := range mk.markets {
+		fs.offerings[i] = require.NewBits(len(pm.room))
+		if slices.ContainsFunc(classes, func(c *cluster.PodClass) bool {
+			_, tainted := cluster.Untolerated(c.Tolerations, pm.pool.Template.Taints)
+			return tainted
+		}) {
 			continue
 		}
-		if p.Weight != last {
-			tiers = append(tiers, nil)
-			last = p.Weight
+		fs.matches[i] = consistentMatches(pm.matchTerms(terms))
+		for j := range fs.matches[i] {
+			tm := &fs.matches[i][j]
+			for _, c := range classes {
+				pm.restrictByDaemons(mk.s, tm, c, mk.followDaemon[c])
+			}
+			fs.offerings[i] = fs.offerings[i].Or(tm.offerings)
 		}
-		m := newMarket(s, p)
-		m.number = number
-		number++
-		tiers[len(tiers)-1] = append(tiers[len(tiers)-1], m)
 	}
-	return tiers
+	text := offeringsText(fs.offerings)
+	if preference := mk.appraisedSets[text]; preference != nil {
+		fs.largestRooms, fs.bargains = preference.largestRooms, preference.bargains
+		return fs
+	}
+	mk.appraise(fs)
+	mk.appraisedSets[text] = fs
+	return fs
 }
 
-func newMarket(s *cluster.Snapshot, p *cluster.Pool) *market {
-	m := &market{names: s.Names, pool: p}
-	m.fixed = p.Template.Labels.With(cluster.PoolLabel, p.Name).
-		With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
-	index := p.Catalog.Index()
-	m.offered = require.AllBits(index.Len())
-	for _, label := range m.fixed {
-		if index.Knows(label.Key) {
-			m.offered = m.offered.And(index.Match(label.Key, require.Only(label.Value)))
+// offeringsText is the same for sites with the same offerings.
+func offeringsText(rows []require.Bits) string {
+	var text []byte
+	for _, bits := range rows {
+		for _, word := range bits {
+			text = binary.LittleEndian.AppendUint64(text, word)
 		}
 	}
-	for _, e := range p.Template.Requirements {
-		if _, decided := m.fixed.Get(e.Key); decided {
-			continue
-		}
-		if index.Knows(e.Key) {
-			m.offered = m.offered.And(index.Match(e.Key, e.Values))
-			continue
-		}
-		m.open = m.open.With(e.Key, e.Values)
-	}
-	m.land(s.Daemons)
-	m.makeRoom(everyDaemon())
-	m.left = newLeft(s, p)
-	return m
+	return string(text)
 }
 
-// stockUp finds what limits and reservations let the pool buy now.
-func (m *market) stockUp(stocks map[string]int) {
-	if !m.pool.Limits.Any() && len(stocks) == 0 {
-		m.buyable = m.forSale
-		return
-	}
-	m.buyable = require.NewBits(len(m.room))
-	kind, allowed := -1, 0
-	for i := range m.forSale.All {
-		o := &m.pool.Catalog.Offerings[i]
-		if o.Type != kind {
-			kind = o.Type
-			allowed, _ = m.left.allows(m.pool.Catalog.Types[o.Type].Capacity, 1)
+// consistentMatches keeps the alternatives that want the same values of open labels as the first that asks for them: pods that are
+// alike in what they ask for then always agree about a node.
+func consistentMatches(matches []termMatch) []termMatch {
+	var settled cluster.Labels
+	return slices.DeleteFunc(matches, func(m termMatch) bool {
+		for _, label := range m.openLabels {
+			if value, ok := settled.Get(label.Key); ok && value != label.Value {
+				return true
+			}
 		}
-		if allowed > 0 && (o.Reservation == "" || stocks[o.Reservation] > 0) {
-			m.buyable.Set(i)
-		}
-	}
-}
-
-// holds reports whether an offering has room for the need beside its daemons. One that is too small for its daemons
-// alone holds nothing, not even a pod that asks for nothing.
-func (m *market) holds(row int, need *resource.Vector) bool {
-	room := &m.room[row]
-	for i := range room {
-		if need[i] > room[i] || room[i] < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func newLeft(s *cluster.Snapshot, p *cluster.Pool) left {
-	l := left{limits: &p.Limits}
-	for _, c := range s.ClaimsOf(p.Name) {
-		l.nodes++
-		l.used = l.used.Add(Charge(s, p, c))
-	}
-	return l
-}
-
-// Headroom is what a pool's limits leave.
-type Headroom struct{ left left }
-
-// HeadroomOf counts what the limits of a pool leave beside the claims that it has.
-func HeadroomOf(s *cluster.Snapshot, p *cluster.Pool) *Headroom { return &Headroom{newLeft(s, p)} }
-
-// Take reports whether one more node of that capacity is within the limits, and counts it if so.
-func (h *Headroom) Take(capacity resource.Vector) bool {
-	if n, _ := h.left.allows(capacity, 1); n < 1 {
+		settled = settled.Merge(m.openLabels)
 		return false
-	}
-	h.left.charge(capacity, 1)
-	return true
+	})
 }
 
-// Fits reports whether one more node of that capacity is within the limits.
-func (h *Headroom) Fits(capacity resource.Vector) bool {
-	n, _ := h.left.allows(capacity, 1)
-	return n == 1
+// fewPorts are compared faster one by one.
+const fewPorts = 8
+
+// portsClash reports whether two lists of ports can't be on one host. A class has its ports sorted by number; a host need not.
+func portsClash(class, others []cluster.Port) bool {
+	if len(class) <= fewPorts {
+		return slices.ContainsFunc(class, func(p cluster.Port) bool { return slices.ContainsFunc(others, p.Conflicts) })
+	}
+	for _, q := range others {
+		i, _ := slices.BinarySearchFunc(class, q.Number, func(p cluster.Port, number int32) int { return cmp.Compare(p.Number, number) })
+		for ; i < len(class) && class[i].Number == q.Number; i++ {
+			if class[i].Conflicts(q) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-// Charge is what a claim counts for against its pool's limits: what its node has or, until that is known, the most that
-// it may turn out to have.
-func Charge(s *cluster.Snapshot, p *cluster.Pool, c *cluster.Claim) resource.Vector {
-	if n := s.NodeOf(c.Name); n != nil && !n.Capacity.IsZero() {
-		return n.Capacity
+// jointTerms are the alternatives under which the pods of all classes can share a node.
+func jointTerms(classes []*cluster.PodClass, pins require.Set) []require.Set {
+	out := []require.Set{pins}
+	for _, c := range classes {
+		if len(c.Terms) == 1 && len(c.Terms[0]) == 0 {
+			continue
+		}
+		next := make([]require.Set, 0, len(out)*len(c.Terms))
+		for _, a := range out {
+			for _, b := range c.Terms {
+				next = append(next, a.And(b))
+			}
+		}
+		out = next
 	}
-	if !c.Capacity.IsZero() || p.Catalog == nil {
-		return c.Capacity
+	return out
+}
+
+// appraise finds the largest rooms and the best bargains among what the site can buy now. Only the first tier that has
+// something counts for the price, because it comes first.
+func (mk *market) appraise(fs *feasibleSet) {
+	priced := false
+	for _, tier := range mk.tiers {
+		for _, pm := range tier {
+			rows := fs.offerings[pm.number].And(pm.buyable)
+			if !mk.relaxMinValues && pm.firstMinValuesKey() != "" && pm.shortOfValues(rows) != "" {
+				continue // not even an empty node could be had
+			}
+			last := -1 // offerings of a type mostly have the same room: only the cheapest of them matters
+			for i := range rows.All {
+				o := &pm.pool.Catalog.Offerings[i]
+				same := last >= 0 && pm.pool.Catalog.Offerings[last].Type == o.Type && pm.room[last] == pm.room[i]
+				if !same {
+					fs.addRoom(pm.room[i])
+				}
+				if !priced && (!same || o.Price < pm.pool.Catalog.Offerings[last].Price) {
+					fs.addBargain(o.Price, pm.room[i])
+				}
+				last = i
+			}
+		}
+		priced = len(fs.bargains) > 0
 	}
-	var most resource.Vector
-	for _, name := range c.Types() {
-		if t, ok := p.Catalog.Type(name); ok {
-			most = most.Max(t.Capacity)
+}
+
+func (fs *feasibleSet) addRoom(room resource.Vector) {
+	for i := range fs.largestRooms {
+		if room.Within(fs.largestRooms[i]) {
+			return
+		}
+	}
+	fs.largestRooms = slices.DeleteFunc(fs.largestRooms, func(v resource.Vector) bool { return v.Within(room) })
+	fs.largestRooms = append(fs.largestRooms, room)
+}
+
+// resourceMixes are the proportions of memory (GiB) to CPU (cores) for which a bargain is remembered.
+const resourceMixes = 5
+
+// addBargain keeps, for each mix, the offering that asks the least for it.
+func (fs *feasibleSet) addBargain(price float64, room resource.Vector) {
+	if fs.bargains == nil {
+		fs.bargains = make([]cheapOffering, resourceMixes)
+	}
+	price = max(price, 1e-9)
+	core, gi := 1000*price/float64(max(room[resource.CPU], 1)), (1<<30)*price/float64(max(room[resource.Memory], 1))
+	for i := range fs.bargains {
+		if demands := max(core, gi*float64(int(1)<<i)); fs.bargains[i].price == 0 || demands < fs.bargains[i].pricePerMix {
+			fs.bargains[i] = cheapOffering{price, room, demands}
+		}
+	}
+}
+
+// largestShare is the largest part of a dimension of the room that the need takes.
+func largestShare(need, room *resource.Vector) float64 {
+	most := 0.0
+	for dim := range need {
+		if need[dim] > 0 {
+			if room[dim] <= 0 {
+				return 1e18
+			}
+			most = max(most, float64(need[dim])/float64(room[dim]))
 		}
 	}
 	return most
 }
 
-// allows says how many more nodes with the capacity the limits allow, at most n, and which resource binds if it is
-// fewer.
-func (l *left) allows(capacity resource.Vector, n int) (count int, binds int) {
-	count, binds = n, -1
-	if l.limits.Broken != "" {
-		return 0, resource.Size
-	}
-	if l.limits.HasNodes && l.limits.Nodes-l.nodes < int64(count) {
-		count, binds = int(max(l.limits.Nodes-l.nodes, 0)), resource.Size
-	}
-	for dim, set := range l.limits.Set {
-		if !set || capacity[dim] <= 0 {
-			continue
-		}
-		if more := max(l.limits.Amount[dim]-l.used[dim], 0) / capacity[dim]; more < int64(count) {
-			count, binds = int(more), dim
+// fits reports whether the site has an offering with room for the need.
+func (fs *feasibleSet) fits(need *resource.Vector) bool {
+	for i := range fs.largestRooms {
+		if need.Fits(fs.largestRooms[i]) {
+			return true
 		}
 	}
-	return count, binds
+	return false
 }
 
-func (l *left) charge(capacity resource.Vector, n int) {
-	l.nodes += int64(n)
-	l.used = l.used.Add(capacity.Times(int64(n)))
-}
-
-// match finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of the
-// market as an earlier one is left out: nobody would ever choose it.
-func (m *market) match(terms []require.Set) []want {
-	var out []want
-	for _, term := range terms {
-		w, _, ok := m.matchTerm(term)
-		same := func(o want) bool { return slices.Equal(o.open, w.open) && slices.Equal(o.bits, w.bits) }
-		if ok && w.bits.Any() && !slices.ContainsFunc(out, same) {
-			out = append(out, w)
-		}
+// roughPrice is roughly what the need costs at the site, as its share of a node.
+func (fs *feasibleSet) roughPrice(need *resource.Vector) float64 {
+	least := 1e18
+	for i := range fs.bargains {
+		least = min(least, fs.bargains[i].price*largestShare(need, &fs.bargains[i].room))
 	}
-	return out
-}
-
-// matchTerm resolves each demand where it is decided: by the pool, by the catalog, or by the pods themselves. If the
-// pool rules the term out altogether, miss is the entry that does it.
-func (m *market) matchTerm(term require.Set) (w want, miss require.Entry, ok bool) {
-	w = want{bits: m.offered, term: term}
-	index := m.pool.Catalog.Index()
-	for _, e := range term {
-		if value, decided := m.fixed.Get(e.Key); decided {
-			if !e.Values.Matches(value, true) {
-				return want{}, e, false
-			}
-			continue
-		}
-		if index.Knows(e.Key) {
-			w.bits = w.bits.And(index.Match(e.Key, e.Values))
-			continue
-		}
-		have, open := m.open.Get(e.Key)
-		if e.Key == cluster.HostnameLabel || e.Key == cluster.NameField { // a name that nobody has yet
-			if !e.Values.Matches("", true) {
-				return want{}, e, false
-			}
-			continue
-		}
-		if !open {
-			if !e.Values.AllowsAbsent() {
-				return want{}, e, false
-			}
-			continue
-		}
-		value, ok := have.And(e.Values).Pick()
-		if !ok {
-			return want{}, e, false
-		}
-		w.open = w.open.With(e.Key, value)
-	}
-	return w, require.Entry{}, true
+	return least
 }

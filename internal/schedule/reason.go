@@ -15,12 +15,12 @@ type Unplaced struct {
 	// Deferred says that the pod waits for the next placement.
 	Deferred bool
 	// Held says that nodes which were made for the pod's owner are of no use to it, so that no more are made for now.
-	Held Hold
-	// Taken is a volume that only one pod may use and another does.
-	Taken string
-	Pools []PoolMiss
-	// Others is how many NodePools belong to other controllers, of which nobody here knows whether they give the pod a node.
-	Others int
+	Held PodHold
+	// TakenVolume is a volume that only one pod may use and another does.
+	TakenVolume string
+	Pools       []PoolMiss
+	// OtherPools is how many NodePools belong to other controllers, of which nobody here knows whether they give the pod a node.
+	OtherPools int
 }
 
 // PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that ruled
@@ -31,9 +31,9 @@ type PoolMiss struct {
 	NotUsable string
 	// Taint that the pod does not tolerate.
 	Taint *cluster.Taint
-	// Label is the key that the pool itself rules out; Meant is one like it that the pool has, if it does not know this
+	// Label is the key that the pool itself rules out; Similar is one like it that the pool has, if it does not know this
 	// one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type.
-	Label, Meant, Wanted string
+	Label, Similar, Wanted string
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
 	// Key is the label key that ruled out the most types; empty if no single one rules out any, as each of the pod's terms
@@ -54,8 +54,8 @@ type PoolMiss struct {
 	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of the
 	// pool has the label that the rule is about.
 	Waits, Unlabelled bool
-	// Why is what people could do about types that have no capacity, in the cloud's words.
-	Why string
+	// Advice is what people could do about types that have no capacity, in the cloud's words.
+	Advice string
 	// MinValues names the key of which too few values were left.
 	MinValues string
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// spread counts for one spread rule over the nodes that count for one class.
-type spread struct {
-	rule  int32
-	key   int32
-	class *cluster.PodClass
-	keys  []int32 // nodes count only if they have all of these
-	match []int32 // by domain, −1 where no node counts
-	// levels says how many domains have how many pods; floor is the lowest of them.
+// spreadCounts counts for one spread rule over the nodes that count for one class.
+type spreadCounts struct {
+	rule   int32
+	key    int32
+	class  *cluster.PodClass
+	keys   []int32 // nodes count only if they have all of these
+	counts []int32 // by domain, −1 where no node counts
+	// levels says how many domains have how many pods; lowest is the lowest of them.
 	levels  []int32
-	floor   int32
+	lowest  int32
 	domains int
-	// idle says that nobody asks for it in this copy of the ledger: it is not kept up to date.
-	idle bool
+	// unused says that nobody asks for it in this copy of the ledger: it is not kept up to date.
+	unused bool
 }
 
 // spreadKey tells spreads apart: the same rule over the same nodes is one.
@@ -29,33 +29,33 @@ type spreadKey struct {
 	keys         string
 }
 
-// spreadsOf finds or makes the tallies of a kind's spread rules.
-func (l *ledger) spreadsOf(k *kind) []int32 {
+// spreadCountsOf finds or makes the tallies of a kind's spread rules.
+func (tc *topologyCounts) spreadCountsOf(p *podSet) []int32 {
 	var out, keys []int32
-	for _, id := range k.carries {
-		if l.rules[id].rule.Kind == cluster.Spread {
-			keys = append(keys, l.rules[id].key)
+	for _, id := range p.declared {
+		if tc.rules[id].rule.Kind == cluster.Spread {
+			keys = append(keys, tc.rules[id].key)
 		}
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	for _, id := range k.carries {
-		t := &l.rules[id]
+	for _, id := range p.declared {
+		t := &tc.rules[id]
 		if t.rule.Kind != cluster.Spread {
 			continue
 		}
 		seat := spreadKey{rule: id, keys: string(signature(nil, keys, nil, nil))}
 		if !t.rule.AnyNode {
-			seat.terms = termsText(k.class.Own())
+			seat.terms = termsText(p.class.OwnOrAllTerms())
 		}
 		if t.rule.HonorTaints {
-			seat.taint = tolerationsText(k.class)
+			seat.taint = tolerationsText(p.class)
 		}
-		n, known := l.bySeat[seat]
+		n, known := tc.spreadIndex[seat]
 		if !known {
-			n = int32(len(l.spreads))
-			l.bySeat[seat] = n
-			l.spreads = append(l.spreads, spread{rule: id, key: t.key, class: k.class, keys: keys})
+			n = int32(len(tc.spreads))
+			tc.spreadIndex[seat] = n
+			tc.spreads = append(tc.spreads, spreadCounts{rule: id, key: t.key, class: p.class, keys: keys})
 			t.spreads = append(t.spreads, n)
 		}
 		out = append(out, n)
@@ -63,18 +63,18 @@ func (l *ledger) spreadsOf(k *kind) []int32 {
 	return out
 }
 
-// eligible reports whether a node counts for the spread.
-func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
+// countsForSpread reports whether a node counts for the spread.
+func (tc *topologyCounts) countsForSpread(s *spreadCounts, at []int32, h *cluster.Host) bool {
 	if at[s.key] < 0 {
 		return false
 	}
 	for _, key := range s.keys {
-		if at[key] == absent {
+		if at[key] == noDomain {
 			return false
 		}
 	}
-	rule := l.rules[s.rule].rule
-	if own := s.class.Own(); !rule.AnyNode && !anything(own) && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
+	rule := tc.rules[s.rule].rule
+	if own := s.class.OwnOrAllTerms(); !rule.AnyNode && !allowAnyNode(own) && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
 		return false // a node to come counts if it may turn out to: then its domain is not taken for empty
 	}
 	if rule.HonorTaints {
@@ -85,56 +85,56 @@ func (l *ledger) eligible(s *spread, at []int32, h *cluster.Host) bool {
 	return true
 }
 
-// anything reports whether the terms leave out no node.
-func anything(terms []require.Set) bool { return len(terms) == 1 && len(terms[0]) == 0 }
+// allowAnyNode reports whether the terms leave out no node.
+func allowAnyNode(terms []require.Set) bool { return len(terms) == 1 && len(terms[0]) == 0 }
 
-// present makes a domain count, empty if it is new.
-func (s *spread) present(domain int32) {
-	for int(domain) >= len(s.match) {
-		s.match = append(s.match, -1)
+// addDomain makes a domain count, empty if it is new.
+func (s *spreadCounts) addDomain(domain int32) {
+	for int(domain) >= len(s.counts) {
+		s.counts = append(s.counts, -1)
 	}
-	if s.match[domain] >= 0 {
+	if s.counts[domain] >= 0 {
 		return
 	}
-	s.match[domain] = 0
+	s.counts[domain] = 0
 	if len(s.levels) == 0 {
 		s.levels = append(s.levels, 0)
 	}
 	s.levels[0]++
 	s.domains++
-	s.floor = 0
+	s.lowest = 0
 }
 
-// raise adds pods to a domain, or takes them away.
-func (s *spread) raise(domain, n int32) {
-	if int(domain) >= len(s.match) || s.match[domain] < 0 {
+// addPods adds pods to a domain, or takes them away.
+func (s *spreadCounts) addPods(domain, n int32) {
+	if int(domain) >= len(s.counts) || s.counts[domain] < 0 {
 		return
 	}
-	was := s.match[domain]
-	s.match[domain] = was + n
+	was := s.counts[domain]
+	s.counts[domain] = was + n
 	for int(was+n) >= len(s.levels) {
 		s.levels = append(s.levels, 0)
 	}
 	s.levels[was]--
 	s.levels[was+n]++
-	s.floor = min(s.floor, was+n)
-	for s.levels[s.floor] == 0 {
-		s.floor++
+	s.lowest = min(s.lowest, was+n)
+	for s.levels[s.lowest] == 0 {
+		s.lowest++
 	}
 }
 
-// least is the number of pods of the emptiest domain, as the rule counts it.
-func (s *spread) least(rule *cluster.Rule) int32 {
+// lowestCount is the number of pods of the emptiest domain, as the rule counts it.
+func (s *spreadCounts) lowestCount(rule *cluster.Rule) int32 {
 	if s.domains < rule.MinDomains {
 		return 0
 	}
-	return s.floor
+	return s.lowest
 }
 
-// at is the number of pods in a domain.
-func (s *spread) at(domain int32) int32 {
-	if domain < 0 || int(domain) >= len(s.match) || s.match[domain] < 0 {
+// countAt is the number of pods in a domain.
+func (s *spreadCounts) countAt(domain int32) int32 {
+	if domain < 0 || int(domain) >= len(s.counts) || s.counts[domain] < 0 {
 		return 0
 	}
-	return s.match[domain]
+	return s.counts[domain]
 }

@@ -17,7 +17,7 @@ func TestSpreadOverTwoKeys(t *testing.T) {
 		for _, n := range []int{7, 100, 1000} {
 			class := &cluster.PodClass{Key: "web", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: 500, resource.Memory: 1 << 30, resource.Pods: 1}}
 			for _, key := range []string{other, cluster.ZoneLabel} {
-				class.Rules = append(class.Rules, &cluster.Rule{Key: "spread " + key, Kind: cluster.Spread, Topology: key, MaxSkew: 1, Selectors: selector})
+				class.Rules = append(class.Rules, &cluster.Rule{Key: "spread " + key, Kind: cluster.Spread, TopologyKey: key, MaxSkew: 1, Selectors: selector})
 			}
 			s := &cluster.Snapshot{Names: &resource.Names{}, Pools: []*cluster.Pool{{
 				Name: "pool", NodeClass: cluster.NodeClassState{Ready: true}, Catalog: largeCatalog()}}}
@@ -26,7 +26,7 @@ func TestSpreadOverTwoKeys(t *testing.T) {
 				name := fmt.Sprintf("pod-%04d", i)
 				s.Pods = append(s.Pods, &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: class, Labels: labels, Unschedulable: true})
 			}
-			got := schedule.Place(s.Seal().Plain(), schedule.Settings{})
+			got := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 			if len(got.Unplaced) > 0 {
 				t.Errorf("%d pods over %s and zone: %d are left, the first: %s", n, other, len(got.Unplaced), got.Unplaced[0].String())
 			}

@@ -22,20 +22,20 @@ type Squeeze struct {
 }
 
 // omitted lists the DaemonSets that find room nowhere, pool by pool.
-func (sh *shop) omitted() []Omission {
-	var out []Omission
-	for _, m := range sh.markets {
-		out = append(out, m.omitted...)
+func (mk *market) omitted() []OmittedDaemon {
+	var out []OmittedDaemon
+	for _, pm := range mk.markets {
+		out = append(out, pm.omitted...)
 	}
 	return out
 }
 
-// await makes room anew for the DaemonSets that are awaited. What has been bought stays charged.
-func (sh *shop) await(which awaited) {
-	for _, m := range sh.markets {
-		m.makeRoom(which)
+// requireDaemons makes room anew for the DaemonSets that are awaited. What has been bought stays charged.
+func (mk *market) requireDaemons(which daemonRoomRule) {
+	for _, pm := range mk.markets {
+		pm.takeDaemonShare(which)
 	}
-	sh.restock()
+	mk.refresh()
 }
 
 // squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It
@@ -43,74 +43,74 @@ func (sh *shop) await(which awaited) {
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
 // their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
 // node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
-func (p *Placement) squeeze(book *ledger, sh *shop, kinds []*kind, settler *settler, crates []*crate) ([]*crate, bool) {
-	kinds = sh.overrun(kinds)
-	if len(kinds) == 0 {
-		return crates, false
+func (p *Placement) squeeze(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter, bins []*openBin) ([]*openBin, bool) {
+	podSets = mk.overrunPodSets(podSets)
+	if len(podSets) == 0 {
+		return bins, false
 	}
-	defer setAsideRunning(kinds)()
-	for _, k := range kinds {
-		k.doomed = false // what there is for it depends on others' priorities now
+	defer setAsideRunning(podSets)()
+	for _, p := range podSets {
+		p.hopeless = false // what there is for it depends on others' priorities now
 	}
-	first := len(crates)
-	sh.await(whoFits())
-	crates = buyAll(book, sh, kinds, settler, crates)
-	for _, same := range sh.byWhoPreempts(kinds) {
-		sh.await(whoPreempts(same[len(same)-1].class.Priority))
-		crates = buyAll(book, sh, same, settler, crates)
+	first := len(bins)
+	mk.requireDaemons(requireFittingDaemons())
+	bins = buyAll(counts, mk, podSets, fit, bins)
+	for _, same := range mk.groupByPreemptors(podSets) {
+		mk.requireDaemons(requirePreemptingDaemons(same[len(same)-1].class.Priority))
+		bins = buyAll(counts, mk, same, fit, bins)
 	}
-	for _, c := range crates[first:] {
-		p.noteSqueeze(c)
+	for _, b := range bins[first:] {
+		p.noteSqueeze(b)
 	}
-	sh.await(whoPreempts(math.MaxInt32))
-	return crates, true
+	mk.requireDaemons(requirePreemptingDaemons(math.MaxInt32))
+	return bins, true
 }
 
 // setAsideRunning takes the pods out of the kinds that are still on a node, which goes, and returns what puts them
 // back.
-func setAsideRunning(kinds []*kind) (putBack func()) {
-	running := make([][]*cluster.Pod, len(kinds))
-	for i, k := range kinds {
+func setAsideRunning(podSets []*podSet) (putBack func()) {
+	running := make([][]*cluster.Pod, len(podSets))
+	for i, set := range podSets {
 		var waiting []*cluster.Pod
-		for _, p := range k.pods {
+		for _, p := range set.pods {
 			if p.Node == "" {
 				waiting = append(waiting, p)
 			} else {
 				running[i] = append(running[i], p)
 			}
 		}
-		k.pods = waiting
+		set.pods = waiting
 	}
 	return func() {
-		for i, k := range kinds {
-			k.pods = append(k.pods, running[i]...)
+		for i, p := range podSets {
+			p.pods = append(p.pods, running[i]...)
 		}
 	}
 }
 
 // noteSqueeze counts a node on which not all DaemonSets find room.
-func (p *Placement) noteSqueeze(c *crate) {
-	if c.house != nil || len(c.loads) == 0 {
+func (p *Placement) noteSqueeze(b *openBin) {
+	if b.hostState != nil || len(b.contents) == 0 {
 		return
 	}
-	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == c.m.pool.Name })
+	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.market.pool.Name })
 	if i < 0 {
 		i = len(p.Squeezed)
-		p.Squeezed = append(p.Squeezed, Squeeze{Pool: c.m.pool.Name, Pod: c.loads[0].pods[0]})
+		p.Squeezed = append(p.Squeezed, Squeeze{Pool: b.market.pool.Name, Pod: b.contents[0].pods[0]})
 	}
 	p.Squeezed[i].Nodes++
 }
 
-// byWhoPreempts groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the
+// groupByPreemptors groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the
 // highest priority first and last of a group the lowest. If there are too many groups, neighbours are put together:
 // then DaemonSets count that would preempt some of them only.
-func (sh *shop) byWhoPreempts(kinds []*kind) [][]*kind {
-	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return len(k.pods) == 0 })
-	slices.SortStableFunc(kinds, func(a, b *kind) int { return cmp.Compare(b.class.Priority, a.class.Priority) })
-	var groups [][]*kind
+func (mk *market) groupByPreemptors(podSets []*podSet) [][]*podSet {
+	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool { return len(p.pods) == 0 })
+	slices.SortStableFunc(podSets, func(a, b *podSet) int { return cmp.Compare(b.class.Priority, a.class.Priority) })
+	var groups [][]*podSet
 	last := -1
-	for _, k := range kinds {
-		above, _ := slices.BinarySearchFunc(sh.s.Daemons, k.class.Priority, func(d *cluster.Daemon, priority int32) int {
+	for _, p := range podSets {
+		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.class.Priority, func(d *cluster.Daemon, priority int32) int {
 			if d.Class.Priority > priority {
 				return -1
 			}
@@ -119,17 +119,17 @@ func (sh *shop) byWhoPreempts(kinds []*kind) [][]*kind {
 		if above != last {
 			groups, last = append(groups, nil), above
 		}
-		groups[len(groups)-1] = append(groups[len(groups)-1], k)
+		groups[len(groups)-1] = append(groups[len(groups)-1], p)
 	}
-	return joined(groups, mostSqueezes)
+	return mergeNeighbours(groups, mostSqueezes)
 }
 
-// joined puts neighbours together until there are at most so many groups.
-func joined(groups [][]*kind, most int) [][]*kind {
+// mergeNeighbours puts neighbours together until there are at most so many groups.
+func mergeNeighbours(groups [][]*podSet, most int) [][]*podSet {
 	if len(groups) <= most {
 		return groups
 	}
-	out := make([][]*kind, most)
+	out := make([][]*podSet, most)
 	for i, g := range groups {
 		at := i * most / len(groups)
 		out[at] = append(out[at], g...)
@@ -137,19 +137,19 @@ func joined(groups [][]*kind, most int) [][]*kind {
 	return out
 }
 
-// overrun are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without
+// overrunPodSets are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without
 // them.
-func (sh *shop) overrun(kinds []*kind) []*kind {
-	if !slices.ContainsFunc(sh.markets, func(m *market) bool { return len(m.daemons) > 0 }) {
+func (mk *market) overrunPodSets(podSets []*podSet) []*podSet {
+	if !slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return len(pm.daemons) > 0 }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
-		if !slices.ContainsFunc(k.pods, func(p *cluster.Pod) bool { return p.Node == "" }) {
+	return slices.DeleteFunc(slices.Clone(podSets), func(set *podSet) bool {
+		if !slices.ContainsFunc(set.pods, func(p *cluster.Pod) bool { return p.Node == "" }) {
 			return true
 		}
 		any := false
-		for _, m := range sh.markets {
-			over, helps := m.overrun(k.class)
+		for _, pm := range mk.markets {
+			over, helps := pm.isOverrunByDaemons(set.class)
 			if !over {
 				return true
 			}
@@ -159,20 +159,20 @@ func (sh *shop) overrun(kinds []*kind) []*kind {
 	})
 }
 
-// overrun reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without
+// isOverrunByDaemons reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without
 // them, and take more than half of something that it lacks there. helps says whether there is such an offering at all.
-func (m *market) overrun(class *cluster.PodClass) (overrun, helps bool) {
-	if _, tainted := cluster.Untolerated(class.Tolerations, m.pool.Template.Taints); tainted {
+func (pm *poolMarket) isOverrunByDaemons(class *cluster.PodClass) (overrun, helps bool) {
+	if _, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
 		return true, false
 	}
-	for _, w := range m.match(class.Terms) {
-		for i := range w.bits.All {
-			all := &m.pool.Catalog.Types[m.pool.Catalog.Offerings[i].Type].Allocatable
+	for _, tm := range pm.matchTerms(class.Terms) {
+		for i := range tm.offerings.All {
+			all := &pm.pool.Catalog.Types[pm.pool.Catalog.Offerings[i].Type].Allocatable
 			switch {
-			case m.holds(i, &class.Requests):
+			case pm.fits(i, &class.Requests):
 				return false, false
 			case !class.Requests.Fits(*all):
-			case !mostlyTaken(all, &m.room[i], &class.Requests):
+			case !mostlyTaken(all, &pm.room[i], &class.Requests):
 				return false, false
 			default:
 				helps = true

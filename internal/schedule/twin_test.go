@@ -25,7 +25,7 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 	sum, worst, worstSeed, optimal, counted := 0.0, 0.0, int64(0), 0, 0
 	for seed := range int64(600) {
 		s := smallMarket(rand.New(rand.NewSource(seed)))
-		got := schedule.Place(s.Plain(), schedule.Settings{})
+		got := schedule.Place(s.SchedulerView(), schedule.Settings{})
 		var placed []*cluster.Pod
 		for i := range got.Bins {
 			placed = append(placed, got.Bins[i].Pods...)
@@ -127,7 +127,7 @@ func cheapestFor(s *cluster.Snapshot, pods []*cluster.Pod) float64 {
 		suits := true
 		for _, p := range pods {
 			load = load.Add(p.Class.Requests)
-			suits = suits && cluster.Lands(p.Class, o.Labels, nil)
+			suits = suits && cluster.MayRunOn(p.Class, o.Labels, nil)
 		}
 		if suits && load.Fits(catalog.Types[o.Type].Allocatable) {
 			best = min(best, o.Price)

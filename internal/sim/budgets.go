@@ -129,7 +129,7 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 	case command.Empty, command.Underutilized, command.Drifted:
 		return true
 	case command.Expired:
-		if disrupt.ReasonOf(claim.Annotations[cluster.MoveAnnotation]) != command.Expired {
+		if disrupt.MoveReason(claim.Annotations[cluster.MoveAnnotation]) != command.Expired {
 			return false // it goes in no move, or in one for another reason, and its time has come
 		}
 		life := claim.Spec.ExpireAfter.Duration

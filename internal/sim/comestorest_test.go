@@ -102,14 +102,14 @@ func playSpread(t *testing.T, seed uint64) float64 {
 // explained: each node whose pods a cheaper one of its zone would take has a reason that names a rule, and so has one of each two
 // nodes of a zone whose pods would. It counts the nodes that a rule keeps.
 func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
-	rules := []disrupt.Why{disrupt.PodsStranded, disrupt.SpotNeedsTypes, disrupt.MinValuesTooDear, disrupt.SavesTooLittle}
-	stays, kept := s.leader().found.Stays, 0
+	rules := []disrupt.BlockReason{disrupt.PodsStranded, disrupt.SpotNeedsTypes, disrupt.MinValuesTooDear, disrupt.SavesTooLittle}
+	stays, kept := s.leader().found.Blocked, 0
 	var unruled []*machine
 	for _, m := range s.cloud.machines {
 		price := s.machinePrice(m)
-		i := slices.IndexFunc(stays, func(st disrupt.Stay) bool { return st.Node == m.node })
-		if i >= 0 && slices.Contains(rules, stays[i].Why) {
-			t.Logf("%s (%s, %.4f an hour) stays: %s", m.node, m.instance.Type, price, stays[i].Why)
+		i := slices.IndexFunc(stays, func(st disrupt.BlockedNode) bool { return st.Node == m.node })
+		if i >= 0 && slices.Contains(rules, stays[i].Reason) {
+			t.Logf("%s (%s, %.4f an hour) stays: %s", m.node, m.instance.Type, price, stays[i].Reason)
 			kept++
 			continue
 		}
@@ -155,7 +155,7 @@ func packedAnew(now *cluster.Snapshot) schedule.Placement {
 		q.Node, q.Nominated, q.Unschedulable = "", "", true
 		out.Pods = append(out.Pods, &q)
 	}
-	return schedule.Place(out.Seal().Plain(), schedule.Settings{})
+	return schedule.Place(out.Seal().SchedulerView(), schedule.Settings{})
 }
 
 // spreadWorld has the pool and the workload. Settings are those that the program has unless it is told otherwise, with

@@ -54,7 +54,7 @@ func (j *judge) fencing(r *replica, claim *v1.NodeClaim) {
 // they did; and what has been made for nobody goes again.
 func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 	s := j.sim
-	if r.stale || disrupt.ReasonOf(move) != command.Underutilized {
+	if r.stale || disrupt.MoveReason(move) != command.Underutilized {
 		return
 	}
 	left, coming := j.balance(r, move)
@@ -91,10 +91,10 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 // joins notes that nodes of moves go together, because they share what takes their place.
 func (j *judge) joins(r *replica, c command.DeleteClaim) {
 	claim, ok := r.cache[claims][c.Claim].(*v1.NodeClaim)
-	if !ok || c.Party == "" || claim.Annotations[cluster.MoveAnnotation] == "" {
+	if !ok || c.Departure == "" || claim.Annotations[cluster.MoveAnnotation] == "" {
 		return
 	}
-	party, move := j.partyOf("party "+c.Party), j.partyOf(claim.Annotations[cluster.MoveAnnotation])
+	party, move := j.partyOf("party "+c.Departure), j.partyOf(claim.Annotations[cluster.MoveAnnotation])
 	if party != move {
 		j.parties[move] = party
 	}
@@ -154,7 +154,7 @@ func (j *judge) loose(move string) bool {
 // withdraws reports whether a node is opened because nobody can verify its move any more.
 func withdraws(c command.Command) bool {
 	open, ok := c.(command.Unfence)
-	return ok && open.Why == string(disrupt.PlannerFails)
+	return ok && open.BlockReason == string(disrupt.PlannerFails)
 }
 
 // sentTo is the price of the replacements of a move to which the replica has just sent pods that wait for a place: those stay whatever
@@ -296,16 +296,16 @@ func (j *judge) showsCause(c *v1.NodeClaim, again func()) bool {
 	if r == nil || r.seen == nil {
 		return false
 	}
-	for _, owner := range slices.Sorted(maps.Keys(r.seen.Setbacks)) {
-		b := r.seen.Setbacks[owner]
-		if b.Witness != c.Name {
+	for _, owner := range slices.Sorted(maps.Keys(r.seen.WorkloadTries)) {
+		b := r.seen.WorkloadTries[owner]
+		if b.Retained != c.Name {
 			continue
 		}
 		coming := slices.DeleteFunc(slices.Clone(r.seen.Claims), func(next *cluster.Claim) bool {
 			forThem := slices.ContainsFunc(next.MadeFor, func(m cluster.MadeFor) bool { return m.Owner == owner })
-			return !forThem || next.Is(cluster.Initialized) || !next.Deleting.IsZero() || !r.seen.LeftAlone(next)
+			return !forThem || next.Is(cluster.Initialized) || !next.Deleting.IsZero() || !r.seen.IsLeftAlone(next)
 		})
-		if len(coming) > 0 && len(coming) == b.Coming {
+		if len(coming) > 0 && len(coming) == b.ComingClaims {
 			j.onceFree(r, again)
 			return true
 		}
@@ -321,7 +321,7 @@ func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
 		return false
 	}
 	known := r.seen.Claim(c.Name)
-	if known == nil || !r.seen.LeftAlone(known) {
+	if known == nil || !r.seen.IsLeftAlone(known) {
 		return false
 	}
 	j.onceFree(r, again)

@@ -69,11 +69,13 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 		because func(*Sim, *replica)
 		excuse  string
 	}{
-		"no reason":                     {func(*Sim, *replica) {}, ""},
-		"pods are sent there":           {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
-		"pods are sent elsewhere":       {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
-		"pods were sent there":          {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
-		"the planner has failed":        {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PlannerFails)} }, "the planner has failed, and takes the move back"},
+		"no reason":               {func(*Sim, *replica) {}, ""},
+		"pods are sent there":     {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
+		"pods are sent elsewhere": {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
+		"pods were sent there":    {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
+		"the planner has failed": {func(_ *Sim, r *replica) {
+			r.current.command = command.Unfence{BlockReason: string(disrupt.PlannerFails)}
+		}, "the planner has failed, and takes the move back"},
 		"a stale replica has opened it": {func(s *Sim, r *replica) { r.unfences(true, "") }, "a stale replica has opened a part of the move"},
 		"a leader has opened it":        {func(s *Sim, r *replica) { r.unfences(false, "") }, ""},
 		"it is still fenced":            {func(s *Sim, r *replica) { r.unfences(true, v1.DisruptedTaintKey) }, ""},
@@ -82,7 +84,9 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 			s.clock.now = s.clock.now.Add(time.Second)
 			s.judge.begun[theMove] = s.clock.now
 		}, ""},
-		"it is opened for another reason": {func(_ *Sim, r *replica) { r.current.command = command.Unfence{Why: string(disrupt.PodsStranded)} }, ""},
+		"it is opened for another reason": {func(_ *Sim, r *replica) {
+			r.current.command = command.Unfence{BlockReason: string(disrupt.PodsStranded)}
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, stays := givenUp(t)
@@ -178,8 +182,8 @@ func TestLeftoversThatShowTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, r, _ := givenUp(t)
 			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(10 * time.Minute)}}}
-			setbacks := map[string]*cluster.Setback{owner: {Owner: owner, Witness: c.shows, Coming: c.coming}}
-			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed, Setbacks: setbacks}).Seal()
+			setbacks := map[string]*cluster.WorkloadTries{owner: {Owner: owner, Retained: c.shows, ComingClaims: c.coming}}
+			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed, WorkloadTries: setbacks}).Seal()
 			s.judge.leftover(move, s.judge.begun[move])
 			if (s.failure == nil) != c.want {
 				t.Errorf("the judge says %v", s.failure)

@@ -55,7 +55,7 @@ func (s *Sim) newImage() {
 	s.trace.note("someone: gives the NodeClass image %d", s.cloud.image)
 	for _, r := range s.replicas {
 		if !r.stale {
-			r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
+			r.book.NoteNodeClassVersion(theClass(), fmt.Sprint(s.cloud.image))
 			r.poke()
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Sim) newImage() {
 // imagery is what the cloud says of drift to a replica, between two plans.
 type imagery struct{ r *replica }
 
-// Drifted implements ingest.Drifts.
+// Drifted implements ingest.DriftAsker.
 func (i imagery) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
 	s := i.r.sim
 	if s.strikes("launchError", s.weather.launchError) {

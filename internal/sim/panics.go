@@ -39,7 +39,7 @@ func (s *Sim) planner() loop.Planner {
 			if _, held := at.Quarantine.Claims[m.claim]; !held && at.Claim(m.claim) != nil {
 				panic(planted + "a claim")
 			}
-			if m.part != "" && !at.Quarantine.Leaves(m.part) {
+			if m.part != "" && !at.Quarantine.LeavesOut(m.part) {
 				panic(planted + "a part of planning")
 			}
 			return plan.Make(at, policy, before, found)
@@ -49,10 +49,10 @@ func (s *Sim) planner() loop.Planner {
 				panic(planted + "the search")
 			}
 			for _, p := range at.Pods {
-				if p.Class.Key != s.mistakes.searchClass || p.Node == "" || p.Done {
+				if p.Class.Key != s.mistakes.searchClass || p.Node == "" || p.Finished {
 					continue
 				}
-				if at.ClaimOf(p.Node) != nil && !at.Quarantined(p) {
+				if at.ClaimOf(p.Node) != nil && !at.IsQuarantined(p) {
 					panic(planted + "the search, " + ofClass + p.Class.Key)
 				}
 			}
@@ -77,7 +77,7 @@ func (s *Sim) plantings() []fault {
 	return []fault{
 		{"planner fails on pods", func() {
 			if r := s.leader(); r != nil {
-				if pods := r.book.Snapshot().Seekers(); len(pods) > 0 {
+				if pods := r.book.Snapshot().ClassesSeekingPlace(); len(pods) > 0 {
 					s.plant("pods", mistakes{class: pick(s.clock, pods)})
 				}
 			}
@@ -99,7 +99,7 @@ func (s *Sim) plantings() []fault {
 		}},
 		{"check fails", func() {
 			if r := s.leader(); r != nil {
-				if pods := r.book.Snapshot().Seekers(); len(pods) > 0 && s.clock.now.Second()%2 == 0 {
+				if pods := r.book.Snapshot().ClassesSeekingPlace(); len(pods) > 0 && s.clock.now.Second()%2 == 0 {
 					s.plant("the check of a class", mistakes{checkClass: pods[0]})
 					return
 				}
@@ -117,7 +117,7 @@ func (s *Sim) classOnNodes() string {
 	}
 	at := r.book.Snapshot()
 	for _, p := range at.Pods {
-		if p.Node != "" && at.ClaimOf(p.Node) != nil && !p.Done {
+		if p.Node != "" && at.ClaimOf(p.Node) != nil && !p.Finished {
 			return p.Class.Key
 		}
 	}
@@ -139,8 +139,8 @@ func (s *Sim) plant(what string, m mistakes) {
 	})
 }
 
-// Broke judges a failure of the planner: only those that were planted are excused.
-func (o observer) Broke(b plan.Breakdown) {
+// PlannerFailed judges a failure of the planner: only those that were planted are excused.
+func (o observer) PlannerFailed(b plan.PlannerFailure) {
 	s := o.r.sim
 	if !strings.HasPrefix(b.Panic, planted) {
 		s.fail("the planner never fails", "%s: %s\n%s", b.Step, b.Panic, b.Stack)
@@ -148,16 +148,16 @@ func (o observer) Broke(b plan.Breakdown) {
 	}
 	what, class, ofOne := strings.Cut(strings.TrimPrefix(b.Panic, planted), ofClass)
 	s.seen["contained "+what]++
-	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step, len(b.Left.Classes), len(b.Left.Claims), len(b.Left.Parts))
-	if b.Bare || b.Helpless {
+	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step, len(b.LeftOut.Classes), len(b.LeftOut.Claims), len(b.LeftOut.Parts))
+	if b.Minimal || b.MinimalFailed {
 		s.fail("a failure is contained", "%s: nothing can be planned", b.Panic)
 	}
 	if !ofOne {
 		return
 	}
-	left := b.Left.Classes
+	left := b.LeftOut.Classes
 	if b.Step == plan.StepSearch {
-		left = b.Left.SearchClasses
+		left = b.LeftOut.SearchClasses
 	}
 	// The class is the one that the failure names: another may be planted by the time that it is told.
 	if _, found := left[class]; !found || len(left) != 1 {
@@ -166,5 +166,5 @@ func (o observer) Broke(b plan.Breakdown) {
 	}
 }
 
-// Saved tells nobody: the simulation keeps no files.
-func (observer) Saved(string, error) {}
+// SnapshotSaved tells nobody: the simulation keeps no files.
+func (observer) SnapshotSaved(string, error) {}

@@ -22,12 +22,12 @@ func TestAFailureIsJudgedByItsOwnClass(t *testing.T) {
 	} {
 		s := newSim(1, Options{})
 		s.mistakes = mistakes{checkClass: "planted later"}
-		b := plan.Breakdown{Step: plan.StepCheck, Panic: planted + "the check, " + ofClass + "guilty"}
-		b.Left.Classes = make(map[string]cluster.Failure)
+		b := plan.PlannerFailure{Step: plan.StepCheck, Panic: planted + "the check, " + ofClass + "guilty"}
+		b.LeftOut.Classes = make(map[string]cluster.Failure)
 		for _, class := range x.left {
-			b.Left.Classes[class] = cluster.Failure{}
+			b.LeftOut.Classes[class] = cluster.Failure{}
 		}
-		observer{&replica{sim: s}}.Broke(b)
+		observer{&replica{sim: s}}.PlannerFailed(b)
 		if fine := s.failure == nil; fine != x.fine {
 			t.Errorf("left out %v: fine %t, want %t", x.left, fine, x.fine)
 		}

@@ -74,7 +74,7 @@ func (r *replica) newClock() *ingest.ServerClock {
 func (r *replica) steady() time.Duration { return r.sim.clock.now.Sub(r.started) }
 
 // hears is an answer of the API server to a request that was sent then: it says what time it is.
-func (r *replica) hears(sent time.Duration) { r.clock.Heard(r.sim.clock.seconds(), sent, r.steady()) }
+func (r *replica) hears(sent time.Duration) { r.clock.Observe(r.sim.clock.seconds(), sent, r.steady()) }
 
 func (r *replica) String() string { return fmt.Sprintf("tenon-%d", r.number) }
 
@@ -106,13 +106,13 @@ func (s *Sim) start() *replica {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(r.clock.Now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, Leads: r.leads, Planner: s.planner(),
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, IsLeader: r.leads, Planner: s.planner(),
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.clock.Now, Names: r.book.Names,
 			Wait: r.wait,
 		},
 	}
-	r.book.SeeNodeClass(theClass(), fmt.Sprint(s.cloud.image))
+	r.book.NoteNodeClassVersion(theClass(), fmt.Sprint(s.cloud.image))
 	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
 	s.tellSystem(r)
 	r.hearOfPriorities()
@@ -205,10 +205,10 @@ func (r *replica) pass() {
 		return // it ends as soon as it looks at the lease
 	}
 	r.book.FetchCatalogs(r.ctx, r.sim.cloud)
-	if _, err := r.book.TakeCensus(r.ctx, register{cloudDoor{r}}); err != nil {
+	if _, err := r.book.RefreshInventory(r.ctx, register{cloudDoor{r}}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
 	}
-	if err := r.book.AskDrifts(r.ctx, imagery{r}, api{r: r}); err != nil {
+	if err := r.book.AskDueDrift(r.ctx, imagery{r}, api{r: r}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
 	}
 	r.planning, r.changed = true, false
@@ -222,7 +222,7 @@ func (r *replica) pass() {
 		r.passAt(r.sim.clock.now.Add(r.breath))
 		return
 	}
-	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.UntilNext(p.WakeAt, r.clock.Now()))))
+	r.passAt(r.sim.clock.now.Add(max(r.breath, loop.WaitUntilNext(p.WakeAt, r.clock.Now()))))
 	r.poke()
 }
 
@@ -236,7 +236,7 @@ func (r *replica) begin(s *cluster.Snapshot, c command.Command) {
 	a := &act{command: c, began: r.sim.clock.now, turn: r.sim.begun}
 	a.knows, a.leaving = r.sim.judge.known(r)
 	a.tenants = r.tenantsOf(c)
-	a.coroutine = r.sim.coroutine(func() { r.loop.Carry(r.ctx, s, c) })
+	a.coroutine = r.sim.coroutine(func() { r.loop.Execute(r.ctx, s, c) })
 	r.acts = append(r.acts, a)
 	r.sim.clock.after(r.sim.clock.between(0, 5*time.Millisecond), func() { r.run(a) })
 }
@@ -304,7 +304,7 @@ func (w world) Rev() uint64 {
 // remember notes what the judge may ask about a plan.
 func (r *replica) remember(s *cluster.Snapshot, p *plan.Plan) {
 	r.seen, r.departs, r.opens = s, make(map[string]bool), make(map[string]bool)
-	r.holdsOrphans = p.Orphans.Many && p.Orphans.Held > 0
+	r.holdsOrphans = p.Orphans.TooMany && p.Orphans.Held > 0
 	for _, c := range p.Commands {
 		switch c := c.(type) {
 		case command.Open:
@@ -331,10 +331,10 @@ func (o observer) Planned(s *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
 		o.r.sim.trace.note("%s: %s", o.r, c.Key())
 	}
 	for _, g := range p.GivenUp {
-		o.r.sim.trace.note("%s: gives up %s: %s", o.r, g.ID, g.Why)
+		o.r.sim.trace.note("%s: gives up %s: %s", o.r, g.ID, g.BlockReason)
 	}
-	for _, g := range p.Passed {
-		o.r.sim.trace.note("%s: does not begin %s: %s", o.r, g.ID, g.Why)
+	for _, g := range p.NotBegun {
+		o.r.sim.trace.note("%s: does not begin %s: %s", o.r, g.ID, g.BlockReason)
 	}
 }
 

@@ -315,7 +315,7 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 		i.anew = append(i.anew, v.madeAt[claim.UID])
 	case leaves == "":
 		i.drifted++
-	case disrupt.ReasonOf(leaves) == command.Drifted:
+	case disrupt.MoveReason(leaves) == command.Drifted:
 		i.going[leaves]++
 		i.driftedSince = cluster.Earlier(i.driftedSince, drifted.LastTransitionTime.Time)
 	}

@@ -122,9 +122,9 @@ func (r *replica) take(k kind, obj client.Object, gone bool) {
 		}
 	case *policyv1.PodDisruptionBudget:
 		if gone {
-			r.book.DeleteGuard(o.Namespace, o.Name)
+			r.book.DeletePDB(o.Namespace, o.Name)
 		} else {
-			r.book.SetGuard(o)
+			r.book.SetPDB(o)
 		}
 	}
 }

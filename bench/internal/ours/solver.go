@@ -42,7 +42,7 @@ func (Solver) Prepare(w *workload.Workload, policy contest.Policy) (contest.Run,
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- book.Catalogs(ctx, shelf(w.Types)) }()
+	go func() { done <- book.KeepCatalogs(ctx, fixedCatalog(w.Types)) }()
 	for waits(book) {
 		select {
 		case <-book.Changed():
@@ -55,29 +55,29 @@ func (Solver) Prepare(w *workload.Workload, policy contest.Policy) (contest.Run,
 		return nil, fmt.Errorf("take in the catalog: %w", err)
 	}
 	for _, p := range book.Snapshot().Pools {
-		if !p.Usable() {
+		if !p.IsUsable() {
 			return nil, fmt.Errorf("the pool %s can't be used: %v", p.Name, p.Problems)
 		}
 	}
-	return &run{book: book, workload: w, settings: schedule.Settings{IgnoreWishes: policy.IgnorePreferences}}, nil
+	return &run{book: book, workload: w, settings: schedule.Settings{IgnorePreferences: policy.IgnorePreferences}}, nil
 }
 
 // waits reports whether some pool's catalog is not there yet.
 func waits(book *ingest.Book) bool {
 	for _, p := range book.Snapshot().Pools {
-		if p.Waiting() {
+		if p.AwaitsCatalog() {
 			return true
 		}
 	}
 	return false
 }
 
-// shelf is a catalog that sells the same to all.
-type shelf []*cloudprovider.InstanceType
+// fixedCatalog is a catalog that sells the same to all.
+type fixedCatalog []*cloudprovider.InstanceType
 
 // InstanceTypes implements cloudprovider.Catalog.
-func (s shelf) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	return s, nil
+func (c fixedCatalog) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+	return c, nil
 }
 
 // run is one workload before the engine.
@@ -100,7 +100,7 @@ func (r *run) Solve(context.Context) error {
 	for _, p := range r.workload.Pods {
 		r.book.SetPod(p)
 	}
-	overlay := r.book.Snapshot().Plain()
+	overlay := r.book.Snapshot().SchedulerView()
 	begin := time.Now()
 	r.placement = schedule.Place(overlay, r.settings)
 	r.core = time.Since(begin)

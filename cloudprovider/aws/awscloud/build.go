@@ -26,7 +26,6 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
@@ -34,7 +33,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/upkeep"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/refresh"
 	"github.com/tenon-sh/tenon/operator"
 )
 
@@ -49,10 +49,10 @@ type parts struct {
 	images   *image.Finder
 	prices   *price.Book
 	memory   *machine.Memory
-	shifts   *upkeep.Shifts // nil if zonal shifts are not looked at
+	shifts   *refresh.Shifts // nil if zonal shifts are not looked at
 	// identity tells the cluster from others of the same name.
 	identity string
-	guard    *contain.Guard
+	guard    *recovery.Guard
 }
 
 // clusterIdentity is the UID of the namespace kube-system: no two clusters have the same, whatever they are called.
@@ -117,7 +117,7 @@ func sdkConfig(ctx context.Context, host *operator.Host) (sdk.Config, error) {
 }
 
 func newParts(conf sdk.Config, s *settings, host *operator.Host) (*parts, error) {
-	f := &parts{settings: s, host: host, config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now), guard: &contain.Guard{Tell: func(c contain.Failure) {
+	f := &parts{settings: s, host: host, config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now), guard: &recovery.Guard{Tell: func(c recovery.Failure) {
 		host.Failed(c.Panic, c.Stack)
 	}}}
 	var err error
@@ -141,9 +141,9 @@ func newParts(conf sdk.Config, s *settings, host *operator.Host) (*parts, error)
 		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: s.amiRefresh, Latest: s.amiLatest, Now: time.Now,
 	})
 	if s.zonalShift {
-		f.shifts = &upkeep.Shifts{
+		f.shifts = &refresh.Shifts{
 			API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: host.CatalogChanged, Guard: f.guard,
-			News: &upkeep.ShiftNews{Client: host.Manager.GetClient(), Events: host.Events, Leads: host.Leading},
+			News: &refresh.ShiftNews{Client: host.Manager.GetClient(), Events: host.Events, Leads: host.Leading},
 		}
 	}
 	return f, nil
@@ -209,12 +209,12 @@ func (f *parts) addNodeClasses(provider *aws.Provider) error {
 // addUpkeep adds what goes on in the background.
 func (f *parts) addUpkeep() error {
 	s, host := f.settings, f.host
-	prices := &upkeep.Prices{Book: f.prices, Spot: f.ec2, Changed: host.CatalogChanged, Guard: f.guard}
+	prices := &refresh.Prices{Book: f.prices, Spot: f.ec2, Changed: host.CatalogChanged, Guard: f.guard}
 	if !s.isolatedVPC {
 		// The Pricing API is in a few regions only, which sell the prices of all.
 		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) { o.Region = price.EndpointRegion(f.config.Region) })
 	}
-	if err := errors.Join(host.Manager.Add(prices), upkeep.TellAges(host.Metrics, f.prices)); err != nil {
+	if err := errors.Join(host.Manager.Add(prices), refresh.TellAges(host.Metrics, f.prices)); err != nil {
 		return fmt.Errorf("adding the refresh of prices: %w", err)
 	}
 	if f.shifts != nil {
@@ -223,7 +223,7 @@ func (f *parts) addUpkeep() error {
 		}
 	}
 	if host.Enabled(gateReservedCapacity) {
-		reserved := &upkeep.Reserved{Client: host.Manager.GetClient(), EC2: f.ec2, Reservations: f.network, Now: host.Now, Guard: f.guard}
+		reserved := &refresh.Reserved{Client: host.Manager.GetClient(), EC2: f.ec2, Reservations: f.network, Now: host.Now, Guard: f.guard}
 		if err := host.Manager.Add(reserved); err != nil {
 			return fmt.Errorf("adding the look at reserved nodes: %w", err)
 		}
@@ -231,7 +231,7 @@ func (f *parts) addUpkeep() error {
 	if err := f.addInterruptions(); err != nil {
 		return err
 	}
-	nodes := &upkeep.Nodes{Client: host.Client, EC2: f.ec2, Memory: f.memory, Cluster: s.clusterName, Identity: f.identity}
+	nodes := &refresh.Nodes{Client: host.Client, EC2: f.ec2, Memory: f.memory, Cluster: s.clusterName, Identity: f.identity}
 	return nodes.Setup(host.Manager)
 }
 

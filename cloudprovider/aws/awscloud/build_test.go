@@ -160,7 +160,7 @@ func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
 	if err != nil || provider.Name() != Name {
 		t.Fatalf("built %v, %v", provider, err)
 	}
-	for _, want := range []string{"*aws.Provider", "*upkeep.Prices", "*upkeep.Shifts", "*upkeep.Reserved", "*interrupt.Watcher", "*nodeclass.Collector"} {
+	for _, want := range []string{"*aws.Provider", "*refresh.Prices", "*refresh.Shifts", "*refresh.Reserved", "*interrupt.Watcher", "*nodeclass.Collector"} {
 		if !slices.Contains(seen.added, want) {
 			t.Errorf("the manager does not run %s, only %v", want, seen.added)
 		}

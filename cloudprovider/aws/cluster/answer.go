@@ -5,14 +5,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 // answer keeps what was answered. When that is old it is asked for again in the background, within a limit of its own, so that
 // nobody's patience decides what is known; meanwhile, and if nobody answers, the old answer holds. After a question that
 // was not answered nobody asks for a while.
 type answer[T any] struct {
-	guard *contain.Guard
+	guard *recovery.Guard
 	now   func() time.Time
 	limit time.Duration
 	ask   func(context.Context) (T, error)
@@ -26,7 +26,7 @@ type answer[T any] struct {
 	asking chan struct{}
 }
 
-func newAnswer[T any](guard *contain.Guard, now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
+func newAnswer[T any](guard *recovery.Guard, now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
 	return &answer[T]{guard: guard, now: now, limit: limit, ask: ask}
 }
 

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 // API is what is asked of EKS.
@@ -61,7 +61,7 @@ type Options struct {
 	// Services reads Services.
 	Services client.Reader
 	// Guard catches panics of questions that are asked in the background; may be nil.
-	Guard *contain.Guard
+	Guard *recovery.Guard
 	// Now tells the time.
 	Now func() time.Time
 }

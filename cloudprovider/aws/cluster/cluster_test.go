@@ -20,10 +20,10 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/cluster"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/account"
 	simeks "github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/eks"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/simtest"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 // server is an API server of a version, or one that does not answer.
@@ -294,8 +294,8 @@ func (panickingEKS) DescribeCluster(context.Context, *eks.DescribeClusterInput, 
 func TestAPanicIsNoAnswer(t *testing.T) {
 	s := newScene(t)
 	s.o.EKS = panickingEKS{s.o.EKS}
-	told := make(chan contain.Failure, 10)
-	s.o.Guard = &contain.Guard{Tell: func(f contain.Failure) { told <- f }}
+	told := make(chan recovery.Failure, 10)
+	s.o.Guard = &recovery.Guard{Tell: func(f recovery.Failure) { told <- f }}
 	_, err := cluster.New(s.o).Cluster(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "asking about the cluster failed, which is a mistake in Tenon: boom") || len(told) == 0 {
 		t.Errorf("%v, told %d times", err, len(told))

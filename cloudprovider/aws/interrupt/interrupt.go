@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 // SQSAPI is what is asked of SQS.
@@ -70,7 +70,7 @@ type Options struct {
 	Events  Recorder
 	Metrics prometheus.Registerer
 	// Guard catches panics; nil to tell nobody of them.
-	Guard *contain.Guard
+	Guard *recovery.Guard
 	// Rebalance is Ignore if it is empty.
 	Rebalance Rebalance
 	// Now tells the time, After when a time has passed; the machine's if nil.

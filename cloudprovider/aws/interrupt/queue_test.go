@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 const (
@@ -299,7 +299,7 @@ func TestListeningBeginsAgainAfterAPanic(t *testing.T) {
 	w := newWorld(t)
 	var told atomic.Int32
 	w.options.EC2, w.options.SQS = nil, &panickingSQS{SQSAPI: w.options.SQS}
-	w.options.Guard = &contain.Guard{Tell: func(contain.Failure) { told.Add(1) }}
+	w.options.Guard = &recovery.Guard{Tell: func(recovery.Failure) { told.Add(1) }}
 	id := w.running("one")
 	w.start()
 	if err := w.World.InterruptSpot(id); err != nil {

@@ -38,9 +38,9 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/contain"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
 const (
@@ -86,7 +86,7 @@ type Options struct {
 	// Expressions says whether settings of the kubelet may be expressions (the feature gate NodeClassCEL).
 	Expressions bool
 	// Guard catches panics of what is not started by a change; nil to tell nobody of them.
-	Guard *contain.Guard
+	Guard *recovery.Guard
 	// Every is how often a class that is Ready is looked at: what it selects may have changed. 0 means every minute, which is
 	// the least.
 	Every time.Duration

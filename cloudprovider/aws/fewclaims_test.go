@@ -1,0 +1,80 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+)
+
+// stubborn ends all instances but one, and none together with that one. It does not say which it is.
+type stubborn struct {
+	EC2API
+	one   string
+	calls int
+	ended []string
+}
+
+func (s *stubborn) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+	s.calls++
+	if slices.Contains(in.InstanceIds, s.one) {
+		return nil, &smithy.GenericAPIError{Code: "OperationNotPermitted", Message: "One of the instances may not be terminated."}
+	}
+	s.ended = append(s.ended, in.InstanceIds...)
+	return &ec2.TerminateInstancesOutput{}, nil
+}
+
+// TestBadAppleIsFoundInFewCalls ends many instances, one of which can't be ended.
+func TestBadAppleIsFoundInFewCalls(t *testing.T) {
+	var ids []string
+	for n := range maxTerminated {
+		ids = append(ids, fmt.Sprintf("i-%017x", n))
+	}
+	api, failures := &stubborn{one: ids[321]}, map[string]error{}
+	terminateAll(t.Context(), api, ids, failures)
+	if len(failures) != 1 || failures[api.one] == nil || len(api.ended) != len(ids)-1 {
+		t.Errorf("%d of %d were ended, these were not: %v", len(api.ended), len(ids), failures)
+	}
+	if api.calls > 20 {
+		t.Errorf("it took %d calls", api.calls)
+	}
+}
+
+// plain is what a class needs of its surroundings if nothing is sold.
+type plain struct {
+	Shapes
+	Prices
+}
+
+func (plain) Revision() uint64 { return 1 }
+
+// TestListsOfClassesThatAreGone asks for the list of a class, and long after for that of another.
+func TestListsOfClassesThatAreGone(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &catalog{now: func() time.Time { return now }, shapes: plain{}, prices: plain{}, byClass: map[string]*classCatalog{}}
+	ask := func(name string) {
+		class := &awsv1.EC2NodeClass{}
+		class.Name = name
+		if _, _, err := c.build(class, &regionTypes{}, &purchaseTerms{}, name, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("old")
+	ask("used")
+	now = now.Add(classCatalogLasts)
+	ask("used")
+	now = now.Add(time.Minute)
+	ask("new")
+	if c.byClass["old"] != nil || c.byClass["used"] == nil || c.byClass["new"] == nil {
+		t.Errorf("%d lists are kept, want those of the classes that are used", len(c.byClass))
+	}
+	if list := c.all(); len(list) != 2 {
+		t.Errorf("%d lists are told of", len(list))
+	}
+}

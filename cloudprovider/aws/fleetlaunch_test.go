@@ -1,0 +1,335 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// reply is what EC2 answers to one call for launches.
+type reply func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
+
+// launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was
+// called, and for how many of which types in which subnets.
+type launcher struct {
+	maker
+	replies []reply
+	calls   []string
+	// began is when it may be called first, last when it was called last.
+	began, last time.Time
+	shown       []ec2types.Instance
+}
+
+func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+	var lines []string
+	for _, c := range in.LaunchTemplateConfigs {
+		for _, o := range c.Overrides {
+			lines = append(lines, string(o.InstanceType)+"@"+*o.SubnetId)
+		}
+	}
+	at := min(len(l.calls), len(l.replies)-1)
+	l.last = time.Now()
+	l.calls = append(l.calls,
+		fmt.Sprintf("%s: %d of %s", time.Since(l.began), *in.TargetCapacitySpecification.TotalTargetCapacity,
+			strings.Join(lines, " ")))
+	return l.replies[at](in)
+}
+
+func (l *launcher) DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
+	...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: l.shown}}}, nil
+}
+
+// sells answers with instances of a type; short adds that the others of it are sold out.
+func sells(kind string, ids ...string) reply {
+	return func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+		return &ec2.CreateFleetOutput{Instances: []ec2types.CreateFleetInstance{{InstanceIds: ids,
+			InstanceType: ec2types.InstanceType(kind),
+			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
+				Overrides: &ec2types.FleetLaunchTemplateOverrides{SubnetId: new("subnet-1")}}}}}, nil
+	}
+}
+
+func short(kind string, of reply) reply {
+	return func(in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+		out, err := of(in)
+		out.Errors = append(out.Errors,
+			ec2types.CreateFleetError{ErrorCode: new("InsufficientInstanceCapacity"), ErrorMessage: new("none"),
+				LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
+					Overrides: &ec2types.FleetLaunchTemplateOverrides{InstanceType: ec2types.InstanceType(kind),
+						SubnetId: new("subnet-1")}}})
+		return out, err
+	}
+}
+
+// refuses answers with an error of the whole call.
+func refuses(code, message string) reply {
+	return func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+		return nil, &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet",
+			Err: &smithy.GenericAPIError{Code: code, Message: message}}
+	}
+}
+
+// spacious has two subnets in zone a, of which the first has more room.
+type spacious struct{ Network }
+
+func (spacious) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet, error) {
+	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: time.Now()},
+		{ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: time.Now()}}, nil
+}
+
+func (spacious) ForgetSubnet(string) {}
+
+// launching is a provider that can do nothing but launch.
+func launching(api *launcher) *Provider {
+	api.began = time.Now()
+	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
+		pause: sleep, pace: launchPace{now: time.Now},
+		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: newTemplateStore(api,
+			time.Now), gathered: func(string, int, time.Duration) {}}
+	p.nameTagger = newNameTagger(api, time.Now, nil, p.ownership.noteNamed)
+	p.scanGatherer = p.newScanGatherer()
+	return p
+}
+
+// What becomes of launches, by what EC2 answers: who gets what, who is asked for again, with what and when, and what is
+// told to the others.
+func TestWhatBecomesOfLaunches(t *testing.T) {
+	const gone = "InvalidLaunchTemplateName.NotFoundException"
+	first := func(calls int, of string) []string {
+		out := []string{}
+		for i, wait := range []time.Duration{0, 200, 600, 1400, 3000}[:calls] {
+			if out = append(out, fmt.Sprintf("%s: %s", wait*time.Millisecond, of)); of == "" {
+				out[i] = ""
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name    string
+		wishes  [][]string // types that the claims a, b… may have
+		replies []reply
+		change  func(*launcher, *Provider, []*launchRequest)
+		calls   []string
+		want    []string // by claim: its instance and what others were refused, or a part of the error
+		lost    bool     // it is not known what was launched
+		tries   int      // of the first claim: launches that gave it nothing
+	}{
+		{"all is there", [][]string{{"m", "n"}, {"m", "n"}}, []reply{sells("m", "i-2", "i-1")}, nil,
+			[]string{"0s: 2 of m@subnet-1 n@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
+		{"one is short of a type", [][]string{{"m", "n"}, {"m", "n"}},
+			[]reply{short("m", sells("m", "i-1")), sells("n", "i-2")}, nil,
+			[]string{"0s: 2 of m@subnet-1 n@subnet-1"}, []string{"i-1 [m]",
+				"EC2 refused 1 offerings: launching instances: ec2:CreateFleet: InsufficientInstanceCapacity"}, false,
+			0},
+		{"one could have more than what both have", [][]string{{"m", "n"}, {"m", "n", "o"}},
+			[]reply{short("n", short("m", sells("m", "i-1"))), sells("o", "i-2")}, nil,
+			[]string{"0s: 2 of m@subnet-1 n@subnet-1", "0s: 1 of o@subnet-1"}, []string{"i-1 [m n]",
+				"i-2 [m n]"}, false, 0},
+		{"two launches, of which one is asked for again", [][]string{{"a", "b", "c"}, {"b"}},
+			[]reply{sells("a", "i-1"), refuses(gone, "no lt"), sells("b", "i-2")}, nil,
+			[]string{"0s: 1 of a@subnet-1 b@subnet-1 c@subnet-1", "0s: 1 of b@subnet-1",
+				"200ms: 1 of b@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
+		{"nothing, and no reason", [][]string{{"m"}}, []reply{sells("m")}, nil, []string{"0s: 1 of m@subnet-1"},
+			[]string{"does not say why"}, false, 1},
+		{"a subnet is gone", [][]string{{"m"}},
+			[]reply{refuses("InvalidSubnetID.NotFound", "no subnet-1"), sells("m", "i-1")}, nil,
+			[]string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-2"}, []string{"i-1 []"}, false, 1},
+		{"a subnet that is not named is gone", [][]string{{"m"}},
+			[]reply{refuses("InvalidSubnetID.NotFound", "no such subnet")}, nil,
+			[]string{"0s: 1 of m@subnet-1"}, []string{"InvalidSubnetID.NotFound"}, false, 1},
+		{"a launch template is gone", [][]string{{"m"}},
+			[]reply{refuses(gone, "no lt"), refuses(gone, "no lt"), sells("m", "i-1")}, nil,
+			first(3, "1 of m@subnet-1"), []string{"i-1 []"}, false, 2},
+		{"a launch template is gone again and again", [][]string{{"m"}}, []reply{refuses(gone, "no lt")}, nil,
+			first(5, "1 of m@subnet-1"), []string{gone}, false, 5},
+		{"a launch template is gone, then a subnet", [][]string{{"m"}},
+			[]reply{refuses(gone, "no lt"), refuses("InvalidSubnetID.NotFound", "no subnet-1"), sells("m", "i-1")}, nil,
+			[]string{"0s: 1 of m@subnet-1", "200ms: 1 of m@subnet-1",
+				"200ms: 1 of m@subnet-2"}, []string{"i-1 []"}, false, 2},
+		{"a launch template is gone and can't be made", [][]string{{"m"}}, []reply{refuses(gone, "no lt")},
+			func(l *launcher, _ *Provider, _ []*launchRequest) {
+				l.create = func(context.Context) error { return errors.New("no more templates") }
+			}, first(1, "1 of m@subnet-1"), []string{gone}, false, 1},
+		{"nothing is left of it", [][]string{{"m"}, {"m"}}, []reply{refuses("InsufficientInstanceCapacity", "none")},
+			nil,
+			[]string{"0s: 2 of m@subnet-1"}, []string{"InsufficientInstanceCapacity",
+				"InsufficientInstanceCapacity"}, false, 1},
+		{"the class is wrong", [][]string{{"m"}}, []reply{refuses("InvalidParameterValue", "bad")}, nil,
+			[]string{"0s: 1 of m@subnet-1"}, []string{"InvalidParameterValue"}, false, 1},
+		{"it may not be asked for", [][]string{{"m"}}, []reply{refuses("UnauthorizedOperation", "no")}, nil,
+			[]string{"0s: 1 of m@subnet-1"},
+			[]string{"launching instances for NodePool general (1 at once): ec2:CreateFleet: UnauthorizedOperation"},
+			false, 0},
+		{"the answer is lost", [][]string{{"m"}}, []reply{refuses("InternalError", "oops")}, nil,
+			first(3, "1 of m@subnet-1"), []string{"InternalError"}, true, 0},
+
+		{"a process before asked in other words", [][]string{{"m"}},
+			[]reply{refuses("IdempotentParameterMismatch", "another")}, nil,
+			[]string{"0s: 1 of m@subnet-1"}, []string{"IdempotentParameterMismatch"}, false, 0},
+		{"this process asked in other words", [][]string{{"m"}},
+			[]reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
+			func(_ *launcher, p *Provider, _ []*launchRequest) { p.scans.complete = true }, []string{"0s: 1 of m@subnet-1",
+				"10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
+
+		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
+			func(_ *launcher, p *Provider, list []*launchRequest) {
+				p.ownership.launching[list[0].claim.UID] = &fleetRequest{}
+			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch", "i-1 []"}, true, 0},
+		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, list []*launchRequest) {
+			p.ownership.given("i-9", string(list[0].claim.UID), p.now())
+		}, nil, []string{"part of another launch"}, false, 0},
+		{"a look finds its instance first", [][]string{{"m"}}, []reply{sells("m")},
+			func(l *launcher, p *Provider, list []*launchRequest) {
+				l.replies[0] = func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+					p.ownership.assign(&assignment{claimIdentity: claimIdentity{uid: list[0].claim.UID}, id: "i-9"})
+					return &ec2.CreateFleetOutput{}, nil
+				}
+			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch"}, false, 0},
+		{"there is no room to mark two", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1"), sells("m", "i-2")},
+			func(_ *launcher, _ *Provider, list []*launchRequest) {
+				for _, q := range list {
+					for i := range 46 {
+						q.spec.Tags[fmt.Sprint("tag", i)] = "x"
+					}
+				}
+			}, []string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
+		{"no subnet has room", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, _ []*launchRequest) {
+			p.subnets.avoid("subnet-1")
+			p.subnets.avoid("subnet-2")
+		}, nil, []string{"no subnet of EC2NodeClass"}, false, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			api := &launcher{replies: c.replies}
+			p := launching(api)
+			gathered := ""
+			p.gathered = func(what string, size int, took time.Duration) {
+				gathered = fmt.Sprint(what, " ", size, " ", took == time.Since(api.began))
+			}
+			var list []*launchRequest
+			for i, kinds := range c.wishes {
+				q := wisher([]string{uidA, uidB}[i], kinds...)
+				q.claim.Name, q.spec.Pool = string(rune('a'+i)), "general"
+				q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
+				q.spec.templates["lt"].tags = map[string]string{}
+				list = append(list, q)
+			}
+			if c.change != nil {
+				c.change(api, p, list)
+			}
+			answers := p.launchTogether(t.Context(), "key", slices.Clone(list))
+			if len(answers) != len(list) || len(api.calls) > 0 && time.Now() != api.last {
+				t.Errorf("%s: %d answers %s after the last call", c.name, len(answers), time.Since(api.last))
+			}
+			if len(api.calls) == 1 && p.fleetLimiter.tokens != fleetBurst {
+				t.Errorf("%s: the first call has taken another turn", c.name)
+			}
+			for i, a := range answers {
+				got := ""
+				if a.Err != nil {
+					got = a.Err.Error()
+				} else if held := p.ownership.instanceOf(list[i].claim.UID); a.Value.ProviderID == held.createAnswer.ProviderID {
+					var kinds []string
+					for _, ref := range a.Value.Refused {
+						kinds = append(kinds, ref.Type)
+					}
+					got = held.id + " " + fmt.Sprint(kinds)
+				}
+				if got != c.want[i] && (a.Err == nil || !strings.Contains(got, c.want[i])) {
+					t.Errorf("%s: claim %d gets %q, want %q", c.name, i, got, c.want[i])
+				}
+			}
+			if !slices.Equal(api.calls, c.calls) {
+				t.Errorf("%s: called %q, want %q", c.name, api.calls, c.calls)
+			}
+			if lost, tries := len(p.ownership.launching) > 0,
+				p.ownership.tries[uidA].times; lost != c.lost || tries != c.tries || len(p.ownership.callsUnderWay) > 0 {
+				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
+					c.name, lost, tries, c.tries)
+			}
+			if want := fmt.Sprint("create_fleet ", len(list),
+				" true"); gathered != want || p.pace.underWay() != 0 || len(p.subnets.pending) != 0 {
+				t.Errorf("%s: %s was noted, %d are under way, %v addresses are kept", c.name, gathered,
+					p.pace.underWay(), p.subnets.pending)
+			}
+		})
+	}
+}
+
+// Instances that were launched together have no names yet; one that was launched alone has. Their addresses count at
+// once.
+func TestWhatIsNotedOfLaunches(t *testing.T) {
+	for together, names := range map[int]int{1: 0, 2: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			p := launching(&launcher{replies: []reply{sells("m", []string{"i-1", "i-2"}[:together]...)}})
+			p.nameTagger.workers = namesAtOnce // nobody writes them
+			var list []*launchRequest
+			for i := range together {
+				q := wisher([]string{uidA, uidB}[i], "m")
+				q.claim.Name = string(rune('a' + i))
+				q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
+				list = append(list, q)
+			}
+			p.launchTogether(t.Context(), "key", list)
+			a := p.ownership.assignmentOf("i-1")
+			if len(p.nameTagger.queue) != names || a.named != (names == 0) || a.launchedAt != time.Now() {
+				t.Errorf("of %d instances %d are to be named, and the first is %+v", together, len(p.nameTagger.queue),
+					a)
+			}
+			if n := len(p.subnets.taken["subnet-1"]); n != 1 {
+				t.Errorf("addresses were taken %d times", n)
+			}
+		})
+	}
+}
+
+// A launch that EC2 refuses as a whole is counted, for each zone that it asked for.
+func TestRefusedLaunchesAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	stats, err := NewStats(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launching(&launcher{replies: []reply{refuses("UnauthorizedOperation", "no")}})
+	p.stats = stats
+	q := wisher(uidA, "m", "n")
+	q.spec.class, q.spec.Tags, q.spec.CapacityType = &awsv1.EC2NodeClass{}, map[string]string{}, "spot"
+	q.spec.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}
+	p.launchTogether(t.Context(), "key", []*launchRequest{q})
+	const name = "karpenter_cloudprovider_instance_launch_failures_total"
+	want := strings.NewReader("# HELP " + name + " Offerings that EC2 refused to launch, by the reason.\n# TYPE " + name + " counter\n" +
+		name + `{capacity_type="spot",reason="Unauthorized",zone="a",zone_id="az1"} 1` + "\n")
+	if err := testutil.GatherAndCompare(registry, want, name); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pause ends when its time is over, or when nobody waits for it any more.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if sleep(t.Context(), time.Second); time.Since(began) != time.Second {
+			t.Errorf("it took %s", time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if sleep(ctx, time.Hour); time.Since(began) != 2*time.Second {
+			t.Errorf("for whom a second was left it took %s", time.Since(began)-time.Second)
+		}
+	})
+}

@@ -1,0 +1,351 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+)
+
+// TestNobodyNeedsNoTurn: a call whose callers have all given up takes nobody's turn.
+func TestNobodyNeedsNoTurn(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newFleetLimiter(func() time.Time { return now })
+	for range fleetBurst {
+		if err := s.pass(t.Context(), func() int { return 0 }); !errors.Is(err, batch.ErrNobody) {
+			t.Fatalf("who is nobody got %v", err)
+		}
+	}
+	if s.tokens != fleetBurst {
+		t.Errorf("%d turns are left of %d", s.tokens, fleetBurst)
+	}
+}
+
+// TestTurnstile lets a burst through, then the fullest first, and nobody while EC2 wants to be left alone.
+func TestTurnstile(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newFleetLimiter(func() time.Time { return now })
+	for range fleetBurst {
+		if err := s.pass(t.Context(), oneClaim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	few, many := s.join(func() int { return 2 }, false), s.join(func() int { return 30 }, false)
+	through := func(w *fleetWaiter) bool {
+		select {
+		case <-w.through:
+			return true
+		default:
+			return false
+		}
+	}
+	if s.serve(); through(few) || through(many) {
+		t.Fatal("somebody got through after the burst")
+	}
+	now = now.Add(fleetInterval)
+	if s.serve(); through(few) || !through(many) {
+		t.Error("those who wait for many don't go first")
+	}
+	s.slower()
+	now = now.Add(firstPause - time.Millisecond)
+	if s.serve(); through(few) {
+		t.Error("somebody got through although EC2 has asked us to slow down")
+	}
+	now = now.Add(time.Millisecond)
+	if s.serve(); !through(few) {
+		t.Error("nobody gets through after the pause")
+	}
+	s.slower()
+	if wait := s.pausedUntil.Sub(now); wait != 2*firstPause {
+		t.Errorf("the second pause is %s", wait)
+	}
+	now = now.Add(time.Minute)
+	s.noteTaken()
+	if s.slower(); s.pausedUntil.Sub(now) != firstPause {
+		t.Errorf("after a call that went well the pause is %s", s.pausedUntil.Sub(now))
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.pass(gone, oneClaim); !errors.Is(err, context.Canceled) || len(s.waiting) != 0 {
+		t.Errorf("who gives up is still in the line: %v, %d", err, len(s.waiting))
+	}
+}
+
+// TestNobodyWaitsForEver has one claim of a rare kind wait among many of others.
+func TestNobodyWaitsForEver(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newFleetLimiter(func() time.Time { return now })
+	s.tokens = 0
+	lone := s.join(oneClaim, true)
+	for step := 0; ; step++ {
+		s.join(func() int { return 100 }, true)
+		now = now.Add(fleetInterval)
+		s.serve()
+		select {
+		case <-lone.through:
+			return
+		default:
+		}
+		if now.Sub(lone.since) > longestWait+time.Second {
+			t.Fatal("it waits for ever")
+		}
+	}
+}
+
+// TestFewAreHeldBack has a rush go on: who waits for few lets those for many go first, but not for long.
+func TestFewAreHeldBack(t *testing.T) {
+	gone := func(w *fleetWaiter) bool {
+		select {
+		case <-w.through:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, tc := range []struct {
+		name        string
+		calls, size int
+		open        bool
+		every       time.Duration // how often a call for many goes on
+		want        time.Duration
+	}{
+		{"no rush", streakCalls - 1, 1, true, time.Second, 0},
+		{"a rush", streakCalls, 1, true, time.Second, longestHoldBack},
+		{"a rush that is over", streakCalls, 1, true, 0, fewClaimsWait},
+		{"it is for many itself", streakCalls, fewClaims, true, time.Second, 0},
+		{"nobody can join it", streakCalls, 1, false, time.Second, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			began := time.Unix(1000, 0)
+			now := began
+			s := newFleetLimiter(func() time.Time { return now })
+			for range tc.calls {
+				s.join(func() int { return fewClaims }, true)
+			}
+			s.serve()
+			w := s.join(func() int { return tc.size }, tc.open)
+			for s.serve(); !gone(w); s.serve() {
+				if now = now.Add(100 * time.Millisecond); now.Sub(began) > time.Minute {
+					t.Fatal("it waits for ever")
+				}
+				if tc.every > 0 && now.Sub(began)%tc.every == 0 {
+					s.join(func() int { return fewClaims }, true)
+				}
+			}
+			if waited := now.Sub(began); waited != tc.want {
+				t.Errorf("it waited %s, want %s", waited, tc.want)
+			}
+		})
+	}
+}
+
+// wisher is a claim that can be launched on types that cost as much as their index, all from one template.
+func wisher(uid string, kinds ...string) *launchRequest {
+	c := &v1.NodeClaim{}
+	c.UID = types.UID(uid)
+	s := &launchSpec{templates: map[string]*template{"lt": {name: "lt"}}}
+	for i, kind := range kinds {
+		s.Lines = append(s.Lines, launchOption{Template: "lt", Type: kind, Zone: "a", Price: float64(i + 1)})
+	}
+	return &launchRequest{claim: c, spec: s, isAbandoned: func() bool { return false }}
+}
+
+func TestParties(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		wishes [][]string
+		tried  []string
+		want   []int // members of each party
+		lines  []int // and how much they have in common
+	}{
+		{"equal", [][]string{{"a", "b"}, {"a", "b"}}, nil, []int{2}, []int{2}},
+		{"one wants less", [][]string{{"a", "b", "c", "d"}, {"a", "b"}}, nil, []int{2}, []int{2}},
+		{"too little in common", [][]string{{"a", "b", "c", "d"}, {"a"}}, nil, []int{1, 1}, []int{4, 1}},
+		{"another cheapest", [][]string{{"a", "b", "c"}, {"b", "a", "c"}}, nil, []int{1, 1}, []int{3, 3}},
+		{"the cheapest is not in common", [][]string{{"a", "b", "c"}, {"b", "c"}}, nil, []int{1, 1}, []int{3, 2}},
+		{"it was tried", [][]string{{"a", "b", "c"}, {"b", "c"}}, []string{"a"}, []int{2}, []int{2}},
+		{"all was tried", [][]string{{"a", "b"}, {"a"}}, []string{"a"}, []int{1}, []int{1}},
+		{"nobody is worn down step by step", [][]string{{"a", "b", "c", "d", "e", "f", "g", "h"}, {"a", "b", "c", "d"}, {"a", "b"}}, nil, []int{2, 1}, []int{4, 2}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var list []*launchRequest
+			for i, kinds := range tc.wishes {
+				list = append(list, wisher(string(rune('a'+i)), kinds...))
+			}
+			tried := map[optionKey]bool{}
+			for _, kind := range tc.tried {
+				tried[optionKey{"lt", kind, "a"}] = true
+			}
+			all, done := groupLaunches(list, tried)
+			var members, lines []int
+			total := len(done)
+			for _, p := range all {
+				members, lines, total = append(members, len(p.requests)), append(lines, len(p.spec.Lines)), total+len(p.requests)
+			}
+			if !slices.Equal(members, tc.want) || !slices.Equal(lines, tc.lines) || total != len(list) {
+				t.Errorf("parties of %v with %v lines, %d of %d claims", members, lines, total, len(list))
+			}
+		})
+	}
+}
+
+// roomy is a network with two subnets in a zone whose counts never change.
+type roomy struct {
+	Network
+	now *time.Time
+}
+
+func (n roomy) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet, error) {
+	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: *n.now}, {ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: *n.now}}, nil
+}
+
+func (roomy) ForgetSubnet(string) {}
+
+// TestAvoidedSubnets has EC2 refuse a subnet that its count makes look best.
+func TestAvoidedSubnets(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newSubnetChooser(roomy{now: &now}, func() time.Time { return now })
+	spec := &launchSpec{Lines: []launchOption{{Zone: "a", addresses: 1}}}
+	chosen := func() subnetChoice {
+		picks, err := s.choose(t.Context(), spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.done(spec, picks, 1, nil)
+		return picks["a"]
+	}
+	if p := chosen(); p != (subnetChoice{"subnet-1", true}) {
+		t.Fatalf("first %v is chosen", p)
+	}
+	s.avoid("subnet-1")
+	now = now.Add(50 * time.Millisecond)
+	if p := chosen(); p != (subnetChoice{"subnet-2", false}) {
+		t.Errorf("after EC2 has refused subnet-1, %v is chosen", p)
+	}
+	s.avoid("subnet-2")
+	now = now.Add(50 * time.Millisecond)
+	if p := chosen(); p != (subnetChoice{"subnet-1", false}) {
+		t.Errorf("if there is no other, %v is chosen", p)
+	}
+	now = now.Add(avoidedFor)
+	if p := chosen(); p != (subnetChoice{"subnet-1", true}) {
+		t.Errorf("after a while %v is chosen", p)
+	}
+}
+
+// TestGivenOnce deals out the instances of a launch twice, once by a look that saw a part of it.
+func TestGivenOnce(t *testing.T) {
+	o := newOwnership()
+	r := &fleetRequest{}
+	list := []*launchRequest{wisher("a", "x"), wisher("b", "x"), wisher("c", "x")}
+	if elsewhere := o.addToLaunch(r, "lab", list); len(elsewhere) != 0 {
+		t.Fatalf("%d claims are elsewhere", len(elsewhere))
+	}
+	if elsewhere := o.addToLaunch(&fleetRequest{}, "lab", list[:1]); len(elsewhere) != 1 {
+		t.Error("a claim is part of two launches")
+	}
+	o.noteLost(r, errors.New("lost"), time.Unix(0, 0), time.Unix(0, 0))
+	o.mu.Lock()
+	o.assign(&assignment{claimIdentity: claimIdentity{uid: "c"}, id: "i-1"})
+	o.assign(&assignment{claimIdentity: claimIdentity{uid: "a"}, id: "i-1"}) // too late
+	o.mu.Unlock()
+	if _, mine, err := o.mayAskAgain(r, time.Unix(1, 0)); !mine || err != nil {
+		t.Fatalf("the launch is not ours to ask for: %v", err)
+	}
+	given := o.assignLaunched(r, []fleetInstance{{id: "i-1"}, {id: "i-2"}, {id: "i-3"}}, func(q *launchRequest, l fleetInstance) *assignment {
+		return &assignment{claimIdentity: claimIdentity{uid: q.claim.UID}, id: l.id, createAnswer: &cloudprovider.Instance{ProviderID: l.id}}
+	}, time.Unix(1, 0))
+	if len(given) != 2 {
+		t.Errorf("%d instances were given away, want 2", len(given))
+	}
+	seen := map[string]types.UID{}
+	for uid, a := range o.byClaim {
+		if other, twice := seen[a.id]; twice || o.byInstance[a.id].uid != uid || a.createAnswer == nil {
+			t.Errorf("%s is that of %s and %s", a.id, uid, other)
+		}
+		seen[a.id] = uid
+	}
+	if len(seen) != 3 || o.byClaim["c"].id != "i-1" || len(o.launching)+len(o.callsUnderWay) != 0 {
+		t.Errorf("given away are %v; %d are being launched", seen, len(o.launching))
+	}
+}
+
+// TestGoneForGood forgets an instance: the next launch for its claim must be another to EC2.
+func TestGoneForGood(t *testing.T) {
+	for name, end := range map[string]func(*ownership){
+		"EC2 says so":      func(o *ownership) { o.forget("i-1", time.Unix(9000, 0)) },
+		"it is not listed": func(o *ownership) { o.prune(nil, time.Unix(9000, 0)) },
+		"it shuts down":    func(o *ownership) { o.leaveClaim("i-1", time.Unix(9000, 0)) },
+	} {
+		o := newOwnership()
+		o.assign(&assignment{claimIdentity: claimIdentity{uid: "a"}, id: "i-1", launchedAt: time.Unix(1000, 0)})
+		end(o)
+		if o.byClaim["a"] != nil || o.tries["a"].times != 1 {
+			t.Errorf("%s: the claim has %v and was tried %d times", name, o.byClaim["a"], o.tries["a"].times)
+		}
+	}
+}
+
+// TestStaleStockIsHandedOut asks what EC2 sells while somebody else finds out, and right after that has failed.
+func TestStaleStockIsHandedOut(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &catalog{now: func() time.Time { return now }, reading: make(chan struct{}, 1), region: &regionTypes{}, askAt: now}
+	c.reading <- struct{}{} // somebody is asking
+	var group sync.WaitGroup
+	group.Go(func() {
+		if region, err := c.regionNow(t.Context()); region == nil || err != nil {
+			t.Errorf("while somebody asks, the others get %v (%v)", region, err)
+		}
+	})
+	group.Wait()
+	c.region = nil
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.regionNow(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gives up waits: %v", err)
+	}
+	if _, err := c.update(t.Context(), nil, errors.New("busy")); err == nil {
+		t.Fatal("no error")
+	}
+	<-c.reading
+	if _, err := c.regionNow(t.Context()); err == nil || err.Error() != "busy" {
+		t.Errorf("a moment after a failure: %v", err)
+	}
+	now = now.Add(regionFirstRetry)
+	if _, _, due := c.known(); !due {
+		t.Error("it is never asked for again")
+	}
+}
+
+// TestServes holds reservations against types.
+func TestServes(t *testing.T) {
+	linux := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"linux"}, awsv1.InstanceTenancyLabelKey: {"default", "dedicated"}}}
+	windows := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"windows"}}}
+	for _, tc := range []struct {
+		r    network.Reservation
+		t    *cloudprovider.InstanceType
+		want bool
+	}{
+		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "default"}, linux, true},
+		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "dedicated"}, linux, true},
+		{network.Reservation{Platform: "Red Hat Enterprise Linux"}, linux, true},
+		{network.Reservation{Platform: "Windows"}, linux, false},
+		{network.Reservation{Platform: "Windows with SQL Server"}, windows, true},
+		{network.Reservation{Platform: "Linux/UNIX"}, windows, false},
+	} {
+		if got := serves(&tc.r, tc.t); got != tc.want {
+			t.Errorf("%+v serves %v: %v", tc.r, tc.t.Labels, got)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+)
+
+const (
+	// fleetTries is how often a call is made before it counts as failed, or lost.
+	fleetTries = 3
+	// fleetPause is waited before a call is made again whose answer was lost, twice as long the next time.
+	fleetPause = 200 * time.Millisecond
+)
+
+// createFleet makes the call, and makes it again if EC2 is busy or its answer gets lost. It is not left to the SDK, which
+// tells of the last try only: that one was refused says nothing about one before it whose answer was lost. lost says that
+// it is not known whether EC2 has launched something.
+func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool, err error) {
+	for try := 1; ; try++ {
+		out, err = p.ec2.CreateFleet(ctx, in, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
+		busy := fault.IsThrottled(err)
+		switch {
+		case err == nil:
+			p.fleetLimiter.noteTaken()
+			return out, false, nil
+		case busy:
+			p.fleetLimiter.slower()
+		case fault.Lost(err):
+			lost = true
+		default:
+			return nil, lost, err
+		}
+		if try == fleetTries {
+			return nil, lost, err
+		}
+		if !busy {
+			p.pause(ctx, fleetPause<<(try-1))
+		}
+		if p.fleetLimiter.pass(ctx, oneClaim) != nil {
+			return nil, lost, err
+		}
+	}
+}
+
+// didNothing tells whether EC2 has done nothing about a call and remembers nothing of it.
+func didNothing(err error) bool {
+	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
+}
+
+// awaitLaunch waits until the launch that the claim is aboard of has ended, and finds out what became of one whose answer was
+// lost.
+func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
+	for {
+		r, landed := p.ownership.launchOf(uid)
+		if r == nil {
+			return nil
+		}
+		if landed == nil {
+			var err error
+			if landed, err = p.repeatCall(ctx, r); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-landed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// repeatCall has the call of a sale repeated whose answer was lost, once for all of its claims. EC2 knows it by its token: it
+// answers as it did the first time, or does now what it did not do then. landed is closed when that is known.
+func (p *Provider) repeatCall(ctx context.Context, r *fleetRequest) (landed <-chan struct{}, failure error) {
+	landed, mine, failure := p.ownership.mayAskAgain(r, p.now())
+	if mine {
+		// Whoever asks first may give up before the others do.
+		go p.repeatGuarded(context.WithoutCancel(ctx), r)
+	}
+	return landed, failure
+}
+
+// repeatGuarded is repeatNow; if it panics the answer stays lost, and is asked for again by whoever needs it next.
+func (p *Provider) repeatGuarded(ctx context.Context, r *fleetRequest) {
+	lostAt := p.ownership.lostAt(r)
+	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { p.repeatNow(ctx, r) }); err != nil {
+		p.ownership.noteLost(r, err, lostAt, p.now())
+	}
+}
+
+func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
+	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	const doing = "asking again for a launch whose answer was lost"
+	lostAt := p.ownership.lostAt(r)
+	if err := p.fleetLimiter.pass(ctx, func() int { return len(r.requests) }); err != nil {
+		p.ownership.noteLost(r, fault.Explain(doing, err), lostAt, p.now())
+		return
+	}
+	out, lost, err := p.createFleet(ctx, r.input)
+	switch {
+	case err == nil:
+		p.subnets.done(r.spec, nil, 0, p.assignInstances(r, out))
+		return
+	case lost:
+		p.ownership.noteLost(r, fault.Explain(doing, err), p.now(), p.now())
+		return
+	case didNothing(err) || p.now().Sub(lostAt) < settledAfter:
+		// It says nothing about the first time, and what was launched then may not be shown yet.
+		p.ownership.noteLost(r, fault.Explain(doing, err), lostAt, p.now())
+		return
+	}
+	// EC2 refuses it now. Should it have launched something then, the tags tell.
+	p.ownership.releaseLost(r)
+	if _, err := p.scan(ctx); err != nil {
+		p.ownership.noteLost(r, err, lostAt, p.now())
+		return
+	}
+	p.ownership.assignLaunched(r, nil, nil, p.now())
+}

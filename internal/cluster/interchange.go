@@ -1,0 +1,25 @@
+package cluster
+
+// InterchangeKey are pods between which neither kube-scheduler nor a placement sees a difference. A pod with volumes has none.
+type InterchangeKey struct {
+	class     *PodClass
+	namespace string
+	labels    *Label // of pods with equal labels, who share them
+	count     int
+	uid       string
+}
+
+// InterchangeKeyOf says whose twin the pod is.
+func InterchangeKeyOf(p *Pod) InterchangeKey {
+	t := InterchangeKey{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
+	if t.count > 0 {
+		t.labels = &p.Labels[0]
+	}
+	if len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) > 0 {
+		t.uid = p.UID
+	}
+	return t
+}
+
+// IsUnique reports whether there can be no other.
+func (t InterchangeKey) IsUnique() bool { return t.uid != "" }

@@ -1,0 +1,183 @@
+package disrupt
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// ExecuteInput are what carrying moves on depends on besides the snapshot and the settings.
+type ExecuteInput struct {
+	// Budgets is what budgets leave; nil for what they leave by the snapshot.
+	Budgets *BudgetTracker
+	// Placement is where this plan sends pods that have no place; Commands are what it does otherwise.
+	Placement *schedule.Placement
+	Commands  []command.Command
+	// Proposal is what a search has found since the last plan, or nil.
+	Proposal *Proposal
+	// Repair says which nodes are sick, Static whether static pools are served.
+	Repair RepairSettings
+	Static bool
+	// LastMemo is what was verified last, or nil.
+	LastMemo *Memo
+}
+
+// Execute brings the moves that are under way a step further and begins new ones: nodes that are sick, drifted or near the end
+// of their life, and what a search has found.
+//
+// A move is a set of nodes that go together. Its nodes are fenced first. When a later snapshot shows all fences, their pods
+// are placed again as if the nodes were gone; what that takes in new nodes is made, and awaited. Once every pod has a place on
+// a node that is up, it is asked once more, and then the nodes go. Whatever no longer holds on the way takes the fences down
+// again. Nothing of that is remembered: claims say which move they go in or replace.
+func Execute(s *cluster.Snapshot, set Settings, o ExecuteInput) (Result, *Memo) {
+	x := newExecutor(s, set, o)
+
+	// 1. What is under way: who may no longer go, whether people and pods say so or the budgets.
+	x.gatherActive()
+	x.revalidate()
+	x.fitBudgets()
+
+	// 2. What has to be replaced whatever it costs.
+	x.beginRepairs()
+	x.beginDrift()
+	x.beginSoftExpiry()
+
+	// 3. Where would the pods go if all these nodes were gone?
+	x.verify()
+
+	// 4. Accordingly nodes are fenced, replaced, deleted or opened again.
+	x.proceed()
+	x.beginProposed(o.Proposal)
+	return x.Result, x.memo
+}
+
+// executor is the work on one plan's moves.
+type executor struct {
+	// interruptionsOnly says that only nodes are looked at which the cloud takes away.
+	interruptionsOnly bool
+	Result
+	s           *cluster.Snapshot
+	set         Settings
+	input       ExecuteInput
+	eligibility *Eligibility
+	budgets     *BudgetTracker
+	// neededHosts are the hosts to which the plan sends pods; removedNodes are nodes that other parts of it take away; deletedClaims are the claims
+	// that it deletes.
+	neededHosts, removedNodes, deletedClaims map[string]bool
+	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them there.
+	chosen map[string]bool
+	// awaitingReplacements are the moves for which something was made that is not up yet, once somebody has asked.
+	awaitingReplacements map[string]bool
+	// unavailable are how many nodes of a pool are out, as far as somebody has asked.
+	unavailable map[budgetKey]int
+	// unhealthy is what ails the nodes that are beyond hope, by claim.
+	unhealthy map[string]unhealthyCondition
+	health    *NodeHealth
+	// forcedPods are pods that will have to leave at the deadline of an interrupted or sick node, whatever they say, by UID.
+	forcedPods map[string]bool
+	// moves are the moves, the oldest first.
+	moves []*activeMove
+	// requiredPlacement and savingPlacement are where the pods of moves would go that have to be, and of those that save money.
+	requiredPlacement, savingPlacement *schedule.Placement
+	// otherPodsHosts are the hosts to which pods go in these that are of no move.
+	otherPodsHosts map[string]bool
+	departures     []departure
+	// excluded are nodes that stay although their moves go on.
+	excluded []excludedNode
+	// podsBetweenNodes are the pods that are between two nodes, once they are counted.
+	podsBetweenNodes []*cluster.Pod
+	podsCounted      bool
+	// totals are what balances are measured against, once somebody asks.
+	totals   PoolTotals
+	memo     *Memo
+	lastMemo *Memo
+	// fencePending says that a fence is being put up of which it is not known yet in which move it is.
+	fencePending bool
+}
+
+func newExecutor(s *cluster.Snapshot, set Settings, o ExecuteInput) *executor {
+	x := &executor{s: s, set: set, input: o, lastMemo: o.LastMemo, eligibility: NewEligibility(s, set), budgets: o.Budgets,
+		neededHosts: make(map[string]bool), removedNodes: make(map[string]bool), deletedClaims: make(map[string]bool), unavailable: make(map[budgetKey]int),
+		otherPodsHosts: make(map[string]bool), health: NewNodeHealth(s, o.Repair)}
+	if x.lastMemo == nil {
+		x.lastMemo = &Memo{}
+	}
+	if x.budgets == nil {
+		x.budgets = NewBudgetTracker(s)
+	}
+	if o.Placement != nil {
+		for i := range o.Placement.Assigned {
+			x.neededHosts[o.Placement.Assigned[i].Host] = true
+		}
+		x.chosen = chosenHosts(o.Placement)
+	}
+	opened := make(map[string]bool)
+	for _, c := range o.Commands {
+		switch c := c.(type) {
+		case command.Fence:
+			x.removedNodes[c.Node] = true
+		case command.DeleteClaim:
+			x.removedNodes[c.Node], x.deletedClaims[c.Claim] = true, true
+		case command.Unfence:
+			opened[c.Node] = true
+		}
+	}
+	for _, n := range s.Nodes {
+		if c := s.ClaimOf(n.Name); c != nil && (leavesInterrupted(c) || c.Move == "" && Fenced(c, n) && !opened[n.Name]) {
+			x.removedNodes[n.Name] = true
+		}
+	}
+	delete(x.removedNodes, "")
+	return x
+}
+
+func (ex *executor) wake(at time.Time) { ex.WakeAt = cluster.Earlier(ex.WakeAt, at) }
+
+func (ex *executor) emit(c command.Command) { ex.Commands = append(ex.Commands, c) }
+
+// ClaimIdentity tells a claim from all others, those included that had the same name before it: names derive from what claims are for,
+// and come back.
+func ClaimIdentity(c *cluster.Claim) string {
+	if c.UID == "" {
+		return c.Name
+	}
+	return c.Name + "/" + c.UID
+}
+
+// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others never do; the
+// reason can be read off it.
+func MoveID(reason command.Reason, claims []string) string {
+	h := sha256.New()
+	for _, id := range slices.Sorted(slices.Values(claims)) {
+		h.Write([]byte(id))
+		h.Write([]byte{0})
+	}
+	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6])
+	return strings.ToLower(string(reason) + "-" + sum)
+}
+
+// MoveReason is the reason of a move by its name; empty if it is none of ours.
+func MoveReason(move string) command.Reason {
+	word, _, _ := strings.Cut(move, "-")
+	switch word {
+	case "underutilized":
+		return command.Underutilized
+	case "drifted":
+		return command.Drifted
+	case "expired":
+		return command.Expired
+	case "unhealthy":
+		return command.Unhealthy
+	case "interrupted":
+		return command.Interrupted
+	case "empty":
+		return command.Empty
+	}
+	return ""
+}

@@ -1,0 +1,280 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// beginProposed begins the moves that a search has found, as far as they still hold beside those under way and the budgets allow them.
+// Where the search has put the pods is proof enough if these places are still free; otherwise they are placed once more. Each
+// move is verified again when its nodes are fenced.
+func (ex *executor) beginProposed(found *Proposal) {
+	if found == nil {
+		return
+	}
+	if ex.fencePending { // others are about to begin, and nobody can tell yet what room they need
+		for i := range found.Moves {
+			ex.skip(&found.Moves[i], BeingDisrupted)
+		}
+		return
+	}
+	before := len(ex.Begun)
+	if t := ex.beginCertain(found.Moves); len(t.active) > 0 {
+		ex.beginDecided(ex.decideLinked(t, t.active), before)
+	}
+}
+
+// uncertainMoves is moves that were found and that only a placement can tell about.
+type uncertainMoves struct {
+	active   []*activeMove
+	proposed map[*activeMove]*Move
+	// others is what others have taken.
+	others *otherPlacements
+}
+
+// beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the others.
+func (ex *executor) beginCertain(moves []Move) *uncertainMoves {
+	p := ex.newPlacementCheck()
+	t := &uncertainMoves{proposed: make(map[*activeMove]*Move), others: p.others}
+	for i := range moves {
+		m := &moves[i]
+		candidates, reason := ex.recheckNodes(m, p.promisedHosts)
+		if reason == "" {
+			reason = ex.reserveBudgets(m, candidates)
+		}
+		if reason != "" {
+			ex.skip(m, reason)
+			continue
+		}
+		am := &activeMove{id: m.ID, reason: m.Reason, nodes: candidates}
+		if bins, ok := p.stillHolds(m, candidates); ok {
+			ex.fence(am)
+			ex.Begun[len(ex.Begun)-1] = *m
+			for i := range bins {
+				ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[i], Replaces: am.id, Reason: am.reason})
+			}
+			continue
+		}
+		t.proposed[am] = m
+		t.active = append(t.active, am)
+	}
+	return t
+}
+
+// linkedDecision is what becomes of moves that share new nodes. stay is why they may not begin, nil if they may.
+type linkedDecision struct {
+	*linkedMoves
+	proposals []*Move
+	blocked   *BlockedNode
+}
+
+// decideLinked places the pods of some moves of the trial together and says which of the moves may begin.
+func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
+	var before, memo verifiedPlacement
+	ex.placeMoves(moves, ex.ongoing(), t.others, &before, &memo)
+	var out []linkedDecision
+	for _, l := range ex.linkMoves(moves) {
+		v := linkedDecision{linkedMoves: l}
+		for _, m := range l.moves {
+			v.proposals = append(v.proposals, t.proposed[m])
+		}
+		v.blocked = ex.blockedBy(&v, memo.placement.Bins)
+		out = append(out, v)
+	}
+	return out
+}
+
+// beginDecided begins the moves that may. If some of what was found begins, which is what was begun after the first so many, the others
+// are looked at again once that is done: all were placed together.
+func (ex *executor) beginDecided(list []linkedDecision, first int) {
+	for _, v := range list {
+		if v.blocked != nil {
+			continue
+		}
+		for i, m := range v.moves {
+			ex.fence(m)
+			ex.Begun[len(ex.Begun)-1] = *v.proposals[i]
+		}
+	}
+	for _, v := range list {
+		if v.blocked == nil {
+			continue
+		}
+		if len(ex.Begun) > first {
+			v.blocked = &BlockedNode{Reason: OthersFirst}
+		}
+		for i, m := range v.moves {
+			ex.skipBlocked(v.proposals[i], v.blocked)
+			for j := range m.nodes {
+				ex.budgets.Return(m.nodes[j].Claim.Pool, 1)
+				delete(ex.removedNodes, m.nodes[j].Node.Name)
+			}
+		}
+	}
+}
+
+// skip tells that a move which was found is not begun.
+func (ex *executor) skip(m *Move, reason BlockReason) {
+	ex.NotBegun = append(ex.NotBegun, GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: reason})
+}
+
+// skipBlocked is pass with what a placement has come to.
+func (ex *executor) skipBlocked(m *Move, blocked *BlockedNode) {
+	ex.skip(m, blocked.Reason)
+	last := &ex.NotBegun[len(ex.NotBegun)-1]
+	last.Saving, last.CertainSaving, last.NeededSaving = blocked.Saving, blocked.CertainSaving, blocked.NeededSaving
+}
+
+// ongoing are the moves that go on.
+func (ex *executor) ongoing() []*activeMove {
+	return slices.DeleteFunc(slices.Clone(ex.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
+}
+
+// minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes than that.
+const minKeptSaving = 0.5
+
+// blockedBy says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
+func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *BlockedNode {
+	var candidates []Candidate
+	most, promised := 0, 0.0
+	for i, am := range v.moves {
+		m := v.proposals[i]
+		most, promised = most+len(m.Bins), promised+m.Before-m.After
+		candidates = append(candidates, am.nodes...)
+		for _, dest := range am.destinations {
+			if dest.distance == nowhere {
+				return &BlockedNode{Reason: PodsStranded, Pod: dest.pod.ID()}
+			}
+		}
+	}
+	bins := make([]schedule.Bin, len(v.bins))
+	for i, n := range v.bins {
+		bins[i] = made[n]
+	}
+	a, blocked := AppraiseCheapestZones(ex.set, candidates, bins)
+	if blocked != nil {
+		return blocked
+	}
+	whole, known := ex.fullBalance(v.linkedMoves, candidates)
+	blocked = &BlockedNode{Saving: a.Saving(), CertainSaving: a.Before - a.MaxAfter, NeededSaving: a.NeededSaving}
+	switch {
+	case !known:
+		blocked.Reason = PriceUnknown
+	case whole.shortfall(ex.set, a.MaxAfter) != "": // an earlier try has left nodes that nobody uses
+		blocked.Reason = whole.shortfall(ex.set, a.MaxAfter)
+		blocked.Saving = whole.saving() - a.After
+		blocked.CertainSaving = whole.saving() - a.MaxAfter
+	case len(bins) > most && a.Saving() < minKeptSaving*promised:
+		blocked.Reason, blocked.NeededSaving = SavesTooLittle, minKeptSaving*promised
+	case ex.isUnbalanced(candidates, a.Saving()):
+		return ex.totals.Approves(ex.set, candidates, a.Saving())
+	default:
+		return nil
+	}
+	return blocked
+}
+
+// recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the pods of nodes
+// that are on their way out or about to be: whoever took such a node away, too, would leave them with nowhere to go.
+func (ex *executor) recheckNodes(m *Move, promised map[string]bool) (candidates []Candidate, reason BlockReason) {
+	for _, name := range m.Claims {
+		c := ex.s.Claim(name)
+		if c == nil {
+			return nil, NotInitialized
+		}
+		candidate, blocked := ex.eligibility.MayDisrupt(c, m.Reason)
+		switch {
+		case blocked != nil:
+			return nil, blocked.Reason
+		case ex.removedNodes[candidate.Node.Name]:
+			return nil, BeingDisrupted
+		case ex.neededHosts[candidate.Node.Name] || promised[candidate.Node.Name]:
+			return nil, PodsExpected
+		case ex.s.Now.Before(ex.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
+			return nil, MoveFailedLately // its fence did not go up
+		case candidate.Pool.Deleting:
+			return nil, PoolUnknown
+		}
+		candidates = append(candidates, candidate)
+	}
+	if len(candidates) == 0 {
+		return nil, NotInitialized
+	}
+	return candidates, ""
+}
+
+// reserveBudgets takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is only to be told
+// of.
+func (ex *executor) reserveBudgets(m *Move, candidates []Candidate) (reason BlockReason) {
+	if !ex.budgets.ReserveAll(candidates, m.Reason) {
+		return BudgetBlocks
+	}
+	if slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Pool.Overrides.DryRun }) {
+		ex.addDryRun(*m, candidates)
+		return DryRun
+	}
+	for i := range candidates {
+		ex.removedNodes[candidates[i].Node.Name] = true
+	}
+	return ""
+}
+
+// hoursPerMonth is how prices per hour become prices per month.
+const hoursPerMonth = 730
+
+// addDryRun tells what a dry run keeps from being done.
+func (r *Result) addDryRun(m Move, candidates []Candidate) {
+	r.DryRuns = append(r.DryRuns, m)
+	what := ""
+	switch {
+	case m.Reason == command.Underutilized && len(m.Bins) == 0:
+		what = "its pods fit on nodes that are there"
+	case m.Reason == command.Underutilized && len(m.Bins) == 1:
+		what = "one cheaper node would take its pods"
+	case m.Reason == command.Underutilized:
+		what = fmt.Sprintf("%d cheaper nodes would take its pods", len(m.Bins))
+	case m.Reason == command.Drifted:
+		what = "it is no longer what its NodePool and NodeClass ask for"
+	case m.Reason == command.Expired:
+		what = "it comes to the end of its expireAfter"
+	case m.Reason == command.Unhealthy:
+		what = "it is unhealthy"
+	}
+	if len(candidates) > 1 {
+		what += fmt.Sprintf(", together with %d other nodes", len(candidates)-1)
+	}
+	text := fmt.Sprintf("Dry run: would disrupt the node (%s: %s); %d pods would move", m.Reason, what, m.Evicted)
+	if m.Reason == command.Underutilized {
+		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*hoursPerMonth)
+	}
+	for i := range candidates {
+		r.Notes = append(r.Notes, dryRunNotes(&candidates[i], text)...)
+	}
+}
+
+func dryRunNotes(c *Candidate, text string) []cluster.Note {
+	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
+}
+
+// queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it is known that
+// its pods have somewhere to go.
+func (ex *executor) queueRequired(c Candidate, reason command.Reason) bool {
+	m := &activeMove{id: MoveID(reason, []string{ClaimIdentity(c.Claim)}), reason: reason, nodes: []Candidate{c}, isStatic: c.Pool.Static}
+	if reason == command.Drifted {
+		m.id = driftMoveID(c.Claim)
+	}
+	if !ex.budgets.Reserve(c.Claim.Pool, reason, 1) {
+		return false
+	}
+	if c.Pool.Overrides.DryRun {
+		ex.addDryRun(m.describe(), m.nodes)
+		return true
+	}
+	m.budgetReserved, ex.removedNodes[c.Node.Name] = true, true
+	ex.moves = append(ex.moves, m)
+	return true
+}

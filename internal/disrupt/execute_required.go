@@ -1,0 +1,251 @@
+package disrupt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// ReplacementRequest is a new node for a move. Name is set if it is not to follow from the node's content.
+type ReplacementRequest struct {
+	Bin      schedule.Bin
+	Name     string
+	Slot     cluster.Slot // of a static pool
+	Replaces string
+	Reason   command.Reason
+	// LinkedWith is the move with which the one that it is for shares new nodes; empty if it shares none.
+	LinkedWith string
+}
+
+// LinkID is the name of all moves that share new nodes with the one that the node is for.
+func (w *ReplacementRequest) LinkID() string { return cmp.Or(w.LinkedWith, w.Replaces) }
+
+// GivenUp is a move that does not come about.
+type GivenUp struct {
+	ID          string
+	Reason      command.Reason
+	Claims      []string
+	BlockReason BlockReason
+	// Saving, Sure and NeededSaving are as in a BlockedNode, where it is about money and was worked out again.
+	Saving, CertainSaving, NeededSaving float64
+}
+
+// Why moves are given up that were begun, beyond what may keep a node from being chosen.
+const (
+	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, sick or near its end
+	ReplacementsLate BlockReason = "ReplacementsLate" // what was to take its place did not come up in time
+	NotDeleted       BlockReason = "NotDeleted"       // what was to take its place is there, but it can't be deleted
+	ManyUnhealthy    BlockReason = "ManyUnhealthy"    // so many nodes of the pool have fallen sick that the cause is elsewhere
+	DryRun           BlockReason = "DryRun"           // the pool only wants to be told
+)
+
+// defaultReplacementTimeout is how long replacements are awaited if nobody says otherwise.
+const defaultReplacementTimeout = 10 * time.Minute
+
+// fenceSpread is how long after the first fence of a move others may be on their way.
+const fenceSpread = 30 * time.Second
+
+// proceed takes every move a step further.
+func (ex *executor) proceed() {
+	ex.proceedRequired()
+	ex.proceedSaving()
+	ex.proceedStatic()
+	ex.departReady()
+	ex.reopenExcluded()
+	for _, m := range ex.moves {
+		if m.giveUpReason != "" {
+			ex.reopenNodes(m)
+		} else {
+			ex.refence(m)
+		}
+	}
+}
+
+// refence puts fences up again that did not go up.
+func (ex *executor) refence(m *activeMove) {
+	for _, i := range m.unfenced {
+		c := &m.nodes[i]
+		ex.emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
+	}
+}
+
+// proceedRequired is about the moves that have to be, each by itself.
+func (ex *executor) proceedRequired() {
+	made := make(map[int]bool)
+	for _, m := range ex.moves {
+		if m.giveUpReason != "" || m.isStatic || savesMoney(m.reason) {
+			continue
+		}
+		switch farthest := m.farthest(); {
+		case farthest == nowhere:
+			ex.giveUpStranded(m)
+		case m.hasNotBegun():
+			ex.fence(m)
+		case ex.isHeldUp(m):
+			ex.mayWait(m)
+		case farthest == atReadyNode && ex.lacksReplacement(m):
+			ex.mayWait(m)
+		case farthest == atReadyNode:
+			ex.departures = append(ex.departures, departure{[]*activeMove{m}, ex.deleteMessage(m)})
+		case !ex.mayWait(m):
+		case farthest == atNewNode:
+			ex.requestBins(m, ex.requiredPlacement.Bins, made)
+		}
+	}
+}
+
+// lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without that, too; but a pod that
+// has just been evicted, and which its owner has not made again yet, is one that nobody sees: the place may be meant for it.
+func (ex *executor) lacksReplacement(m *activeMove) bool {
+	if ex.awaitingReplacements == nil {
+		ex.awaitingReplacements = make(map[string]bool)
+		for _, c := range ex.s.Claims {
+			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && ex.s.IsReplacement(c) {
+				ex.awaitingReplacements[c.Replaces] = true
+			}
+		}
+	}
+	return ex.awaitingReplacements[m.id]
+}
+
+// requestBins asks for the new nodes that the move's pods need, unless another move has.
+func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int]bool) {
+	for i := range m.destinations {
+		if n := m.destinations[i].bin; m.destinations[i].distance == atNewNode && !made[n] {
+			made[n] = true
+			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[n], Replaces: m.id, Reason: m.reason})
+		}
+	}
+}
+
+// giveUpStranded gives a move up some pod of which has no place.
+func (ex *executor) giveUpStranded(m *activeMove) {
+	if m.budgetReserved {
+		ex.budgets.Return(m.nodes[0].Claim.Pool, 1)
+	}
+	m.giveUp(PodsStranded, true)
+}
+
+// fence begins a move.
+func (ex *executor) fence(m *activeMove) {
+	for i := range m.nodes {
+		c := &m.nodes[i]
+		ex.emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
+	}
+	ex.Begun = append(ex.Begun, m.describe())
+}
+
+// isHeldUp reports whether a move can't go on at this moment.
+func (ex *executor) isHeldUp(m *activeMove) bool {
+	return m.changePending || m.waiting || len(m.unfenced) > 0 || ex.fencePending && ex.s.Now.Before(m.fencedAt.Add(fenceSpread))
+}
+
+// deleteNodes lets the nodes of a move go, together with those of the party.
+func (ex *executor) deleteNodes(m *activeMove, departure, message string) {
+	if savesMoney(m.reason) {
+		message = ex.describeDestinations(m) + ", " + message
+	}
+	for i := range m.nodes {
+		c := &m.nodes[i]
+		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Message: message, Departure: departure}
+		if m.reason == command.Unhealthy {
+			condition := ex.unhealthy[c.Claim.Name]
+			cmd.Condition, cmd.Message = condition.policy.Type, condition.message(c.Node)
+			if grace, has := ex.health.Grace(c.Claim); has {
+				cmd.Deadline = ex.s.Now.Add(grace)
+			}
+		}
+		ex.emit(cmd)
+	}
+}
+
+// deleteMessage says why the node of a move goes that has to.
+func (ex *executor) deleteMessage(m *activeMove) string {
+	c := &m.nodes[0]
+	what := ""
+	switch m.reason {
+	case command.Drifted:
+		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", DriftOf(ex.s, c.Claim))
+	case command.Expired:
+		what = fmt.Sprintf("it comes to the end of its expireAfter of %s", c.Claim.ExpireAfter.For)
+	}
+	return what + "; " + ex.describeDestinations(m)
+}
+
+// describeDestinations says where the pods of a move go.
+func (ex *executor) describeDestinations(m *activeMove) string {
+	var names []string
+	for i := range m.destinations {
+		c := ex.s.ClaimOf(m.destinations[i].host)
+		if c != nil && !slices.Contains(names, c.Name) && len(ex.s.MoveClaims(c.Replaces)) > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case len(m.destinations) == 0:
+		return "it has no pods that move"
+	case len(names) == 0:
+		return "its pods fit on nodes that are there"
+	case len(names) == 1:
+		return "its pods go to " + names[0]
+	case len(names) > 3:
+		return fmt.Sprintf("its pods go to %d new nodes", len(names))
+	}
+	return fmt.Sprintf("its pods go to %s", joinNames(names))
+}
+
+// joinNames lists names as people do.
+func joinNames(names []string) string {
+	out := names[0]
+	for _, name := range names[1 : len(names)-1] {
+		out += ", " + name
+	}
+	return out + " and " + names[len(names)-1]
+}
+
+const (
+	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles with
+	// each, up to longestRest; a node that has been at rest for so long begins anew.
+	firstRest   = time.Minute
+	longestRest = time.Hour
+)
+
+// restOf is until when a node rests now, and how often it has.
+func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	return nextRestAfter(c.RestUntil, c.Rests, longestRest, now)
+}
+
+// longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If it carries nothing it
+// costs money in vain meanwhile.
+const longestSavingRest = 10 * time.Minute
+
+// savingRestOf is the same for a node that was fenced to save money and is needed.
+func savingRestOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
+	return nextRestAfter(c.SavingRestUntil, c.SavingRests, longestSavingRest, now)
+}
+
+// nextRestAfter is the next rest of a node that has rested so often, and until then.
+func nextRestAfter(last time.Time, rests int, longest time.Duration, now time.Time) (until time.Time, more int) {
+	if now.After(last.Add(longest)) {
+		rests = 0
+	}
+	wait := firstRest
+	for range min(rests, 10) {
+		wait *= 2
+	}
+	return now.Add(min(wait, longest)), rests + 1
+}
+
+// reopenNodes opens the nodes of a move again.
+func (ex *executor) reopenNodes(m *activeMove) {
+	for i := range m.nodes {
+		ex.unfence(&m.nodes[i], m.giveUpReason, m.restAfter) // where something is being done that shows first
+	}
+	ex.GivenUp = append(ex.GivenUp, GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(), BlockReason: m.giveUpReason})
+}

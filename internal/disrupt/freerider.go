@@ -1,0 +1,169 @@
+package disrupt
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// independentPart is a part of a move that has nothing to do with the rest: candidates and new nodes by number, such that pods of these
+// candidates go to these new nodes, or to nodes that are there, and nobody else's do.
+type independentPart struct{ nodes, bins []int }
+
+// independentParts takes a move apart. of says of which candidate a pod is, below zero for a stranger.
+func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int) []independentPart {
+	root := make([]int, count)
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			i = root[i]
+		}
+		return i
+	}
+	first := make([]int, len(bins))
+	for b := range bins {
+		first[b] = -1
+		for _, p := range bins[b].Pods {
+			i := of(p)
+			switch {
+			case i < 0:
+			case first[b] < 0:
+				first[b] = i
+			default:
+				x, y := find(first[b]), find(i)
+				root[max(x, y)] = min(x, y)
+			}
+		}
+	}
+	var out []independentPart
+	at := make(map[int]int)
+	for i := range count {
+		r := find(i)
+		if r == i {
+			at[r] = len(out)
+			out = append(out, independentPart{})
+		}
+		out[at[r]].nodes = append(out[at[r]].nodes, i)
+	}
+	for b, i := range first {
+		if i >= 0 {
+			part := &out[at[find(i)]]
+			part.bins = append(part.bins, b)
+		}
+	}
+	return out
+}
+
+// partDemand is how much is asked of the parts of a move.
+type partDemand struct {
+	// needsSaving asks that what has nothing to do with the rest saves as much as a move by itself has to, and that each candidate costs
+	// more than its pods' share of the new nodes.
+	needsSaving bool
+	// needsChoice asks that what takes the place of several nodes is none that could be kept instead.
+	needsChoice bool
+}
+
+// freeRiders finds the candidates that only ride along in a move: what takes their place saves nothing, and others make up for it. They
+// would be disturbed for nothing. stay is why the last of them stays.
+func freeRiders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*cluster.Pod) int, ask partDemand) (out []int, blocked *BlockedNode) {
+	for _, part := range independentParts(len(candidates), bins, of) {
+		if len(part.bins) == 0 { // nothing takes its place
+			continue
+		}
+		nodes, made := part.of(candidates, bins)
+		a, no := appraiseCheapestZones(set, nodes, nodes, made, ask.needsChoice)
+		switch {
+		case no != nil && (ask.needsSaving || no.Reason != SavesTooLittle):
+			out, blocked = append(out, part.nodes...), no
+		case no == nil && ask.needsSaving && len(nodes) > 1:
+			for n, i := range part.nodes {
+				own := priceShare(a.Bins, func(p *cluster.Pod) bool { return of(p) == i })
+				if saving := nodes[n].Price - own; saving < leastSaving {
+					out, blocked = append(out, i), &BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, blocked
+}
+
+func (part *independentPart) of(candidates []Candidate, bins []schedule.Bin) (nodes []Candidate, made []schedule.Bin) {
+	for _, i := range part.nodes {
+		nodes = append(nodes, candidates[i])
+	}
+	for _, b := range part.bins {
+		made = append(made, bins[b])
+	}
+	return nodes, made
+}
+
+// priceShare is what the new nodes cost for some of their pods: each pays for its share of what is asked for there, on average over
+// the resources.
+func priceShare(bins []schedule.Bin, mine func(*cluster.Pod) bool) float64 {
+	sum := 0.0
+	for b := range bins {
+		var all, part resource.Vector
+		for _, p := range bins[b].Pods {
+			all = all.Add(p.Class.Requests)
+			if mine(p) {
+				part = part.Add(p.Class.Requests)
+			}
+		}
+		share, dims := 0.0, 0
+		for dim := range all {
+			if all[dim] > 0 && dim != resource.Pods {
+				share, dims = share+float64(part[dim])/float64(all[dim]), dims+1
+			}
+		}
+		if dims == 0 && all[resource.Pods] > 0 {
+			share, dims = float64(part[resource.Pods])/float64(all[resource.Pods]), 1
+		}
+		sum += bins[b].Price * share / float64(max(dims, 1))
+	}
+	return sum
+}
+
+// candidateByNode says of which candidate a pod is by the node that it runs on.
+func candidateByNode(candidates []Candidate) func(*cluster.Pod) int {
+	at := make(map[string]int, len(candidates))
+	for i := range candidates {
+		at[candidates[i].Node.Name] = i
+	}
+	return func(p *cluster.Pod) int {
+		if i, known := at[p.Node]; known {
+			return i
+		}
+		return -1
+	}
+}
+
+// freeRidersOf finds the nodes of a bundle that only ride along, and why they stay.
+func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode, reason BlockReason) {
+	seated := slices.Clone(bins)
+	for i, n := range l.bins {
+		seated[i].Pods = nil
+		for _, m := range l.moves {
+			for _, dest := range m.destinations {
+				if dest.distance == atNewNode && dest.bin == n {
+					seated[i].Pods = append(seated[i].Pods, dest.pod)
+				}
+			}
+		}
+	}
+	list, blocked := freeRiders(ex.set, part, seated, candidateByNode(part), partDemand{})
+	for _, i := range list {
+		for _, m := range l.moves {
+			for place := range m.nodes {
+				if m.nodes[place].Claim == part[i].Claim {
+					out, reason = append(out, moveNode{m, place}), blocked.Reason
+				}
+			}
+		}
+	}
+	return out, reason
+}

@@ -1,0 +1,407 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// volumeSource is a volume in a pod's spec that ties the pod to places or counts against what a node can attach.
+type volumeSource struct {
+	name string // in the pod
+	// claim is the PersistentVolumeClaim that it refers to, or that is made for it from the template.
+	claim    string
+	template *corev1.PersistentVolumeClaimTemplate
+	// driver and disk are set for a disk that the pod names without a claim.
+	driver, disk string
+}
+
+// sourcesOf lists a pod's volumes that matter to where it may run.
+func sourcesOf(pod *corev1.Pod) []volumeSource {
+	var out []volumeSource
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, volumeSource{name: v.Name, claim: v.PersistentVolumeClaim.ClaimName})
+		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
+			out = append(out, volumeSource{name: v.Name, claim: pod.Name + "-" + v.Name, template: v.Ephemeral.VolumeClaimTemplate})
+		default:
+			if driver, disk := inlineDisk(v); driver != "" {
+				out = append(out, volumeSource{name: v.Name, driver: driver, disk: disk})
+			}
+		}
+	}
+	return out
+}
+
+// volumeChoice is one way in which a volume can be had on a node.
+type volumeChoice struct {
+	set require.Set
+	// volume is the PersistentVolume that it would use up; empty if any number can be had.
+	volume string
+}
+
+// volumeChoices is the ways in which a volume can be had; lists with the same text are the same.
+type volumeChoices struct {
+	choices []volumeChoice
+	text    string
+}
+
+func volumeChoicesOf(choices []volumeChoice) volumeChoices {
+	text := new(strings.Builder)
+	for _, c := range choices {
+		text.WriteString("(" + c.set.String() + ")" + c.volume)
+	}
+	return volumeChoices{choices, hashIfLong(text.String())}
+}
+
+// volumeNeeds is what a pod's volumes ask for, taken together.
+type volumeNeeds struct {
+	choices []volumeChoices // one of each list must hold
+	zones   require.Set     // what the zone labels of volumes ask of nodes that have such labels
+	// attached are the volumes by driver and handle; exclusive the claims that one pod alone may use.
+	attached  []attachment
+	known     map[attachment]bool
+	exclusive []string
+	problems  []string
+	// places are where volumes are, for people.
+	places []cluster.VolumePlace
+	// unbound are claims whose volume will be made where their first pod goes.
+	unbound []string
+	// hasUnboundClaim says that a claim is not bound: other objects than the claim decide.
+	hasUnboundClaim bool
+	// steps counts the volumes that were looked at for unbound claims.
+	steps int
+}
+
+type attachment struct{ driver, handle string }
+
+// volumeNeedsOf finds out what the volumes of a pod ask for. The lock is held.
+func (b *Book) volumeNeedsOf(v *podVolumes) *volumeNeeds {
+	n := &volumeNeeds{}
+	for i := range v.sources {
+		s := &v.sources[i]
+		if s.driver != "" {
+			n.attach(s.driver, s.disk)
+			continue
+		}
+		claim, found := b.volumeClaims[v.namespace+"/"+s.claim]
+		if !found && s.template != nil {
+			// The claim will be made from the template in a moment.
+			claim = &corev1.PersistentVolumeClaim{ObjectMeta: *s.template.ObjectMeta.DeepCopy(), Spec: s.template.Spec}
+			claim.Namespace, claim.Name, found = v.namespace, s.claim, true
+		} else if found && s.template != nil && !ownedBy(claim, v.uid) {
+			n.reject("persistent volume claim %s is not the one made for volume %s of this pod", s.claim, s.name)
+			continue
+		}
+		if !found {
+			n.reject("persistent volume claim %s does not exist", s.claim)
+			continue
+		}
+		b.addClaimNeeds(n, s, claim)
+	}
+	return n
+}
+
+func ownedBy(claim *corev1.PersistentVolumeClaim, uid string) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Controller != nil && *o.Controller && string(o.UID) == uid
+	})
+}
+
+func (n *volumeNeeds) reject(format string, args ...any) {
+	n.problems = append(n.problems, fmt.Sprintf(format, args...))
+	n.hasUnboundClaim = true
+}
+
+func (n *volumeNeeds) attach(driver, handle string) {
+	a := attachment{driver, handle}
+	if driver == "" || handle == "" || n.known[a] {
+		return
+	}
+	if n.known == nil {
+		n.known = make(map[attachment]bool)
+	}
+	n.known[a] = true
+	n.attached = append(n.attached, a)
+}
+
+// addClaimNeeds adds what one claim asks for. The lock is held.
+func (b *Book) addClaimNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
+	if s.template == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		n.exclusive = append(n.exclusive, claim.Namespace+"/"+claim.Name)
+	}
+	_, complete := claim.Annotations[volume.AnnBindCompleted]
+	switch {
+	case claim.Status.Phase == corev1.ClaimLost:
+		n.reject("persistent volume claim %s has lost its volume %s", claim.Name, claim.Spec.VolumeName)
+	case claim.DeletionTimestamp != nil:
+		n.reject("persistent volume claim %s is being deleted", claim.Name)
+	case claim.Spec.VolumeName == "":
+		b.addUnboundNeeds(n, claim)
+	case !complete:
+		n.reject("persistent volume claim %s is still being bound to volume %s", claim.Name, claim.Spec.VolumeName)
+	default:
+		b.addBoundNeeds(n, s, claim)
+	}
+}
+
+func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
+	pv := b.volumes[claim.Spec.VolumeName]
+	if pv == nil {
+		n.reject("volume %s of persistent volume claim %s does not exist", claim.Spec.VolumeName, claim.Name)
+		return
+	}
+	if places := placesOf(pv); places > mostPlaces {
+		n.reject("volume %s of persistent volume claim %s: %d terms in spec.nodeAffinity found, at most %d are read; name several values in one term",
+			pv.Name, claim.Name, places, mostPlaces)
+		return
+	}
+	sets, bound := reachableFrom(pv)
+	if bound {
+		n.choose(sets, "")
+	}
+	if s.template == nil {
+		n.zones = n.zones.And(zonesOf(pv))
+		sets = append(slices.Clone(sets), zonesOf(pv))
+	}
+	n.addPlace(pv.Name, sets)
+	n.attach(diskOf(pv))
+}
+
+// addPlace writes down where a volume is.
+func (n *volumeNeeds) addPlace(volume string, sets []require.Set) {
+	at := make(map[string][]string)
+	for _, set := range sets {
+		for _, e := range set {
+			if values, finite := e.Values.Listed(); finite {
+				at[e.Key] = append(at[e.Key], values...)
+			}
+		}
+	}
+	for _, key := range sortedKeys(at) {
+		slices.Sort(at[key])
+		n.places = append(n.places, cluster.VolumePlace{Volume: volume, Key: key, Values: slices.Compact(at[key])})
+	}
+}
+
+func (n *volumeNeeds) choose(sets []require.Set, volume string) {
+	list := make([]volumeChoice, 0, len(sets))
+	for _, set := range sets {
+		list = append(list, volumeChoice{set: set, volume: volume})
+	}
+	n.choices = append(n.choices, volumeChoicesOf(list))
+}
+
+// addUnboundNeeds adds what a claim asks for that is bound once its pod has a node.
+func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeClaim) {
+	n.hasUnboundClaim = true
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	class := b.storageClasses[name]
+	switch {
+	case name == "":
+		n.reject("persistent volume claim %s is not bound and names no storage class", claim.Name)
+		return
+	case class == nil:
+		n.reject("storage class %s of persistent volume claim %s does not exist", name, claim.Name)
+		return
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+		n.reject("persistent volume claim %s is not bound, and its storage class %s does not wait for the pod to have a node", claim.Name, name)
+		return
+	}
+	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > mostPlaces || n.steps > maxCombineSteps {
+		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and %d volumes to choose from for all claims of the pod (at most %d); "+
+			"use fewer", name, claim.Name, len(class.AllowedTopologies), mostPlaces, n.steps, maxCombineSteps)
+		return
+	}
+	list, any := b.choicesOf(n, claim, class)
+	if len(list.choices) == 0 && !any {
+		n.problems = append(n.problems, fmt.Sprintf("no volume of storage class %s is free for persistent volume claim %s", name, claim.Name))
+	}
+	if class.Provisioner == volume.NotSupportedProvisioner {
+		// Its volumes are there and each can be had once. Which one a pod gets is kube-scheduler's choice, so such pods
+		// are planned for one after the other.
+		n.exclusive = append(n.exclusive, "storage class "+name)
+		return
+	}
+	n.attach(csiDriver(class.Provisioner), claim.Namespace+"/"+claim.Name)
+	n.unbound = append(n.unbound, claim.Namespace+"/"+claim.Name)
+}
+
+// choicesOf adds the ways in which an unbound claim's volume can be had. any says that one can be made everywhere.
+func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (list volumeChoices, any bool) {
+	list, any = b.provisionableIn(class)
+	selected, taken := claim.Annotations[volume.AnnSelectedNode]
+	switch {
+	case taken:
+		made := list.choices
+		if any {
+			made = []volumeChoice{{}}
+		}
+		var choices []volumeChoice
+		for _, c := range made {
+			choices = append(choices, volumeChoice{set: c.set.With(nameField, require.Only(selected))})
+		}
+		list = volumeChoicesOf(choices)
+	case !any:
+		if ready := b.bindableVolumes(claim, class.Name); len(ready) > 0 {
+			list = volumeChoicesOf(append(ready, list.choices...))
+		}
+	default:
+		return list, any
+	}
+	n.choices = append(n.choices, list)
+	return list, any
+}
+
+// provisionableIn says where a class can make new volumes: everywhere if any is set.
+func (b *Book) provisionableIn(class *storagev1.StorageClass) (list volumeChoices, any bool) {
+	if class.Provisioner == "" || class.Provisioner == volume.NotSupportedProvisioner {
+		return volumeChoices{}, false
+	}
+	if len(class.AllowedTopologies) == 0 {
+		return volumeChoices{}, true
+	}
+	if list, known := b.madeBy[class]; known {
+		return list, false
+	}
+	var choices []volumeChoice
+	for _, term := range class.AllowedTopologies {
+		if len(term.MatchLabelExpressions) == 0 {
+			continue // such a term matches no node
+		}
+		var entries []require.Entry
+		for _, e := range term.MatchLabelExpressions {
+			entries = append(entries, require.Entry{Key: topologyKey(e.Key), Values: require.Only(e.Values...)})
+		}
+		choices = append(choices, volumeChoice{set: require.Of(entries)})
+	}
+	list = volumeChoicesOf(choices)
+	b.madeBy[class] = list
+	return list, false
+}
+
+// bindableVolumes are the volumes that are there and that the claim could be bound to, by name.
+func (b *Book) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string) []volumeChoice {
+	var out []volumeChoice
+	for _, name := range b.volumeNames(class) {
+		pv := b.volumesOf[class][name]
+		if !volumeSuits(pv, claim) || placesOf(pv) > mostPlaces {
+			continue
+		}
+		sets, bound := reachableFrom(pv)
+		if !bound {
+			sets = []require.Set{nil}
+		}
+		var own []volumeChoice
+		for _, set := range sets {
+			own = append(own, volumeChoice{set: set, volume: name})
+		}
+		if volume.IsVolumeBoundToClaim(pv, claim) {
+			return own // it is kept for this claim, which takes no other
+		}
+		if pv.Status.Phase == corev1.VolumeAvailable && claimSelects(claim, pv) && volume.CheckAccessModes(claim, pv) {
+			out = append(out, own...)
+		}
+	}
+	return out
+}
+
+// volumeNames are the volumes of a storage class, sorted. The lock is held.
+func (b *Book) volumeNames(class string) []string {
+	names, known := b.sortedVolumes[class]
+	if !known {
+		names = sortedKeys(b.volumesOf[class])
+		b.sortedVolumes[class] = names
+	}
+	return names
+}
+
+// volumeSuits reports whether the volume is neither kept for another claim nor too small nor of another kind.
+func volumeSuits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	if pv.Spec.ClaimRef != nil && !volume.IsVolumeBoundToClaim(pv, claim) {
+		return false
+	}
+	have, want := pv.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if have.Cmp(want) < 0 || pv.DeletionTimestamp != nil {
+		return false
+	}
+	return !volume.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec) &&
+		deref(claim.Spec.VolumeAttributesClassName) == deref(pv.Spec.VolumeAttributesClassName)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// claimSelects reports whether the claim's selector allows the volume.
+func claimSelects(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	if claim.Spec.Selector == nil {
+		return true
+	}
+	r := ruleReader{}
+	s := r.labelSelector(claim.Spec.Selector)
+	_, ok := s.Labels.FirstMiss(cluster.LabelsOf(pv.Labels).Get)
+	return ok && !s.MatchesNone
+}
+
+// placesOf counts the terms of a volume's node affinity.
+func placesOf(pv *corev1.PersistentVolume) int {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return 0
+	}
+	return len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
+}
+
+// reachableFrom says from which nodes a volume can be used; from all if bound is false.
+func reachableFrom(pv *corev1.PersistentVolume) (sets []require.Set, bound bool) {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return nil, false
+	}
+	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		if len(term.MatchExpressions) == 0 || len(term.MatchFields) > 0 {
+			continue // Kubernetes matches volumes by labels alone
+		}
+		var entries []require.Entry
+		ok := true
+		for _, e := range term.MatchExpressions {
+			values, readable := require.Make(require.Operator(e.Operator), e.Values)
+			entries, ok = append(entries, require.Entry{Key: topologyKey(e.Key), Values: values}), ok && readable
+		}
+		if ok {
+			sets = append(sets, require.Of(entries))
+		}
+	}
+	return sets, true
+}
+
+// zonesOf reads the zone and region labels of a volume; several values are joined by two underscores.
+func zonesOf(pv *corev1.PersistentVolume) require.Set {
+	var set require.Set
+	for _, key := range []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		text, ok := pv.Labels[key]
+		if !ok {
+			continue
+		}
+		values := strings.Split(text, "__")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		if !slices.Contains(values, "") {
+			set = set.With(topologyKey(key), require.Only(values...))
+		}
+	}
+	return set
+}

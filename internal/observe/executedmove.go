@@ -1,0 +1,169 @@
+package observe
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+)
+
+// executedMove is a disruption that is carried out now: the nodes that go together and what took their place, as the snapshot shows
+// them.
+type executedMove struct {
+	reason       command.Reason
+	members      []*cluster.Claim // sorted by name
+	replacements []*cluster.Claim
+	// before and after are the prices per hour of what goes and of what came.
+	before, after float64
+}
+
+// executedMoveOf finds what a claim goes together with.
+func executedMoveOf(s *cluster.Snapshot, c *cluster.Claim, reason command.Reason) executedMove {
+	e := executedMove{reason: reason, members: []*cluster.Claim{c}}
+	if c.Move != "" {
+		e.members = s.MoveClaims(c.Move)
+		for _, r := range s.Claims {
+			if r.Replaces == c.Move {
+				e.replacements = append(e.replacements, r)
+				e.after += r.Price
+			}
+		}
+	}
+	for _, m := range e.members {
+		e.before += m.Price
+	}
+	return e
+}
+
+// first reports whether the claim stands for its move: a move of several nodes is one decision.
+func (e *executedMove) first(c *cluster.Claim) bool { return e.members[0].Name == c.Name }
+
+// firstOfPool reports whether the claim stands for its pool's part of the move.
+func (e *executedMove) firstOfPool(c *cluster.Claim) bool {
+	i := slices.IndexFunc(e.members, func(m *cluster.Claim) bool { return m.Pool == c.Pool })
+	return e.members[i].Name == c.Name
+}
+
+// kind is the contract's word for the way in which it saves money; empty if that is not what it is for.
+func (e *executedMove) kind() string { return consolidation(e.reason, len(e.members)) }
+
+func (e *executedMove) decision() string { return decision(len(e.replacements) > 0) }
+
+// saving is the claim's part of what the whole saves per hour.
+func (e *executedMove) saving(c *cluster.Claim) float64 {
+	if e.before <= 0 {
+		return 0
+	}
+	return max(0, c.Price-e.after*c.Price/e.before)
+}
+
+// consolidation is the contract's word for the way in which the disruption of so many nodes saves money; empty for reasons that
+// are about something else.
+func consolidation(r command.Reason, nodes int) string {
+	switch {
+	case r == command.Empty:
+		return "empty"
+	case r == command.Underutilized && nodes > 1:
+		return "multi"
+	case r == command.Underutilized:
+		return "single"
+	}
+	return ""
+}
+
+// countDisrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what somebody
+// else asked for is no disruption.
+func (m *metrics) countDisrupted(s *cluster.Snapshot, c command.DeleteClaim) {
+	claim := s.Claim(c.Claim)
+	if claim == nil || !claim.Deleting.IsZero() || c.Reason == command.Requested {
+		return
+	}
+	e, policy := executedMoveOf(s, claim, c.Reason), ""
+	if p := s.Pool(claim.Pool); p != nil && e.kind() != "" {
+		policy = snakeCase(string(p.Policy))
+	}
+	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel), terminationMode(claim)
+	switch i := claim.Interruption; {
+	case c.Reason == command.Interrupted && !i.Deadline.IsZero() && !i.Force:
+		mode = "eventual"
+	case !c.Deadline.IsZero(): // its time is up whatever it says
+		mode = "forceful"
+	}
+	if c.Reason == command.Interrupted {
+		reason = interruptionLabel(claim.Interruption.Kind)
+	}
+	m.claimsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Inc()
+	if c.Reason == command.Unhealthy {
+		m.claimsUnhealthy.WithLabelValues(snakeCase(c.Condition), claim.Pool, capacity, "", mode).Inc()
+	}
+	moving := 0
+	if n := s.NodeOf(c.Claim); n != nil {
+		for _, p := range s.PodsOn(n.Name) {
+			if p.IsReschedulable() {
+				moving++
+			}
+		}
+	}
+	m.podsDisrupted.WithLabelValues(reason, claim.Pool, capacity, policy, mode).Add(float64(moving))
+	m.countExecuted(&e, claim, reason)
+}
+
+// interruptionLabel is the contract's word for a kind of interruption. It has the past tense for what has happened.
+func interruptionLabel(kind string) string {
+	switch kind {
+	case cloudprovider.SpotInterruption:
+		return "spot_interrupted"
+	case cloudprovider.ReservationInterruption:
+		return "capacity_reservation_interrupted"
+	case cloudprovider.InstanceStopping:
+		return "instance_stopped"
+	case cloudprovider.InstanceTerminating:
+		return "instance_terminated"
+	}
+	return snakeCase(kind)
+}
+
+// countExecuted counts the decision that is behind a deletion, and what it saves.
+func (m *metrics) countExecuted(e *executedMove, claim *cluster.Claim, reason string) {
+	if !voluntary(e.reason, claim) {
+		return
+	}
+	if e.first(claim) {
+		m.decisions.WithLabelValues(e.decision(), reason, e.kind()).Inc()
+		if claim.Move != "" {
+			m.moves.WithLabelValues(reason, "carried_out", "").Inc()
+		}
+	}
+	if e.firstOfPool(claim) {
+		m.decisionsByPool.WithLabelValues(claim.Pool, e.decision(), reason, e.kind()).Inc()
+	}
+	if saves(e.reason) {
+		m.saved.WithLabelValues(claim.Pool, reason).Add(e.saving(claim))
+	}
+}
+
+// countReopened counts a node that was chosen to save money and is needed after all.
+func (m *metrics) countReopened(s *cluster.Snapshot, c command.Unfence) {
+	claim := s.Claim(c.Claim)
+	switch {
+	case claim == nil:
+	case claim.Move != "":
+		if reason := moveReason(claim.Move); saves(reason) {
+			m.invalid.WithLabelValues(consolidation(reason, len(s.MoveClaims(claim.Move)))).Inc()
+		}
+	case c.RestUntil.IsZero() || c.ForSaving: // a rest of a move is written on nodes that were never fenced, too
+		m.invalid.WithLabelValues(consolidation(command.Empty, 1)).Inc()
+	}
+}
+
+// voluntary reports whether the contract counts the disruption among those that a budget may hold back.
+func voluntary(r command.Reason, c *cluster.Claim) bool {
+	switch r {
+	case command.Empty, command.Underutilized, command.Drifted, command.Unhealthy:
+		return true
+	case command.Interrupted: // nobody has a choice
+		return false
+	}
+	return c != nil && c.Move != "" // the end of a node's life, where that is done gently
+}

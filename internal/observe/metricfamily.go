@@ -1,0 +1,93 @@
+package observe
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// metricFamily is a gauge whose series are worked out when they are asked for. The library's own constant metrics would copy
+// every label of every series; a cluster has tens of thousands of series that share nearly all of theirs.
+type metricFamily struct {
+	desc *prometheus.Desc
+	// at says where each label, in the order in which it was named, goes: series carry their labels sorted.
+	at []int
+}
+
+func newMetricFamily(name, help string, labels ...string) *metricFamily {
+	f := &metricFamily{desc: prometheus.NewDesc(name, help, labels, nil), at: make([]int, len(labels))}
+	sorted := slices.Sorted(slices.Values(labels))
+	for i, label := range labels {
+		f.at[i] = sort.SearchStrings(sorted, label)
+	}
+	return f
+}
+
+// sample is one series: a value and its labels, in the order in which the family names them.
+func (f *metricFamily) sample(value float64, labels ...*dto.LabelPair) prometheus.Metric {
+	s := &sample{desc: f.desc, value: value, labels: make([]*dto.LabelPair, len(f.at))}
+	for i, at := range f.at {
+		s.labels[at] = labels[i]
+	}
+	return s
+}
+
+// sample is a series of a family. Its label pairs may be shared with others.
+type sample struct {
+	desc   *prometheus.Desc
+	value  float64
+	labels []*dto.LabelPair
+	gauge  dto.Gauge
+}
+
+// Desc says what the series belongs to.
+func (s *sample) Desc() *prometheus.Desc { return s.desc }
+
+// Write hands out the series.
+func (s *sample) Write(out *dto.Metric) error {
+	s.gauge.Value = &s.value
+	out.Label, out.Gauge = s.labels, &s.gauge
+	return nil
+}
+
+// labelPairs makes label pairs for one scrape; equal ones are made once.
+type labelPairs struct {
+	known map[string]map[string]*dto.LabelPair // by name and value
+}
+
+func newLabelPairs() *labelPairs {
+	return &labelPairs{known: make(map[string]map[string]*dto.LabelPair)}
+}
+
+// shared is the pair of a label whose values repeat.
+func (l *labelPairs) shared(name, value string) *dto.LabelPair {
+	values := l.known[name]
+	if values == nil {
+		values = make(map[string]*dto.LabelPair)
+		l.known[name] = values
+	}
+	pair := values[value]
+	if pair == nil {
+		pair = single(name, value)
+		values[value] = pair
+	}
+	return pair
+}
+
+// single is the pair of a label whose value is one object's own.
+func single(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
+
+func truth(yes bool) string {
+	if yes {
+		return "true"
+	}
+	return "false"
+}
+
+// labelName writes the key of a Kubernetes label as the name of a metric's.
+func labelName(key string) string {
+	return strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(key)
+}

@@ -1,0 +1,182 @@
+package observe
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/plan"
+)
+
+// podStarts follows pods from their creation until they are ready. It remembers only those that are not, and the list of
+// the last snapshot: snapshots share the pods that have not changed, so that what has changed is found by comparing
+// pointers.
+type podStarts struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	began   time.Time // when pods were first looked at; zero before
+	last    []*cluster.Pod
+	waiting map[string]*startingPod // by UID
+}
+
+// startingPod is a pod that is not ready yet.
+type startingPod struct {
+	pod *cluster.Pod
+	// decided is when it was first planned for; placed is when a place was first found.
+	decided, placed time.Time
+}
+
+func newPodStarts(now func() time.Time) *podStarts {
+	return &podStarts{now: now, waiting: make(map[string]*startingPod)}
+}
+
+// observe takes in a snapshot and the plan that was made from it. It returns what pods should be told.
+func (t *podStarts) observe(s *cluster.Snapshot, p *plan.Plan, m *metrics) (notes []cluster.Note) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	first := t.began.IsZero()
+	if first {
+		t.began = now
+	}
+	changedPairs(t.last, s.Pods, func(p *cluster.Pod) string { return p.UID }, func(old, pod *cluster.Pod) {
+		switch {
+		case pod == nil:
+			t.forget(old.UID)
+		case !pod.Mirror:
+			// What was there before us has begun at a time that we don't know.
+			fresh := old == nil && !first && !pod.Created.Before(t.began.Truncate(time.Second))
+			t.observePod(old, pod, fresh, now, m)
+			if !first {
+				notes = append(notes, protectionNotes(old, pod)...)
+			}
+		}
+	})
+	t.last = s.Pods
+	if p.Provisioned {
+		t.planned(s, p, now, m)
+	}
+	return notes
+}
+
+// protectionNotes tells a pod that it keeps its node from being disrupted for a while, and when that is over.
+func protectionNotes(old, pod *cluster.Pod) []cluster.Note {
+	if pod.DoNotDisruptUntil.IsZero() {
+		return nil
+	}
+	until := pod.DoNotDisruptUntil.UTC().Format(time.RFC3339)
+	was := old != nil && old.DoNotDisrupt
+	switch {
+	case pod.DoNotDisrupt && (!was || !old.DoNotDisruptUntil.Equal(pod.DoNotDisruptUntil)):
+		return []cluster.Note{pod.Note("DoNotDisruptUntil", "The pod's node is not disrupted before "+until)}
+	case was && !pod.DoNotDisrupt:
+		return []cluster.Note{pod.Note("DoNotDisruptGracePeriodElapsed", "The pod no longer keeps its node from being disrupted: its time was over at "+until)}
+	}
+	return nil
+}
+
+// observePod takes in a pod that is new or has changed. fresh says that it was created under our eyes.
+func (t *podStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time, m *metrics) {
+	w := t.waiting[pod.UID]
+	if w == nil && (fresh || pod.Node == "") && !pod.Finished {
+		w = &startingPod{}
+		t.waiting[pod.UID] = w
+	}
+	if w == nil {
+		return
+	}
+	w.pod = pod
+	if pod.Node != "" && (fresh || old != nil && old.Node == "") {
+		m.bound.Observe(elapsed(pod.Created, now))
+		if !w.placed.IsZero() {
+			m.provisioningBound.Observe(elapsed(w.placed, now))
+		}
+	}
+	if pod.Ready {
+		m.startup.Observe(elapsed(pod.Created, now))
+		if !w.placed.IsZero() {
+			m.provisioningStartup.Observe(elapsed(w.placed, now))
+		}
+	}
+	if pod.Ready || pod.Finished {
+		t.forget(pod.UID)
+	}
+}
+
+// planned notes which pods have been thought about for the first time, and for which a place was found.
+func (t *podStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time, m *metrics) {
+	var unplaced map[string]bool
+	for _, pod := range s.Pending() {
+		w := t.waiting[pod.UID]
+		if w == nil || !w.placed.IsZero() || !p.Now.IsZero() && pod.PendingSince().After(p.Now) {
+			continue // it came after the snapshot that the plan was made from
+		}
+		if w.decided.IsZero() {
+			w.decided = now
+			m.decision.Observe(elapsed(pod.PendingSince(), now))
+		}
+		if unplaced == nil {
+			unplaced = make(map[string]bool, len(p.Placement.Unplaced))
+			for i := range p.Placement.Unplaced {
+				unplaced[p.Placement.Unplaced[i].Pod.UID] = true
+			}
+		}
+		if !unplaced[pod.UID] {
+			w.placed = now
+		}
+	}
+}
+
+// forget drops a pod. A map keeps the room of all that it ever held, so that it is given up with the last one.
+func (t *podStarts) forget(uid string) {
+	delete(t.waiting, uid)
+	if len(t.waiting) == 0 {
+		t.waiting = make(map[string]*startingPod)
+	}
+}
+
+// each shows the pods that are waiting.
+func (t *podStarts) each(show func(startingPod)) {
+	t.mu.Lock()
+	list := make([]startingPod, 0, len(t.waiting))
+	for _, w := range t.waiting {
+		list = append(list, *w)
+	}
+	t.mu.Unlock() // whoever reads a scrape may be slow
+	for _, w := range list {
+		show(w)
+	}
+}
+
+func elapsed(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
+
+// changedPairs goes through two lists that are sorted by id, and shows what is not the same in both: old is nil for what is new,
+// and now is nil for what is gone.
+func changedPairs[T any](olds, nows []*T, id func(*T) string, show func(old, now *T)) {
+	for len(olds) > 0 || len(nows) > 0 {
+		order := 0
+		switch {
+		case len(olds) == 0:
+			order = 1
+		case len(nows) == 0:
+			order = -1
+		case olds[0] != nows[0]:
+			order = strings.Compare(id(olds[0]), id(nows[0]))
+		}
+		switch {
+		case order < 0:
+			show(olds[0], nil)
+			olds = olds[1:]
+		case order > 0:
+			show(nil, nows[0])
+			nows = nows[1:]
+		default:
+			if olds[0] != nows[0] {
+				show(olds[0], nows[0])
+			}
+			olds, nows = olds[1:], nows[1:]
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// domainShare is companies that go to the same domains.
+type domainShare struct {
+	group *podGroup
+	units int
+	// feasible is where they may go; anyDomain is the same before domains were chosen.
+	feasible, anyDomain *feasibleSet
+	// preferredDomains are domains that the pods would like, beside those that they insist on.
+	preferredDomains require.Set
+}
+
+// domainAssigner decides, before anything is packed, which domains (zones, say) pods go to whose rules tell domains apart. From
+// then on each domain can be packed by itself. The hostname is left to packing.
+type domainAssigner struct {
+	counts *topologyCounts
+	market *market
+	// allDomains counts every domain that could be had, not only those where a pod fits: what other pods' nodes may bring about.
+	allDomains     bool
+	usePreferences bool
+	// hostFit are asked first: a domain may open for one more pod only after others have gone elsewhere.
+	hostFit      *hostFitter
+	hostBins     []*openBin
+	shares       []*domainShare
+	byKey        map[domainShareKey]*domainShare
+	combinations map[combinationKey][]domainCombination
+}
+
+type domainShareKey struct {
+	group            *podGroup
+	feasible         *feasibleSet
+	preferredDomains string
+}
+
+type combinationKey struct {
+	feasible *feasibleSet
+	keys     string
+}
+
+// domainCombination is a domain for each of some keys.
+type domainCombination struct {
+	domains  []int32 // by key of the ledger; fresh for hostnames, unknown for keys that don't matter
+	feasible *feasibleSet
+}
+
+// assign shares the parties out. What no domain takes stays where it is.
+func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
+	da.byKey, da.combinations = make(map[domainShareKey]*domainShare), make(map[combinationKey][]domainCombination)
+	open := make([]*domainChoice, 0, len(groups))
+	for _, g := range groups {
+		if c := da.choiceFor(g); c != nil {
+			open = append(open, c)
+		}
+	}
+	for _, c := range open {
+		da.registerDomains(c)
+	}
+	// Pods that rules count without having one themselves come first: kube-scheduler may bind them first, too.
+	slices.SortStableFunc(open, func(a, b *domainChoice) int { return a.orderWithoutRules() - b.orderWithoutRules() })
+	for again := true; again; {
+		again = false
+		for _, c := range open {
+			for c.group.units > c.assigned && (da.placeOnHost(c) || da.assignOne(c)) {
+				again = true
+			}
+		}
+	}
+	return da.shares
+}
+
+// domainChoice is a party for which domains have to be chosen.
+type domainChoice struct {
+	group        *podGroup
+	keys         []int32
+	anyDomain    *feasibleSet
+	combinations []domainCombination
+	used         []int // by combination: how many companies went there
+	hosts        []hostsWithRoom
+	assigned     int
+}
+
+// hostsWithRoom are hosts in the same domains that have room for a party.
+type hostsWithRoom struct {
+	domains []int32 // with a fresh hostname
+	hosts   []*hostState
+}
+
+// orderWithoutRules is 0 for parties without rules of their own.
+func (c *domainChoice) orderWithoutRules() int {
+	for _, member := range c.group.members {
+		if len(member.podSet.declared) > 0 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// choiceFor passes parties on that no domain matters to, and finds the choice for the others.
+func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
+	keys := da.topologyKeysOf(g)
+	unrestricted := da.market.feasibleSet(g.classes(), nil)
+	if len(keys) == 0 {
+		da.addToShare(g, g.units, unrestricted, unrestricted)
+		return nil
+	}
+	combos := da.combinationsFor(g, unrestricted, keys)
+	return &domainChoice{group: g, keys: keys, anyDomain: unrestricted, combinations: combos, used: make([]int, len(combos)), hosts: da.hostsWithRoomFor(g)}
+}
+
+// hostsWithRoomFor finds the hosts that would take a pod of the party, were it not for the rules.
+func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
+	if len(g.members) != 1 || g.members[0].count != 1 || len(g.members[0].podSet.declared) == 0 {
+		return nil
+	}
+	var out []hostsWithRoom
+	known := make(map[string]int)
+	for _, h := range da.hostFit.hosts {
+		if set := g.members[0].podSet; !da.hostFit.fits(h, set) || !da.hostFit.meetsDemands(h, set) {
+			continue
+		}
+		at := slices.Clone(h.domains)
+		for i := range at {
+			if da.counts.keys[i].isHostname {
+				at[i] = newDomain
+			}
+		}
+		text := string(signature(nil, at, nil, nil))
+		i, there := known[text]
+		if !there {
+			i = len(out)
+			known[text] = i
+			out = append(out, hostsWithRoom{domains: at})
+		}
+		out[i].hosts = append(out[i].hosts, h)
+	}
+	return out
+}
+
+// placeOnHost gives the next pod of the party a place on a host, now that others have been dealt.
+func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
+	for _, r := range c.hosts {
+		p := c.group.members[0].podSet
+		if _, ok := da.counts.allows(r.domains, p); !ok {
+			continue
+		}
+		for _, host := range r.hosts {
+			if _, ok := da.counts.allows(host.domains, p); !ok || !da.hostFit.fits(host, p) {
+				continue
+			}
+			da.counts.addPods(host.domains, host.countsForSpread, p, 1)
+			host.occupy(p, 1)
+			if da.counts.spreadsOverSeveralKeys(p) {
+				p.assignedSets = append(p.assignedSets, c.anyDomain)
+			}
+			da.hostBins = append(da.hostBins, &openBin{hostState: host, contents: []binContent{{p, p.takePods(1), c.anyDomain}}})
+			c.group.units--
+			return true
+		}
+	}
+	return false
+}
+
+// topologyKeysOf lists the keys, hostname aside, whose domains matter to the party: by its own rules, and by those of others
+// that count its pods.
+func (da *domainAssigner) topologyKeysOf(g *podGroup) []int32 {
+	var keys []int32
+	add := func(id int32) {
+		if t := &da.counts.rules[id]; t.required && !da.counts.keys[t.key].isHostname && !slices.Contains(keys, t.key) {
+			keys = append(keys, t.key)
+		}
+	}
+	for _, id := range da.counts.daemonRules {
+		add(id) // wherever a node is, it brings a pod that the rule counts
+	}
+	for _, member := range g.members {
+		for _, id := range member.podSet.declared {
+			add(id)
+		}
+		for _, id := range member.podSet.selectedBy {
+			add(id)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// maxCombinations bounds how many combinations of domains are looked at.
+const maxCombinations = 4096
+
+// combinationsFor lists the combinations of domains in which nodes for the party's site can be had.
+func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet, keys []int32) []domainCombination {
+	at := combinationKey{unrestricted, string(signature(nil, keys, nil, nil))}
+	if list, ok := da.combinations[at]; ok {
+		return list
+	}
+	sets := []require.Set{nil}
+	domains := [][]int32{make([]int32, len(da.counts.keys))}
+	for i := range da.counts.keys {
+		domains[0][i] = undecidedDomain
+		if da.counts.keys[i].isHostname {
+			domains[0][i] = newDomain
+		}
+	}
+	for _, key := range keys {
+		values, without := da.labelValues(unrestricted, da.counts.keys[key].label)
+		var nextSets []require.Set
+		var nextDomains [][]int32
+		add := func(i int, demand require.Values, domain int32) {
+			if len(nextSets) < maxCombinations {
+				nextSets = append(nextSets, sets[i].With(da.counts.keys[key].label, demand))
+				next := slices.Clone(domains[i])
+				next[key] = domain
+				nextDomains = append(nextDomains, next)
+			}
+		}
+		for i := range sets {
+			for _, value := range values {
+				add(i, require.Only(value), da.counts.domainIndex(key, value))
+			}
+			if without {
+				none, _ := require.Make(require.DoesNotExist, nil)
+				add(i, none, noDomain)
+			}
+		}
+		sets, domains = nextSets, nextDomains
+	}
+	var list []domainCombination
+	classes := g.classes()
+	for i := range sets {
+		if fs := da.market.feasibleSet(classes, sets[i]); len(fs.largestRooms) > 0 {
+			list = append(list, domainCombination{domains[i], fs})
+		}
+	}
+	da.combinations[at] = list
+	return list
+}
+
+// labelValues lists what a label may be on nodes that can be bought for the site; without says that there are some that lack it.
+func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []string, without bool) {
+	for i, pm := range da.market.markets {
+		rows := fs.offerings[i].And(pm.buyable)
+		if !rows.Any() {
+			continue
+		}
+		if value, fixed := pm.fixedLabels.Get(key); fixed {
+			values = append(values, value)
+			continue
+		}
+		if index := pm.pool.Catalog.Index(); index.Knows(key) {
+			among, lacking := index.Among(key, rows)
+			values, without = append(values, among...), without || lacking
+			continue
+		}
+		have, open := pm.openRequirements.Get(key)
+		if listed, finite := have.Listed(); open && finite {
+			values = append(values, listed...)
+			continue
+		}
+		if value, ok := have.Pick(); open && ok {
+			values = append(values, value)
+			continue
+		}
+		without = true
+	}
+	slices.Sort(values)
+	return slices.Compact(values), without
+}
+
+// registerDomains makes the domains count in which the party's pods could be.
+func (da *domainAssigner) registerDomains(dc *domainChoice) {
+	for _, member := range dc.group.members {
+		for _, n := range member.podSet.spreads {
+			s := &da.counts.spreads[n]
+			if da.counts.keys[s.key].isHostname {
+				continue
+			}
+			for i := range dc.combinations {
+				c := &dc.combinations[i]
+				lacking := slices.ContainsFunc(s.keys, func(key int32) bool { return c.domains[key] == noDomain })
+				if c.domains[s.key] >= 0 && !lacking && (da.allDomains || c.feasible.fits(&dc.group.need)) {
+					s.addDomain(c.domains[s.key])
+				}
+			}
+		}
+	}
+}
+
+// assignOne gives the next company its domains: the emptiest where its pods are to be spread, else the cheapest.
+func (da *domainAssigner) assignOne(dc *domainChoice) bool {
+	best, bestLoad, bestPrice := -1, 0, 0.0
+	for i := range dc.combinations {
+		c := &dc.combinations[i]
+		if !c.feasible.fits(&dc.group.need) || !da.rulesAllow(dc, c) {
+			continue
+		}
+		load, price := da.podsSeen(dc, c), c.feasible.roughPrice(&dc.group.need)
+		better := best < 0 || load < bestLoad
+		if !better && load == bestLoad {
+			// Combinations of several keys are used evenly, so that no order in which the pods are bound ends in one
+			// that is full in each key.
+			better = dc.used[i] < dc.used[best] || dc.used[i] == dc.used[best] && price < bestPrice
+			if len(dc.keys) == 1 {
+				better = price < bestPrice
+			}
+		}
+		if better {
+			best, bestLoad, bestPrice = i, load, price
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	dc.used[best]++
+	c := &dc.combinations[best]
+	if p := dc.group.members[0].podSet; len(dc.group.members) == 1 && da.counts.spreadsOverSeveralKeys(p) {
+		p.assignedSets = append(p.assignedSets, c.feasible)
+	}
+	for _, member := range dc.group.members {
+		da.counts.addPods(c.domains, nil, member.podSet, member.count)
+	}
+	dc.assigned++
+	da.addToShare(dc.group, 1, c.feasible, dc.anyDomain)
+	return true
+}
+
+// spreadsOverSeveralKeys reports whether the kind's pods are spread over several keys beside the hostname: then not every order in which
+// they are let in comes to an end.
+func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
+	keys := 0
+	for _, n := range p.spreads {
+		if !tc.keys[tc.spreads[n].key].isHostname {
+			keys++
+		}
+	}
+	return keys > 1
+}
+
+// rulesAllow asks the rules of every pod of a company. That they follow one another is left to the referee.
+func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) bool {
+	for _, member := range dc.group.members {
+		if reason, ok := da.counts.allows(c.domains, member.podSet); !ok {
+			member.podSet.lastConflict = &reason
+			return false
+		}
+	}
+	return true
+}
+
+// podsSeen counts the pods that a company's spreads would see in the combination.
+func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
+	n := 0
+	for _, member := range dc.group.members {
+		for _, i := range member.podSet.spreads {
+			n += int(da.counts.spreads[i].countAt(c.domains[da.counts.spreads[i].key]))
+		}
+	}
+	return n
+}
+
+// addToShare adds units of a party to the portion for the site.
+func (da *domainAssigner) addToShare(g *podGroup, units int, fs, unrestricted *feasibleSet) {
+	for _, near := range da.shareByPreference(g, units, fs) {
+		key := domainShareKey{group: g, feasible: fs}
+		if len(near.set) > 0 {
+			key.preferredDomains = near.set.String()
+		}
+		q := da.byKey[key]
+		if q == nil {
+			q = &domainShare{group: g, feasible: fs, anyDomain: unrestricted, preferredDomains: near.set}
+			da.byKey[key] = q
+			da.shares = append(da.shares, q)
+		}
+		q.units += near.units
+	}
+}

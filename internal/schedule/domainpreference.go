@@ -1,0 +1,100 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+)
+
+// preferredCount is how many companies would like to be in which domains.
+type preferredCount struct {
+	set   require.Set
+	units int
+}
+
+// shareByPreference shares companies out over the domains that their pods would like. Nothing is held against a domain that they
+// don't like: it is only what is taken first where the price is the same.
+func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasibleSet) []preferredCount {
+	if !da.usePreferences || len(g.members) != 1 || !da.hasDomainPreferences(g.members[0].podSet) {
+		return []preferredCount{{units: units}}
+	}
+	p := g.members[0].podSet
+	counts := make(map[string]int)
+	var out []preferredCount
+	for range units {
+		set := da.preferredDomainsFor(p, g, fs)
+		text := set.String()
+		i, known := counts[text]
+		if !known {
+			i = len(out)
+			counts[text] = i
+			out = append(out, preferredCount{set: set})
+		}
+		out[i].units++
+	}
+	return out
+}
+
+// hasDomainPreferences reports whether the kind wishes for something about domains other than a single node.
+func (da *domainAssigner) hasDomainPreferences(p *podSet) bool {
+	return slices.ContainsFunc(p.preferred, func(id int32) bool { return !da.counts.keys[da.counts.rules[id].key].isHostname })
+}
+
+// preferredDomainsFor chooses, for each key that the kind's wishes are about, the domain that meets most of them, and counts the pod
+// there.
+func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feasibleSet) require.Set {
+	var out require.Set
+	done := make([]bool, len(da.counts.keys))
+	for _, id := range set.preferred {
+		key := da.counts.rules[id].key
+		if done[key] || da.counts.keys[key].isHostname {
+			continue
+		}
+		done[key] = true
+		values, _ := da.labelValues(fs, da.counts.keys[key].label)
+		best, bestScore := "", int64(-1)
+		for _, value := range values {
+			if score := da.preferenceWeight(set, key, value); score > bestScore {
+				best, bestScore = value, score
+			}
+		}
+		if bestScore < 0 {
+			continue
+		}
+		out = out.With(da.counts.keys[key].label, require.Only(best))
+		domain := da.counts.domainIndex(key, best)
+		for _, id := range set.selectedBy {
+			if t := &da.counts.rules[id]; t.key == key && !t.required {
+				t.selected = addAt(t.selected, domain, 1, len(da.counts.keys[key].names))
+			}
+		}
+	}
+	return out
+}
+
+// preferenceWeight is the weight of the kind's wishes about the key that the value would meet.
+func (da *domainAssigner) preferenceWeight(p *podSet, key int32, value string) int64 {
+	sum, domain := int64(0), da.counts.domainIndex(key, value)
+	for i := range p.class.Preferences {
+		w := &p.class.Preferences[i]
+		if w.Rule == nil {
+			if e, asked := w.Term.Get(da.counts.keys[key].label); asked && e.Matches(value, true) {
+				sum += int64(w.Weight) * 1000
+			}
+			continue
+		}
+		t := &da.counts.rules[da.counts.byRule[w.Rule.Key]]
+		if t.key != key {
+			continue
+		}
+		there := int64(countAt(t.selected, domain))
+		switch w.Rule.Kind {
+		case cluster.Affinity:
+			sum += int64(w.Weight) * 1000 * min(there, 1)
+		default: // the fewer the better
+			sum += int64(w.Weight) * 1000 / (1 + there)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,52 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// reuseHopeless answers for the pods of classes that found no place before, as long as nothing has happened that could help
+// them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
+func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
+	if before == nil || p.helpRev == 0 || before.helpRev != p.helpRev {
+		return
+	}
+	for _, set := range podSets {
+		reason, known := before.hopeless[set.class.Key]
+		if !known || !isIndependent(set) {
+			continue
+		}
+		p.hopeless[set.class.Key] = reason
+		for _, pod := range set.takePods(len(set.pods)) {
+			reason.Pod = pod
+			p.Unplaced = append(p.Unplaced, reason)
+		}
+	}
+}
+
+// isIndependent reports whether what the kind's pods find depends on nothing but their class, nodes and what is for sale.
+func isIndependent(p *podSet) bool {
+	return len(p.declared) == 0 && len(p.selectedBy) == 0 && len(p.exclusive) == 0 && len(p.volumes) == 0
+}
+
+// findHopeless finds the kinds for which there is nothing, were they alone: neither a host nor anything for sale. Kinds that others
+// were preferred to are not among them: they are tried again each time.
+func (f *hostFitter) findHopeless() {
+	for _, p := range f.podSets {
+		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) &&
+			!slices.ContainsFunc(f.hosts, func(h *hostState) bool { return f.fits(h, p) && f.meetsDemands(h, p) || h.hasSeatFor(p) })
+	}
+}
+
+// hasSeatFor reports whether the host keeps a seat for pods of the kind.
+func (h *hostState) hasSeatFor(p *podSet) bool {
+	return slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == p.class.Key })
+}
+
+// rememberHopeless keeps the reason of a kind for which there is nothing.
+func (p *Placement) rememberHopeless(set *podSet, reason Unplaced) {
+	if reason.Pod = nil; set.hopeless {
+		p.hopeless[set.class.Key] = reason
+	}
+}

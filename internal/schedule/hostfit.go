@@ -1,0 +1,269 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+)
+
+// hostState is a host with its place in the ledger.
+type hostState struct {
+	*cluster.Host
+	*position
+	// meetsCache remembers, by demands on a node, whether the host meets them: 1 yes, −1 no, 0 not asked yet.
+	meetsCache []int8
+}
+
+// addHosts takes the hosts and their pods into the ledger.
+func addHosts(t *topologyCounts, hosts []cluster.Host) []*hostState {
+	houses := make([]*hostState, len(hosts))
+	for i := range hosts {
+		h := &hostState{Host: &hosts[i], position: t.addNode(&hosts[i])}
+		houses[i] = h
+	}
+	for _, h := range houses {
+		if !h.Initialized { // its daemons will be there before anybody else
+			t.addDaemonsToHost(h.Host, h.position)
+		}
+		for _, p := range h.Pods {
+			for _, handle := range p.ExclusiveVolumes {
+				t.volumes.taken[handle] = true
+			}
+			if len(t.rules) == 0 {
+				continue
+			}
+			required, _ := t.rulesOf(p.Class)
+			t.addToRules(h.domains, h.countsForSpread, required, t.matcher.pendingRulesSelecting(p), 1, !p.Deleting.IsZero())
+		}
+	}
+	return houses
+}
+
+// hostFitter puts pods on hosts that are there or on their way.
+type hostFitter struct {
+	counts         *topologyCounts
+	market         *market // for the classes' texts
+	hosts          []*hostState
+	podSets        []*podSet
+	usePreferences bool
+	out            *Placement
+	// steps counts hosts that were looked at, rounds how often all were; exhausted says that there were too many.
+	steps, rounds int
+	exhausted     bool
+}
+
+// fitAll sends pods to the nodes that were made for their kind first, which is what makes planning again after a restart
+// come to the same nodes, and then uses the room that is left.
+func (f *hostFitter) fitAll() {
+	seats := f.reservedSeats()
+	for again := true; again && f.needsAnotherRound(); {
+		again = false
+		f.steps += len(seats)
+		for i := range seats {
+			again = f.fillSeat(&seats[i], false) || again
+		}
+	}
+	for i := range seats {
+		f.fillSeat(&seats[i], true)
+	}
+	for again := true; again && f.needsAnotherRound(); {
+		again = false
+		for _, p := range f.podSets {
+			if len(p.class.Unsupported) == 0 {
+				again = f.fillRoom(p) && !f.isIndependent() || again
+			}
+		}
+	}
+}
+
+// maxVisits bounds how often it is looked whether a host takes pods of a kind, once all hosts were looked at a few times: pods
+// that wait for each other in a long row would go round and round.
+const (
+	maxVisits = 20_000_000
+	minRounds = 4
+)
+
+// needsAnotherRound reports whether there is to be another round.
+func (f *hostFitter) needsAnotherRound() bool {
+	f.rounds++
+	f.exhausted = f.exhausted || f.rounds > minRounds && f.steps > maxVisits
+	return !f.exhausted
+}
+
+// takeOutUndecided takes out the pods that other pods' places decide about, if the rounds have come to an end too soon.
+func (f *hostFitter) takeOutUndecided() (later []*cluster.Pod) {
+	if !f.exhausted {
+		return nil
+	}
+	for _, p := range f.podSets {
+		if len(p.declared) > 0 {
+			later = append(later, p.takePods(len(p.pods))...)
+		}
+	}
+	return later
+}
+
+// isIndependent says that no pod's place depends on another's: one round is enough.
+func (f *hostFitter) isIndependent() bool { return len(f.counts.rules) == 0 }
+
+// reservedSeat is room that a host keeps for pods of a class.
+type reservedSeat struct {
+	host    *hostState
+	podSets []*podSet
+	count   int
+}
+
+func (f *hostFitter) reservedSeats() []reservedSeat {
+	byClass := make(map[string][]*podSet)
+	for _, p := range f.podSets {
+		byClass[p.class.Key] = append(byClass[p.class.Key], p)
+	}
+	var out []reservedSeat
+	for _, h := range f.hosts {
+		for _, seat := range h.Seats {
+			if podSets := byClass[seat.Class]; podSets != nil && !h.Closed {
+				out = append(out, reservedSeat{h, podSets, seat.Count - countSeated(h, seat.Class)})
+			}
+		}
+	}
+	return out
+}
+
+// countSeated counts the pods of a class that have taken their seats already.
+func countSeated(h *hostState, class string) int {
+	n := 0
+	for _, p := range h.Pods {
+		if p.Class.Key == class {
+			n++
+		}
+	}
+	return n
+}
+
+// fillSeat gives pods their seats. A node that is on its way was made for them, and whoever has a seat on one of which not
+// even the instance is known fits it. With force, rules that let pods in only in another order are not asked.
+func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
+	h := r.host
+	for _, p := range r.podSets {
+		for may := p.maySit(h); r.count > 0 && may > 0; {
+			if !h.Undecided && !(h.holdsSeated(p) && f.meetsDemands(h, p)) {
+				break
+			}
+			if !force || h.Initialized {
+				if _, ok := f.counts.allows(h.domains, p); !ok {
+					break
+				}
+			}
+			if !f.counts.volumes.reserve(p.exclusive) {
+				break
+			}
+			n := 1
+			if p.onlyRoomDecides() {
+				n = min(r.count, may)
+				if !h.Undecided {
+					n = p.class.Requests.Count(h.Free, n)
+				}
+			}
+			f.place(p, h, n)
+			r.count, may, progress = r.count-n, may-n, true
+		}
+	}
+	return progress
+}
+
+// onlyRoomDecides reports whether nothing but room decides how many of the kind's pods a host takes.
+func (p *podSet) onlyRoomDecides() bool {
+	return p.hasNoRules() && len(p.volumes) == 0 && len(p.exclusive) == 0 && len(p.class.Ports) == 0
+}
+
+// fillRoom uses the room on hosts for the kind's pods.
+func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
+	for _, h := range f.hosts {
+		if len(p.pods) == 0 {
+			break
+		}
+		f.steps++
+		for p.mayUse(h) > 0 && f.fits(h, p) && f.meetsDemands(h, p) {
+			n := 1
+			if p.onlyRoomDecides() {
+				n = p.class.Requests.Count(h.Free, p.mayUse(h))
+			} else if _, ok := f.counts.allows(h.domains, p); !ok {
+				break
+			}
+			if !f.counts.volumes.reserve(p.exclusive) {
+				return progress
+			}
+			f.place(p, h, n)
+			progress = true
+		}
+	}
+	return progress
+}
+
+// fits reports whether the host has room and ports for one more pod of the kind.
+func (f *hostFitter) fits(h *hostState, p *podSet) bool {
+	return !h.Closed && !h.Reserved && h.holdsSeated(p)
+}
+
+// holdsSeated is fits for a pod that has a seat there.
+func (h *hostState) holdsSeated(p *podSet) bool {
+	need := p.class.Requests
+	for _, v := range p.volumes {
+		if _, there := slices.BinarySearch(h.AttachedVolumes, v.Handle); there {
+			need[v.Dim]--
+		}
+	}
+	return need.Fits(h.Free) && !portsClash(p.class.Ports, h.Ports)
+}
+
+// meetsDemands reports whether the host's labels and taints suit the class. The answer is the same for all classes with the
+// same demands.
+func (f *hostFitter) meetsDemands(h *hostState, p *podSet) bool {
+	n := f.market.demandNumber(p.class)
+	for n >= len(h.meetsCache) {
+		h.meetsCache = append(h.meetsCache, 0)
+	}
+	if h.meetsCache[n] == 0 {
+		h.meetsCache[n] = -1
+		if h.Allows(p.class) {
+			h.meetsCache[n] = 1
+		}
+	}
+	return h.meetsCache[n] > 0
+}
+
+// reserve takes hold of the volumes that only one pod may use; it is false if another has one.
+func (v *volumeUse) reserve(handles []string) bool {
+	for _, handle := range handles {
+		if v.taken[handle] {
+			return false
+		}
+	}
+	for _, handle := range handles {
+		v.taken[handle] = true
+	}
+	return true
+}
+
+// place gives n pods of the kind a place on the host.
+func (f *hostFitter) place(p *podSet, h *hostState, n int) {
+	for _, pod := range p.takePods(n) {
+		f.out.Assigned = append(f.out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
+	}
+	h.occupy(p, n)
+	f.counts.addPods(h.domains, h.countsForSpread, p, n)
+}
+
+// occupy takes the room, the ports and the attachments that n pods of the kind need.
+func (h *hostState) occupy(p *podSet, n int) {
+	h.Free = h.Free.Sub(p.class.Requests.Times(int64(n)))
+	h.Ports = append(h.Ports, p.class.Ports...)
+	for _, v := range p.volumes {
+		i, there := slices.BinarySearch(h.AttachedVolumes, v.Handle)
+		if there {
+			h.Free[v.Dim]++
+			continue
+		}
+		h.AttachedVolumes = slices.Insert(h.AttachedVolumes, i, v.Handle)
+	}
+}

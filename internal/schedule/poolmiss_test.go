@@ -1,0 +1,56 @@
+package schedule
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// smallAndBigMarket sells what smallAndBig does.
+func smallAndBigMarket() *poolMarket {
+	pool := &cluster.Pool{Name: "default", Catalog: smallAndBig()}
+	return newPoolMarket((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), pool)
+}
+
+// missOf says why the market has nothing for a pod with the terms.
+func missOf(pm *poolMarket, requests resource.Vector, terms ...require.Set) PoolMiss {
+	return pm.explainMiss(nil, &podSet{class: &cluster.PodClass{Terms: terms, Requests: requests}})
+}
+
+// What a pool has of a label is looked up where it is said, and once for all classes.
+func TestChoicesAreSharedAndOnlyWhereTheyAreSaid(t *testing.T) {
+	pm := smallAndBigMarket()
+	size := func(value string) require.Set { return require.Set{}.With("size", require.Only(value)) }
+	large := missOf(pm, resource.Vector{resource.CPU: 64_000}, size("big"))
+	if large.ByRequirement != 1 || large.Key != "size" || large.Wanted != "" || large.Has != nil {
+		t.Errorf("a pod that is too large for the size it asks for: %+v", large)
+	}
+	huge, tiny := missOf(pm, resource.Vector{}, size("huge")), missOf(pm, resource.Vector{}, size("tiny"))
+	if want := []string{"big", "small"}; !slices.Equal(huge.Has, want) || !slices.Equal(tiny.Has, want) {
+		t.Fatalf("the pool has %v, found %v and %v", want, huge.Has, tiny.Has)
+	}
+	if &huge.Has[0] != &tiny.Has[0] {
+		t.Error("each class has a list of its own of what the pool has")
+	}
+}
+
+// The label that was meant is looked for only if there is nothing better to say, and once for all classes.
+func TestMeantIsLookedForOnce(t *testing.T) {
+	pm := smallAndBigMarket()
+	pm.fixedLabels = pm.fixedLabels.With("team", "blue")
+	ask := func(key string) PoolMiss {
+		return missOf(pm, resource.Vector{}, require.Set{}.With(key, require.Only("red")))
+	}
+	if miss := ask("team"); !slices.Equal(miss.Has, []string{"blue"}) || pm.hints.keys != nil {
+		t.Errorf("what the pool has of the label is said: %+v; labels looked at: %v", miss, pm.hints.keys)
+	}
+	if miss := ask("sizes"); miss.Similar != "size" {
+		t.Errorf("expected that size was meant: %+v", miss)
+	}
+	if again := testing.AllocsPerRun(10, func() { pm.similarLabel("sizes") }); again != 0 {
+		t.Errorf("the same label takes %v allocations again", again)
+	}
+}

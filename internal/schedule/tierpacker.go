@@ -1,0 +1,265 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
+	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// tierPacker packs stacks into nodes of one tier.
+type tierPacker struct {
+	tier           []*poolMarket
+	items          []*packItem
+	preferences    *preferenceScores
+	market         *market
+	problem        pack.Problem
+	offerings      []poolOffering // by offer
+	setNumbers     map[*feasibleSet]int
+	setByOfferings map[string]int // by the offerings that a site has
+	feasibleSets   []*feasibleSet
+	reservations   map[string]int
+}
+
+// poolOffering is an offering of a market.
+type poolOffering struct {
+	market *poolMarket
+	index  int
+}
+
+// newTierPacker writes the stacks and the tier down as a problem of packing.
+func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
+	t := &tierPacker{tier: tier, items: items, preferences: preferences, market: mk,
+		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int), reservations: make(map[string]int)}
+	t.offerings, t.problem.BinTypes = mk.scratchOfferings[:0], mk.scratchBinTypes[:0]
+	mk.scratchOfferings, mk.scratchBinTypes = nil, nil // until they are given back
+	for _, it := range items {
+		it.Feasible, it.Unrestricted, it.Preference = t.numberSet(it.feasible), t.numberSet(it.anyDomain), -1
+		if it.preferences != nil {
+			it.Preference = it.preferences.number
+		}
+	}
+	for i, pm := range tier {
+		t.problem.Limits = append(t.problem.Limits, pm.packLimit())
+		t.addBinTypes(i, pm)
+	}
+	for _, fs := range t.feasibleSets {
+		bits := require.NewBits(len(t.offerings))
+		for i, r := range t.offerings {
+			if fs.offerings[r.market.number].Has(r.index) {
+				bits.Set(i)
+			}
+		}
+		t.problem.FeasibleSets = append(t.problem.FeasibleSets, bits)
+	}
+	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), mk.brief
+	if !mk.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool { return pm.firstMinValuesKey() != "" }) {
+		t.problem.Suits = t.meetsMinValues
+	}
+	t.problem.Items = make([]pack.Item, len(items))
+	for i, it := range items {
+		t.problem.Items[i] = it.Item
+	}
+	return t
+}
+
+func (t *tierPacker) numberSet(fs *feasibleSet) int {
+	n, known := t.setNumbers[fs]
+	if known {
+		return n
+	}
+	text := t.setKey(fs)
+	if n, known = t.setByOfferings[text]; !known {
+		n = len(t.feasibleSets)
+		t.setByOfferings[text] = n
+		t.feasibleSets = append(t.feasibleSets, fs)
+	}
+	t.setNumbers[fs] = n
+	return n
+}
+
+// setKey is the same for sites that have the same offerings of the tier. Pods that ask for different labels often get the same.
+func (t *tierPacker) setKey(fs *feasibleSet) string {
+	rows := make([]require.Bits, len(t.tier))
+	for i, pm := range t.tier {
+		rows[i] = fs.offerings[pm.number]
+	}
+	return offeringsText(rows)
+}
+
+// packLimit is what the pool's limits leave, as packing counts it.
+func (pm *poolMarket) packLimit() pack.Limit {
+	s := pack.Limit{Nodes: -1, Limited: pm.pool.Limits.Set, Left: pm.pool.Limits.Amount.Sub(pm.limits.used)}
+	if pm.pool.Limits.HasNodes {
+		s.Nodes = max(pm.pool.Limits.Nodes-pm.limits.nodes, 0)
+	}
+	if pm.pool.Limits.Broken != "" {
+		s.Nodes = 0
+	}
+	return s
+}
+
+// addBinTypes lists what the market sells to some stack. Of offerings of a type that no stack can tell apart only the cheapest
+// is listed.
+func (t *tierPacker) addBinTypes(shelf int, pm *poolMarket) {
+	wanted := require.NewBits(len(pm.room))
+	for _, fs := range t.feasibleSets {
+		wanted = wanted.Or(fs.offerings[pm.number])
+	}
+	wanted = wanted.And(pm.buyable)
+	t.growBinTypes(pm.countTypes(wanted)) // mostly one of each type
+	first, kind := len(t.offerings), -1
+	for i := range wanted.All {
+		o := &pm.pool.Catalog.Offerings[i]
+		if o.Type != kind {
+			first, kind = len(t.offerings), o.Type
+		}
+		offer := pack.BinType{Price: o.Price, Room: pm.room[i], Limit: shelf, Charge: pm.pool.Catalog.Types[o.Type].Capacity, Reservation: t.numberReservation(o)}
+		twin := -1
+		for j := first; j < len(t.offerings); j++ {
+			if t.problem.BinTypes[j].Reservation == offer.Reservation && t.problem.BinTypes[j].Room == offer.Room && t.isIndistinguishable(pm, i, t.offerings[j].index) {
+				twin = j
+				break
+			}
+		}
+		switch {
+		case twin < 0:
+			if len(t.problem.BinTypes) == cap(t.problem.BinTypes) {
+				t.growBinTypes(wanted.Count())
+			}
+			t.offerings, t.problem.BinTypes = append(t.offerings, poolOffering{pm, i}), append(t.problem.BinTypes, offer)
+		case o.Price < t.problem.BinTypes[twin].Price:
+			t.offerings[twin], t.problem.BinTypes[twin] = poolOffering{pm, i}, offer
+		}
+	}
+}
+
+// growBinTypes makes room for n more offers: to grow by and by would take several times the memory.
+func (t *tierPacker) growBinTypes(n int) {
+	t.offerings, t.problem.BinTypes = slices.Grow(t.offerings, n), slices.Grow(t.problem.BinTypes, n)
+}
+
+// numberReservation numbers a reservation; what is not reserved is sold without bound.
+func (t *tierPacker) numberReservation(o *cluster.Offering) int {
+	if o.Reservation == "" {
+		return -1
+	}
+	n, known := t.reservations[o.Reservation]
+	if !known {
+		n = len(t.problem.Reservations)
+		t.reservations[o.Reservation] = n
+		t.problem.Reservations = append(t.problem.Reservations, t.market.reservations[o.Reservation])
+	}
+	return n
+}
+
+// isIndistinguishable reports whether no stack can tell two offerings of a market apart.
+func (t *tierPacker) isIndistinguishable(pm *poolMarket, i, j int) bool {
+	for _, fs := range t.feasibleSets {
+		if rows := fs.offerings[pm.number]; rows.Has(i) != rows.Has(j) {
+			return false
+		}
+	}
+	return t.preferences.same(pm, i, j)
+}
+
+// meetsMinValues reports whether a content leaves the choice of types that the pool asks for.
+func (t *tierPacker) meetsMinValues(offer int, content []pack.Part) bool {
+	pm := t.offerings[offer].market
+	if pm.firstMinValuesKey() == "" {
+		return true
+	}
+	c := t.chooseOffering(offer, content).interchangeable()
+	return pm.shortOfValues(c.offerings) == ""
+}
+
+func (t *tierPacker) chooseOffering(offer int, content []pack.Part) *chosenOffering {
+	var sum resource.Vector
+	var sets []*feasibleSet
+	for _, part := range content {
+		sum = sum.Add(t.items[part.Item].Need.Times(int64(part.Count)))
+		if fs := t.items[part.Item].feasible; !slices.Contains(sets, fs) {
+			sets = append(sets, fs)
+		}
+	}
+	slices.SortFunc(sets, func(x, y *feasibleSet) int { return x.number - y.number })
+	c := newChosenOffering(t.offerings[offer].market, t.offerings[offer].index, sets, sum)
+	var usePreferences []preferenceUse
+	for _, part := range content {
+		if it := t.items[part.Item]; it.preferences != nil {
+			usePreferences = append(usePreferences, preferenceUse{it.preferences.number, part.Count})
+		}
+	}
+	if c.likedSorts = t.preferences.likedSorts(c.market, c.offering, usePreferences); c.likedSorts != nil {
+		c.sorts = t.preferences.sortsOf(c.market)
+	}
+	return c
+}
+
+// solve solves the problem and adds the nodes to the placement. It is the last thing that a buyer does.
+func (t *tierPacker) solve() []*openBin {
+	defer func() { t.market.scratchOfferings, t.market.scratchBinTypes = t.offerings, t.problem.BinTypes }()
+	solution := pack.Solve(&t.problem)
+	bins := solution.Bins
+	t.market.truncated = t.market.truncated || solution.Truncated
+	slices.SortStableFunc(bins, func(x, y pack.Bin) int { // by content, so that the order says something to a reader
+		return cmp.Or(slices.CompareFunc(x.Parts, y.Parts, func(x, y pack.Part) int {
+			return cmp.Or(x.Item-y.Item, y.Count-x.Count)
+		}), x.BinType-y.BinType)
+	})
+	var out []*openBin
+	for _, bin := range bins {
+		co := t.chooseOffering(bin.BinType, bin.Parts)
+		model := co.toBin()
+		for range bin.Times {
+			ob := &openBin{Bin: model, market: co.market, offering: co.offering, offerings: co.offerings}
+			for _, part := range bin.Parts {
+				ob.addUnits(t.items[part.Item], part.Count)
+			}
+			out = append(out, ob)
+		}
+		co.market.limits.charge(model.Capacity, bin.Times)
+		if id := co.market.pool.Catalog.Offerings[co.offering].Reservation; id != "" {
+			t.market.reservations[id] -= bin.Times
+		}
+	}
+	return out
+}
+
+// openBin is a new node with what is in it, or what more goes to a host that is there.
+type openBin struct {
+	Bin
+	market    *poolMarket
+	offering  int
+	offerings require.Bits
+	hostState *hostState
+	contents  []binContent
+}
+
+// binContent is pods of a kind in a crate.
+type binContent struct {
+	podSet   *podSet
+	pods     []*cluster.Pod
+	feasible *feasibleSet
+}
+
+// addUnits takes n companies off the stack.
+func (ob *openBin) addUnits(it *packItem, n int) {
+	for n > 0 {
+		p := it.shares[0]
+		if p.units == 0 {
+			it.shares = it.shares[1:]
+			continue
+		}
+		take := min(n, p.units)
+		for _, member := range p.group.members {
+			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.takePods(member.count * take), p.feasible})
+		}
+		p.units -= take
+		p.group.units -= take
+		n -= take
+	}
+}

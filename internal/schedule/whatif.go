@@ -1,0 +1,305 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// RemovableNode is a node that may go, with the pods that would have to move.
+type RemovableNode struct {
+	Host string
+	Pods []*cluster.Pod
+}
+
+// WhatIf is a cluster that was taken in once, so that many what-ifs about nodes that go can be played on it: each costs what
+// it touches, not what the cluster has. Pods move by the same rules as in a placement.
+//
+// A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
+type WhatIf struct {
+	counts         *topologyCounts
+	market         *market
+	usePreferences bool
+	departing      []*departingNode
+	targets        []*targetNode
+	trees          map[string]*targetTree
+	dims           []int
+	// promisedHosts are the hosts that pods of the overlay have been sent to.
+	promisedHosts map[string]bool
+
+	undoLog       []undoStep
+	assigned      []Assignment
+	withoutRoom   []movingBatch  // of the what-if: who has found no room yet
+	newBins       []*openBin     // what was bought for them
+	supplyBefore  *supplyState   // what was for sale before
+	binsNamed     int            // new nodes so far
+	scratchCounts topologyCounts // memory of the copies on which purchases are tried
+	steps         int            // how often rules were looked at so far, about
+}
+
+// departingNode is a departure as the stage sees it.
+type departingNode struct {
+	node *targetNode
+	pods []movingBatch
+	// stuckPod is a pod that can't be moved at all.
+	stuckPod *cluster.Pod
+}
+
+// targetNode is a house on the stage.
+type targetNode struct {
+	*hostState
+	// closed lodgings take nobody: they are no place for pods that move, or they go.
+	closed, removed bool
+	moved           []movingBatch // pods that have been given a place here
+	fillOrder       int           // in which order it is filled
+	treeLeaves      []treeLeaf
+}
+
+// treeLeaf is where a lodging is in a roster.
+type treeLeaf struct {
+	tree  *targetTree
+	index int
+}
+
+// movingPods is a kind of pods on the stage.
+type movingPods struct {
+	*podSet
+	need       []int64
+	worth      float64
+	tree       *targetTree
+	placeOrder int // the important and the large come first
+	// noRoom says that no node has room for a pod of the kind; if one has, none has before from in the roster: rooms only
+	// ever shrink, what-ifs aside.
+	noRoom     bool
+	searchFrom int
+}
+
+// movingBatch is some pods of one kind.
+type movingBatch struct {
+	*movingPods
+	pods []*cluster.Pod
+}
+
+// NewWhatIf takes the cluster in. Pods of the overlay that look for a place are given one before anybody moves, where there is
+// one. open says which hosts may be given pods that move.
+func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode, open func(*cluster.Host) bool) *WhatIf {
+	pending := o.Pending()
+	all := pending[:len(pending):len(pending)]
+	for i := range departures {
+		all = append(all, departures[i].Pods...)
+	}
+	w := &WhatIf{counts: newTopologyCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base, settings.RelaxMinValues),
+		usePreferences: !settings.IgnorePreferences, trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
+	sorter := newPodSetBuilder(w.counts)
+	for _, p := range pending {
+		set := sorter.podSetOf(p)
+		set.pods = append(set.pods, p)
+	}
+	waiting := slices.Clone(sorter.podSets)
+	slices.SortStableFunc(waiting, comparePodSets)
+	w.sortPods(sorter, departures)
+	hosts := o.Hosts()
+	houses := addHosts(w.counts, hosts)
+	addHosts(w.counts, o.LeavingHosts())
+	w.counts.markDaemonFollowers(w.market, sorter.podSets)
+	var settled Placement
+	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, usePreferences: w.usePreferences, out: &settled}).fitAll()
+	for i := range settled.Assigned {
+		w.promisedHosts[settled.Assigned[i].Host] = true
+	}
+	for _, p := range sorter.podSets {
+		p.pods = nil
+	}
+	w.findTargets(houses, departures, open)
+	w.computeWorth()
+	return w
+}
+
+// sortPods sorts the departures' pods into kinds.
+func (w *WhatIf) sortPods(sorter *podSetBuilder, departures []RemovableNode) {
+	moving := make(map[*podSet]*movingPods)
+	for i := range departures {
+		d := &departingNode{}
+		for _, p := range departures[i].Pods {
+			set := sorter.podSetOf(p)
+			if len(set.class.Unsupported) > 0 || len(w.counts.volumeRules(p)) > 0 {
+				d.stuckPod = p
+			}
+			m := moving[set]
+			if m == nil {
+				m = &movingPods{podSet: set}
+				moving[set] = m
+			}
+			d.pods = addToBatch(d.pods, m, p)
+		}
+		w.departing = append(w.departing, d)
+	}
+	slices.SortStableFunc(sorter.podSets, comparePodSets)
+	for rank, p := range sorter.podSets {
+		if m := moving[p]; m != nil {
+			m.placeOrder = rank
+		}
+	}
+	var used [resource.Size]bool
+	for _, m := range moving {
+		for dim, x := range m.class.Requests {
+			used[dim] = used[dim] || x > 0
+		}
+	}
+	for dim, u := range used {
+		if u {
+			w.dims = append(w.dims, dim)
+		}
+	}
+	for _, m := range moving {
+		for _, dim := range w.dims {
+			m.need = append(m.need, m.class.Requests[dim])
+		}
+	}
+}
+
+// addToBatch adds pods to the bundle of their kind.
+func addToBatch(list []movingBatch, m *movingPods, pods ...*cluster.Pod) []movingBatch {
+	for i := range list {
+		if list[i].movingPods == m {
+			list[i].pods = append(list[i].pods, pods...)
+			return list
+		}
+	}
+	return append(list, movingBatch{m, slices.Clone(pods)})
+}
+
+// findTargets finds the houses of the departures, and those that take pods.
+func (w *WhatIf) findTargets(hosts []*hostState, departures []RemovableNode, open func(*cluster.Host) bool) {
+	byName := make(map[string]*targetNode, len(hosts))
+	for _, h := range hosts {
+		target := &targetNode{hostState: h, closed: h.Closed || h.Reserved || h.Undecided || !open(h.Host)}
+		w.targets = append(w.targets, target)
+		byName[h.Name] = target
+	}
+	for i, d := range w.departing {
+		d.node = byName[departures[i].Host]
+	}
+}
+
+// computeWorth works out what pods of each kind are worth: what they have to pay at least, whatever nodes are bought.
+func (w *WhatIf) computeWorth() {
+	var items []*packItem
+	byKey, of := make(map[itemKey]int), make(map[*movingPods]int)
+	for _, d := range w.departing {
+		for _, b := range d.pods {
+			at, known := of[b.movingPods]
+			if !known {
+				where := w.market.feasibleSet([]*cluster.PodClass{b.class}, nil)
+				key := itemKey{need: b.class.Requests, feasible: where}
+				if at, known = byKey[key]; !known {
+					at = len(items)
+					byKey[key] = at
+					items = append(items, &packItem{feasible: where, anyDomain: where, Item: pack.Item{Need: b.class.Requests}})
+				}
+				of[b.movingPods] = at
+			}
+			items[at].Count += len(b.pods)
+		}
+	}
+	if len(items) == 0 || len(w.market.markets) == 0 {
+		return
+	}
+	buyer := newTierPacker(w.market, w.market.markets, items, newPreferenceScores(nil, false))
+	buyer.firstTierOnly()
+	worth := pack.Worth(&buyer.problem)
+	for m, at := range of {
+		m.worth = worth[at]
+	}
+}
+
+// firstTierOnly leaves each site what the first tier sells that has something for it, reservations aside: that is where its
+// pods would go, and what there are only a few of says nothing of what a pod is worth.
+func (t *tierPacker) firstTierOnly() {
+	tier := make(map[*poolMarket]int)
+	for i, pools := range t.market.tiers {
+		for _, pm := range pools {
+			tier[pm] = i
+		}
+	}
+	for n, bits := range t.problem.FeasibleSets {
+		first := len(t.market.tiers)
+		for i := range bits.All {
+			if t.problem.BinTypes[i].Reservation < 0 {
+				first = min(first, tier[t.offerings[i].market])
+			}
+		}
+		kept := bits.AndNot(bits)
+		for i := range bits.All {
+			if t.problem.BinTypes[i].Reservation < 0 && tier[t.offerings[i].market] == first {
+				kept.Set(i)
+			}
+		}
+		t.problem.FeasibleSets[n] = kept
+	}
+}
+
+// Steps is about how often rules between pods have been looked at so far: most of the work where there are many.
+func (w *WhatIf) Steps() int { return w.steps }
+
+// manyRules is from how many rules on that concern a pod its rules count as work. Ordinary pods have a few.
+const manyRules = 64
+
+// RuleSteps is how many rules are looked at when the departure's pods with very many rules are put somewhere, once each.
+func (w *WhatIf) RuleSteps(i int) int {
+	sum := 0
+	for _, b := range w.departing[i].pods {
+		if looks := b.ruleSteps(); looks > manyRules {
+			sum += looks * len(b.pods)
+		}
+	}
+	return sum
+}
+
+// Worth is what a departure's pods are worth, guests included: what it costs at least to run them elsewhere.
+func (w *WhatIf) Worth(i int) float64 { return worthOf(w.departing[i].allPods()) }
+
+// allPods are the pods that have to move if the departure goes: its own, and those who have been given a place there.
+func (d *departingNode) allPods() []movingBatch {
+	if d.node == nil || len(d.node.moved) == 0 {
+		return d.pods
+	}
+	return slices.Concat(d.pods, d.node.moved)
+}
+
+func worthOf(list []movingBatch) float64 {
+	sum := 0.0
+	for _, b := range list {
+		sum += b.worth * float64(len(b.pods))
+	}
+	return sum
+}
+
+// StuckPod is a pod of the departure that can't be moved at all, or nil.
+func (w *WhatIf) StuckPod(i int) *cluster.Pod { return w.departing[i].stuckPod }
+
+// IsPromised reports whether pods that look for a place were given one on the departure's node: they are not among those that it takes
+// along, and would be left with nowhere to go.
+func (w *WhatIf) IsPromised(i int) bool {
+	return w.departing[i].node != nil && w.promisedHosts[w.departing[i].node.Name]
+}
+
+// IsRemoved reports whether the departure has left.
+func (w *WhatIf) IsRemoved(i int) bool {
+	return w.departing[i].node == nil || w.departing[i].node.removed
+}
+
+// PodsFromOthers yields the pods of other departures that have been given a place on this one's node.
+func (w *WhatIf) PodsFromOthers(i int) func(yield func(*cluster.Pod) bool) {
+	return func(yield func(*cluster.Pod) bool) {
+		for _, b := range w.departing[i].node.moved {
+			for _, p := range b.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
