@@ -77,7 +77,7 @@ type catalog struct {
 	prices  Prices
 	network Network
 	now     func() time.Time
-	// sellsReserved says whether reservations are sold; shifted, unless it is nil, which zones are to be left.
+	// sellsReserved says whether reservations are sold; isShifted, unless it is nil, which zones are to be left.
 	sellsReserved bool
 	isShifted     func(zoneID string) bool
 

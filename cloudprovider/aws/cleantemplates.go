@@ -25,8 +25,8 @@ const (
 // NeedLeaderElection makes the manager run Start on the replica that leads only.
 func (p *Provider) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable: it takes over from the leader before, and sweeps from time to time until the context
-// ends.
+// Start implements manager.Runnable: it takes over from the leader before, and cleans up from time to time until the
+// context ends.
 func (p *Provider) Start(ctx context.Context) error {
 	p.nameTagger.setLifetime(ctx)
 	p.guard.Keep(ctx, "taking over and removing launch templates", nil, p.cleanPeriodically)

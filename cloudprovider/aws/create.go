@@ -150,7 +150,8 @@ func tellFewTypes(ctx context.Context, claim *v1.NodeClaim, ranked, candidates [
 // unusableError says that no launch template can be made from a class as it is.
 type unusableError struct{ error }
 
-// templatesFor fills in the buyer's candidates, each with its mold, and returns the launch template of each.
+// templatesFor fills in the launch request's candidates, each with its variant, and returns the launch template of
+// each.
 func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate, tags map[string]string, q *launchRequest) ([]*template, error) {
 	cluster, err := p.cluster(ctx)
 	if err != nil {

@@ -36,16 +36,16 @@ type fleetLaunch struct {
 	provider *Provider
 	answers  map[*launchRequest]launchAnswer
 	refusals refusals
-	// triedOptions are the lines that were asked for and not sold.
+	// triedOptions are the options that were asked for and not sold.
 	triedOptions map[optionKey]bool
-	// calls counts those made so far. The first has been let through the turnstile already.
+	// calls counts those made so far. The first has been let through the limiter already.
 	calls int
 	// pauseNext is to be made before the next turn.
 	pauseNext time.Duration
 }
 
-// launchTogether launches instances for claims with the same order key, in one call if all goes well. Whoever gets none
-// learns at once which offerings were refused.
+// launchTogether launches instances for claims with the same launch spec, in one call if all goes well. Whoever gets
+// none learns at once which offerings were refused.
 func (p *Provider) launchTogether(ctx context.Context, key string, requests []*launchRequest) []launchAnswer {
 	began := time.Now()
 	p.pace.began(key, len(requests))
@@ -88,7 +88,7 @@ func (l *fleetLaunch) refuse(left []*launchRequest, err error) {
 	}
 }
 
-// callFor makes the calls for a party and returns who has to be asked for again.
+// callFor makes the calls for a group and returns who has to be asked for again.
 func (l *fleetLaunch) callFor(ctx context.Context, g *launchGroup, turn int) (left []*launchRequest) {
 	// A user with very many tags leaves little room for ours.
 	for some := range slices.Chunk(g.requests, max(1, g.spec.claimRoom())) {

@@ -37,7 +37,7 @@ type fleetLimiter struct {
 	mu     sync.Mutex
 	tokens int
 	refill time.Time
-	// pausedUntil is until when nobody goes, because EC2 has asked for it; pause is how long it was shut the last time.
+	// pausedUntil is until when nobody goes, because EC2 has asked for it; pause is how long it was the last time.
 	pausedUntil time.Time
 	pause       time.Duration
 	waiting     []*fleetWaiter
@@ -46,7 +46,7 @@ type fleetLimiter struct {
 	lastLarge time.Time
 }
 
-// fleetWaiter is somebody before the turnstile.
+// fleetWaiter is somebody who waits for the limiter.
 type fleetWaiter struct {
 	size func() int
 	// joinable says that others may join.

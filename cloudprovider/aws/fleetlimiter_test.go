@@ -166,7 +166,7 @@ func TestParties(t *testing.T) {
 		name   string
 		wishes [][]string
 		tried  []string
-		want   []int // members of each party
+		want   []int // members of each group
 		lines  []int // and how much they have in common
 	}{
 		{"equal", [][]string{{"a", "b"}, {"a", "b"}}, nil, []int{2}, []int{2}},

@@ -28,18 +28,19 @@ type fleetRequest struct {
 	subnets map[string]subnetChoice
 	zones   map[string]string
 
-	// What follows is guarded by the register's lock.
+	// What follows is guarded by the ownership's lock.
 
 	// done is closed when the call that is under way has ended; nil if none is.
 	done chan struct{}
-	// lostAt is when it was last asked for in vain, asks how often, failure what came of it, and askAgainAt when to ask again.
+	// lostAt is when it was last asked for in vain, asks is how often, failure what came of it, and askAgainAt when to
+	// ask again.
 	lostAt, askAgainAt time.Time
 	asks               int
 	failure            error
 }
 
-// newFleetRequest chooses a subnet in each zone, takes the claims aboard and writes the call. Claims that turn out to be elsewhere
-// are returned; if that is all of them there is no sale.
+// newFleetRequest chooses a subnet in each zone, takes the claims into the launch and writes the call. Claims that turn
+// out to be elsewhere are returned; if that is all of them there is no fleet request.
 func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *fleetRequest, elsewhere []*launchRequest, err error) {
 	spec := g.spec
 	picks, err := p.subnets.choose(ctx, spec, int64(len(g.requests)))
@@ -84,7 +85,7 @@ func (s *launchSpec) target(count int) *ec2types.TargetCapacitySpecificationRequ
 	return out
 }
 
-// strategy tells EC2 which of the lines to prefer: spot where it is cheap and likely to last, the rest by price, and
+// strategy tells EC2 which of the options to prefer: spot where it is cheap and likely to last, the rest by price, and
 // both by our order if the prices are the user's own.
 func (s *launchSpec) strategy(in *ec2.CreateFleetInput) {
 	switch {
@@ -105,7 +106,7 @@ func (s *launchSpec) strategy(in *ec2.CreateFleetInput) {
 	}
 }
 
-// configs are the order's lines in the zones that have a subnet, by launch template.
+// configs are the spec's options in the zones that have a subnet, by launch template.
 func (s *launchSpec) configs(picks map[string]subnetChoice) []ec2types.FleetLaunchTemplateConfigRequest {
 	var out []ec2types.FleetLaunchTemplateConfigRequest
 	last := ""
@@ -126,8 +127,8 @@ func (s *launchSpec) configs(picks map[string]subnetChoice) []ec2types.FleetLaun
 	return out
 }
 
-// claimRoom is for how many claims instances of the order can be marked, beside the user's tags, the launch's name and the cluster's
-// identity.
+// claimRoom is for how many claims instances of the spec can be marked, beside the user's tags, the launch's name and
+// the cluster's identity.
 func (s *launchSpec) claimRoom() int { return roomForClaims(len(s.Tags) + 2) }
 
 // carriesIdentity tells whether the instances carry the cluster's identity: the user's tags may leave no room for it.

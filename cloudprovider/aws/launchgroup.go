@@ -12,18 +12,18 @@ type launchGroup struct {
 	spec     *launchSpec
 	requests []*launchRequest
 
-	// mostOptions is how many lines the member with most has.
+	// mostOptions is how many options the member with most has.
 	mostOptions int
 }
 
-// optionKey is what of a line matters to whoever gets the instance.
+// optionKey is what of an option matters to whoever gets the instance.
 type optionKey struct{ template, kind, zone string }
 
 func (o *launchOption) key() optionKey { return optionKey{o.Template, o.Type, o.Zone} }
 
-// groupLaunches divides claims with the same order key into as few parties as can be. What is asked for a party is what its
-// members have in common. Nobody loses much by it: the cheapest type stays the cheapest, and each keeps half of its choice
-// at least. What was tried is left out; a claim that has nothing else is in no party.
+// groupLaunches divides claims with the same launch spec into as few groups as can be. What is asked for a group is
+// what its members have in common. Nobody loses much by it: the cheapest type stays the cheapest, and each keeps half
+// of its choice at least. What was tried is left out; a claim that has nothing else is in no group.
 func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*launchGroup, done []*launchRequest) {
 	type wish struct {
 		of    *launchRequest
@@ -69,7 +69,7 @@ func (g *launchGroup) tryJoin(q *launchRequest, s *launchSpec) bool {
 	return true
 }
 
-// without is the order but for some lines; nil if nothing is left.
+// without is the spec without some options; nil if nothing is left.
 func (s *launchSpec) without(lines map[optionKey]bool) *launchSpec {
 	if len(lines) == 0 {
 		return s
@@ -77,7 +77,7 @@ func (s *launchSpec) without(lines map[optionKey]bool) *launchSpec {
 	return s.only(func(o *launchOption) bool { return !lines[o.key()] })
 }
 
-// intersect is what both orders have; nil if that is nothing.
+// intersect is what both specs have; nil if that is nothing.
 func (s *launchSpec) intersect(other *launchSpec) *launchSpec {
 	if s == other {
 		return s
@@ -89,7 +89,7 @@ func (s *launchSpec) intersect(other *launchSpec) *launchSpec {
 	return s.only(func(o *launchOption) bool { return have[o.key()] })
 }
 
-// only is the order with the lines that are kept; nil if there are none.
+// only is the spec with the options that are kept; nil if there are none.
 func (s *launchSpec) only(keep func(*launchOption) bool) *launchSpec {
 	kept := make([]launchOption, 0, len(s.Lines))
 	for i := range s.Lines {

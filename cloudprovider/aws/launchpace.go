@@ -11,9 +11,9 @@ const (
 	// Launches that may go together are gathered until none has come for launchIdle, for launchMax at the longest.
 	launchIdle = 35 * time.Millisecond
 	launchMax  = time.Second
-	// In a rush, when one launch follows the other, claims come in as hands get free and not all at once. Then it pays to
-	// wait a little longer each time, streakIdle and streakMax at the most: a call for each handful would soon be too many for
-	// EC2. What comes more than streakGap after the last is no rush.
+	// In a rush, when one launch follows the other, claims come in as workers get free and not all at once. Then it
+	// pays to wait a little longer each time, streakIdle and streakMax at the most: a call for each handful would soon
+	// be too many for EC2. What comes more than streakGap after the last is no rush.
 	streakIdle = 500 * time.Millisecond
 	streakMax  = 4 * time.Second
 	streakGap  = 10 * time.Second

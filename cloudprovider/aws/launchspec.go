@@ -15,17 +15,17 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
-// launchSpec is what a claim asks of EC2, without saying how many. Claims whose orders have enough in common are launched
-// together (party.go).
+// launchSpec is what a claim asks of EC2, without saying how many. Claims whose specs have enough in common are
+// launched together (launchgroup.go).
 type launchSpec struct {
-	// Key is equal for orders that may be launched together: they differ in nothing but in which lines they have, and the
-	// same type is the cheapest for all.
+	// Key is equal for specs that may be launched together: they differ in nothing but in which options they have, and
+	// the same type is the cheapest for all.
 	Key string `json:"-"`
 	// Class and Pool are tagged on what is launched.
 	Class, Pool  string
 	CapacityType string
-	// Block says that the order is for a capacity block, Interruptible that it is for a reservation which its owner may take
-	// back: EC2 sells each as a capacity type of its own.
+	// Block says that the spec is for a capacity block, Interruptible that it is for a reservation which its owner may
+	// take back: EC2 sells each as a capacity type of its own.
 	Block, Interruptible bool
 	// Prioritized says that prices are the user's own, so that EC2 must go by our order and not by its prices.
 	Prioritized bool
@@ -34,16 +34,17 @@ type launchSpec struct {
 	Lines       []launchOption `json:"-"`
 
 	class *awsv1.EC2NodeClass
-	// templates are those that the lines name, so that one that somebody has deleted can be made again.
+	// templates are those that the options name, so that one that somebody has deleted can be made again.
 	templates map[string]*template
 }
 
-// launchOption is one way to fill an order: a type in a zone, from a launch template.
+// launchOption is one way to meet a launch spec: a type in a zone, from a launch template.
 type launchOption struct {
 	Template, Type, Zone string
 	Price                float64
 
-	// capacityID is the reservation or the placement group that the line is for: what is short there need not be elsewhere.
+	// capacityID is the reservation or the placement group that the option is for: what is short there need not be
+	// elsewhere.
 	capacityID string
 	// addresses is how many addresses an instance of the type may need in its subnet.
 	addresses int64
@@ -56,13 +57,13 @@ type launchRequest struct {
 	// they come again, and by then the claim may have been refused by another launch, and be gone.
 	isAbandoned func() bool
 	spec        *launchSpec
-	// candidates are the offerings that the order's lines stand for.
+	// candidates are the offerings that the spec's options stand for.
 	candidates []choose.Candidate
 	// variants say what each candidate is launched from, in the same order.
 	variants []templateVariant
 	// hashAnnotations are the annotations that say from which version of the class the instance is launched.
 	hashAnnotations map[string]string
-	// failures counts the launches that gave the claim nothing. It is read when the claim goes aboard of one.
+	// failures counts the launches that gave the claim nothing. It is read when the claim becomes part of one.
 	failures int
 }
 
@@ -117,7 +118,7 @@ func capacityOf(c *choose.Candidate) string {
 	return c.Offering.ReservationID
 }
 
-// cheapest is the index of the cheapest line.
+// cheapest is the index of the cheapest option.
 func (s *launchSpec) cheapest() int {
 	best := 0
 	for i := range s.Lines {
@@ -128,7 +129,7 @@ func (s *launchSpec) cheapest() int {
 	return best
 }
 
-// zones are those in which the order may be filled, sorted.
+// zones are those in which the spec may be met, sorted.
 func (s *launchSpec) zones() []string {
 	var out []string
 	for i := range s.Lines {
@@ -138,7 +139,7 @@ func (s *launchSpec) zones() []string {
 	return slices.Compact(out)
 }
 
-// addresses is how many addresses of its subnet an instance of the order may need: those of the smallest type, which is
+// addresses is how many addresses of its subnet an instance of the spec may need: those of the smallest type, which is
 // what it is sure to come to.
 func (s *launchSpec) addresses() int64 {
 	least := s.Lines[0].addresses

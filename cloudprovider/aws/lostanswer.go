@@ -54,8 +54,8 @@ func didNothing(err error) bool {
 	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
 }
 
-// awaitLaunch waits until the launch that the claim is aboard of has ended, and finds out what became of one whose answer was
-// lost.
+// awaitLaunch waits until the launch that the claim is part of has ended, and finds out what became of one whose answer
+// was lost.
 func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
 	for {
 		r, landed := p.ownership.launchOf(uid)
@@ -76,8 +76,9 @@ func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// repeatCall has the call of a sale repeated whose answer was lost, once for all of its claims. EC2 knows it by its token: it
-// answers as it did the first time, or does now what it did not do then. landed is closed when that is known.
+// repeatCall has the call of a fleet request repeated whose answer was lost, once for all of its claims. EC2 knows it
+// by its token: it answers as it did the first time, or does now what it did not do then. landed is closed when that is
+// known.
 func (p *Provider) repeatCall(ctx context.Context, r *fleetRequest) (landed <-chan struct{}, failure error) {
 	landed, mine, failure := p.ownership.mayAskAgain(r, p.now())
 	if mine {

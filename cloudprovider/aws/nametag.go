@@ -27,7 +27,7 @@ const (
 )
 
 // nameTagger writes the names of claims on instances that were launched together and so could not be named by the launch. It
-// goes on behind the launches, at a pace that EC2 likes: who owns what is known without it (settle.go).
+// goes on behind the launches, at a pace that EC2 likes: who owns what is known without it (ownership_resolve.go).
 type nameTagger struct {
 	api EC2API
 	// onNamed is told of every instance that is named.

@@ -14,7 +14,8 @@ import (
 )
 
 // ownership knows which instance is whose. Everything in it can be found out again from the instances' tags and the
-// NodeClaims (settle.go), so a restart loses nothing; while the process lives it also covers what EC2 does not show yet.
+// NodeClaims (ownership_resolve.go), so a restart loses nothing; while the process lives it also covers what EC2 does
+// not show yet.
 //
 // Instances of one launch are interchangeable until one is given to a claim. That happens here, in memory, in the moment
 // in which EC2 answers. The claim's name is written on the instance a little later (name.go), and the core writes the
@@ -22,7 +23,7 @@ import (
 type ownership struct {
 	mu sync.Mutex
 	// byInstance are the known owners by instance id; byClaim the instance of each claim. An instance beyond the first of its
-	// claim is in machines only.
+	// claim is in byInstance only.
 	byInstance map[string]*assignment
 	byClaim    map[types.UID]*assignment
 	// launching are launches that are under way or whose answer was lost, by claim: no claim is in two. callsUnderWay are those that

@@ -13,9 +13,9 @@ const (
 	longestAskAgain = 30 * time.Second
 )
 
-// addToLaunch takes those of the claims aboard of the launch that are waited for, have no instance and are aboard of no other; it
-// returns the others. From now on, and until land, ground or lose, the launch is under way: instances of it that EC2 shows already are
-// nobody's loss, and who comes for one of its claims waits.
+// addToLaunch adds those of the claims to the launch that are waited for, have no instance and are part of no other; it
+// returns the others. From now on, and until assignLaunched, undoLaunch or lose, the launch is under way: instances of
+// it that EC2 shows already are nobody's loss, and who comes for one of its claims waits.
 func (own *ownership) addToLaunch(r *fleetRequest, cluster string, unserved []*launchRequest) (elsewhere []*launchRequest) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -38,7 +38,7 @@ func (own *ownership) addToLaunch(r *fleetRequest, cluster string, unserved []*l
 	return elsewhere
 }
 
-// endCall ends the flight, and lets those go on who wait for it. The lock is held.
+// endCall ends the call, and lets those go on who wait for it. The lock is held.
 func (own *ownership) endCall(r *fleetRequest) {
 	delete(own.callsUnderWay, r.token)
 	if r.done != nil {
@@ -64,7 +64,7 @@ func (own *ownership) removeFromLaunch(r *fleetRequest) {
 }
 
 // assignLaunched notes what EC2 has launched. Instances that have an owner already, because a look came first, stay with it; the
-// others are dealt out. A claim that got nothing has been refused once more. describe says what a claim got.
+// others are given out. A claim that got nothing has been refused once more. describe says what a claim got.
 func (own *ownership) assignLaunched(r *fleetRequest, list []fleetInstance, describe func(*launchRequest, fleetInstance) *assignment, now time.Time) (given []*assignment) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -100,7 +100,7 @@ func (own *ownership) assignLaunched(r *fleetRequest, list []fleetInstance, desc
 }
 
 // noteLost notes that it is not known what became of a launch, of which EC2 has heard at that time for the last time. It stays
-// aboard of the register for those of its claims that have nothing, until somebody finds out.
+// under way for those of its claims that have nothing, until somebody finds out.
 func (own *ownership) noteLost(r *fleetRequest, err error, at, now time.Time) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -117,8 +117,8 @@ func (own *ownership) noteLost(r *fleetRequest, err error, at, now time.Time) {
 	own.endCall(r)
 }
 
-// launchOf is the launch that the claim is aboard of, nil if there is none. landed is closed when it ends; it is nil if its
-// answer was lost.
+// launchOf is the launch that the claim is part of, nil if there is none. landed is closed when it ends; it is nil if
+// its answer was lost.
 func (own *ownership) launchOf(uid types.UID) (r *fleetRequest, landed <-chan struct{}) {
 	own.mu.Lock()
 	defer own.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 //  2. An instance that was launched for one claim names it in its tags.
 //  3. An instance whose id a NodeClaim has in its status is that claim's.
 //  4. An instance that carries a claim's name is that claim's.
-//  5. What is left of a launch is dealt out, in a fixed order, to those of its claims that have none. Nobody can have been
+//  5. What is left of a launch is given out, in a fixed order, to those of its claims that have none. Nobody can have been
 //     told of another choice: it would show in 3.
 //
 // What then has no owner is an orphan, and the core ends it. NodeClaims are only read if 1 and 2 leave something open.

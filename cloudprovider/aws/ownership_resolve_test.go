@@ -168,7 +168,7 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 	}
 }
 
-// An instance that ends, or that carries no launch, is dealt to nobody.
+// An instance that ends, or that carries no launch, is given to nobody.
 func TestWhatIsNotDealtOut(t *testing.T) {
 	stopping := tagged("i-1", LaunchTagKey, "token", ClaimsTagKey, shortUID(uidA))
 	stopping.State.Name = ec2types.InstanceStateNameStopping

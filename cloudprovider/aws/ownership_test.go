@@ -67,7 +67,7 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 	}
 }
 
-// Instances of a launch are dealt out in the order of their ids, to those of its claims that have none. What has an
+// Instances of a launch are given out in the order of their ids, to those of its claims that have none. What has an
 // owner or is ending is not.
 func TestInstancesAreDealtOut(t *testing.T) {
 	o := newOwnership()

@@ -5,9 +5,9 @@
 // the packages below it (machine, price, family, image, network); here it is put together into a catalog
 // (catalog.go), and instances are launched, found and ended.
 //
-// A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrow.go), each gets a
-// launch template (template.go), and claims that ask for the same are launched by one call (fleet.go). Which instance is
-// whose survives every crash: see register.go and settle.go.
+// A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrowcandidates.go), each
+// gets a launch template (templatestore.go), and claims that ask for the same are launched by one call
+// (fleetlaunch.go). Which instance is whose survives every crash: see ownership.go and ownership_resolve.go.
 package aws
 
 import (

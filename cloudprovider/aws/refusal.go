@@ -19,9 +19,8 @@ import (
 
 // refusals is what EC2 did not sell, and why.
 type refusals struct {
-	// exhausted were sold out. passing were, too, but what stood in the way has been seen to: they count only if nobody asks
-	// again.
-	// The value is why, if somebody could do something about it.
+	// exhausted were sold out. temporary were, too, but what stood in the way has been seen to: they count only if
+	// nobody asks again. The value is why, if somebody could do something about it.
 	exhausted, temporary map[cloudprovider.OfferingRef]string
 	// reasons are AWS's codes and messages, each once.
 	reasons []string
@@ -132,7 +131,7 @@ func isTemplateGone(code string) bool { return strings.HasPrefix(code, "InvalidL
 // noSpotRole: the account has no role for spot instances yet, and we may not make it.
 const noSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
-// refs names the offerings of the order's lines that pass the filter.
+// refs names the offerings of the spec's options that pass the filter.
 func (s *launchSpec) refs(keep func(launchOption) bool) []cloudprovider.OfferingRef {
 	var out []cloudprovider.OfferingRef
 	for _, o := range s.Lines {
@@ -278,7 +277,7 @@ func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, er
 	return err
 }
 
-// renewTemplates makes the launch templates of a sale again that somebody has deleted.
+// renewTemplates makes the launch templates of a fleet request again that somebody has deleted.
 func (p *Provider) renewTemplates(ctx context.Context, r *fleetRequest) error {
 	for name := range r.spec.templates {
 		p.templates.forget(name)

@@ -30,7 +30,7 @@ type templateSpec struct {
 	usesReservations bool
 }
 
-// key is equal for blueprints that make equal templates from equal molds.
+// key is equal for specs that make equal templates from equal variants.
 func (s *templateSpec) key() ([32]byte, error) {
 	text, err := json.Marshal([]any{s.class.Spec, s.class.Status.InstanceProfile, s.class.Status.SecurityGroups, s.cluster, s.group, s.labels, s.taints, s.tags, s.usesReservations})
 	if err != nil {
@@ -252,7 +252,7 @@ func metadata(o *awsv1.MetadataOptions) *ec2types.LaunchTemplateInstanceMetadata
 	return out
 }
 
-// metadata are the options in the region of the mold.
+// metadata are the options in the region of the variant.
 func (s *templateSpec) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
 	out := metadata(s.class.Spec.MetadataOptions)
 	if s.variant.NoIPv6Metadata {

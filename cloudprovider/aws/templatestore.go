@@ -43,7 +43,7 @@ type template struct {
 	tags map[string]string
 }
 
-// newTemplate makes the template of a blueprint.
+// newTemplate makes the template of a spec.
 func newTemplate(spec *templateSpec) (*template, error) {
 	data, err := spec.data()
 	if err != nil {
@@ -102,13 +102,13 @@ type templateCreation struct {
 	final bool
 }
 
-// templateKey is what a template is made from: the key of a blueprint, and a mold.
+// templateKey is what a template is made from: the key of a spec, and a variant.
 type templateKey struct {
 	spec    [32]byte
 	variant templateVariant
 }
 
-// maxCached is how many drawings are kept.
+// maxCached is how many keys are kept.
 const maxCached = 5000
 
 func newTemplateStore(api EC2API, now func() time.Time) *templateStore {
@@ -116,7 +116,7 @@ func newTemplateStore(api EC2API, now func() time.Time) *templateStore {
 		exist: map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now, cache: map[templateKey]*template{}}
 }
 
-// cached is the template of a blueprint with a mold. The key is the blueprint's.
+// cached is the template of a spec with a variant. The key is the spec's.
 func (s *templateStore) cached(key [32]byte, spec *templateSpec, v templateVariant) (*template, error) {
 	of := templateKey{key, v}
 	s.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
-// templateVariant is what the instances of one launch template have in common beyond their class and pool. Types with equal molds
-// share a template.
+// templateVariant is what the instances of one launch template have in common beyond their class and pool. Types with
+// equal variants share a template.
 type templateVariant struct {
 	ImageID, ImageName string
 	// MaxPods is how many pods the kubelet is told to run.
@@ -76,7 +76,7 @@ func partitionOf(claim *v1.NodeClaim, c *choose.Candidate) string {
 	return all[int(h.Sum32()%uint32(len(all)))]
 }
 
-// setReserved writes down what was computed for the type of the mold.
+// setReserved writes down what was computed for the type of the variant.
 func (v *templateVariant) setReserved(k machine.Kept) error {
 	for _, part := range []struct {
 		to   *string

@@ -48,7 +48,7 @@ func (a *Actor) patchNode(ctx context.Context, base, node *corev1.Node) error {
 	}
 	err = a.Client.Patch(ctx, node, client.RawPatch(types.JSONPatchType, data))
 	if apierrors.IsInvalid(err) {
-		return apierrors.NewConflict(corev1.Resource("nodes"), base.Name, err) // a guard failed: read again
+		return apierrors.NewConflict(corev1.Resource("nodes"), base.Name, err) // a test of the patch failed: read again
 	}
 	return err
 }

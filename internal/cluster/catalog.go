@@ -33,8 +33,8 @@ type Offering struct {
 	Advice string
 	// Probing offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
 	Probing bool
-	// Reservation names the capacity that was paid for in advance, of which Left instances are still free; empty for
-	// offerings without bound.
+	// Reservation names the capacity that was paid for in advance, of which ReservationLeft instances are still free;
+	// empty for offerings without bound.
 	Reservation     string
 	ReservationLeft int
 }

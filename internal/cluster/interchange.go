@@ -9,7 +9,7 @@ type InterchangeKey struct {
 	uid       string
 }
 
-// InterchangeKeyOf says whose twin the pod is.
+// InterchangeKeyOf says with which pods the pod is interchangeable.
 func InterchangeKeyOf(p *Pod) InterchangeKey {
 	t := InterchangeKey{class: p.Class, namespace: p.Namespace, count: len(p.Labels)}
 	if t.count > 0 {

@@ -102,8 +102,8 @@ func (n *namespacePDBs) candidates(labels Labels) []int {
 }
 
 // NeedsNewPlace reports whether the pod will need another place when its node is drained. One that a disruption budget holds stays:
-// a node made for it would wait in vain. No budget is asked about one that ends with its node. Where a sick node goes all its pods do. One whose class is in
-// quarantine gets no place before it is out.
+// a node made for it would wait in vain. No budget is asked about one that ends with its node. Where an unhealthy node
+// goes all its pods do. One whose class is in quarantine gets no place before it is out.
 func (s *Snapshot) NeedsNewPlace(p *Pod) bool {
 	if s.IsQuarantined(p) {
 		return false
@@ -125,5 +125,5 @@ func (s *Snapshot) forcesPods(node string) bool {
 	return has
 }
 
-// repairPrefix begins the names of moves that replace a sick node.
+// repairPrefix begins the names of moves that replace an unhealthy node.
 const repairPrefix = "unhealthy-"

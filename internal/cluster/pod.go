@@ -65,7 +65,7 @@ func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string,
 
 // Owner is what made a pod and wants a number of them.
 type Owner struct {
-	// UID in a Snapshot is the key of the owner: see OwnerKey. So is Root.
+	// UID in a Snapshot is the key of the owner: see OwnerKey. So is Workload.
 	UID  string
 	Kind string
 	// Name of the owner, in the namespace of its pods: for people.
@@ -75,7 +75,7 @@ type Owner struct {
 	// Known is false if nothing is known about how many pods the owner wants.
 	Known bool
 	// Desired is how many pods the owner wants at the same time. For an owner that makes one pod after the other
-	// has become ready, waiting for more is in vain and Desired is 0.
+	// has become ready, waiting for more is unused and Desired is 0.
 	Desired int
 	// Since is when we learned that it wants so many; Created is when it was made.
 	Since   time.Time

@@ -29,7 +29,7 @@ const (
 	Placing       Part = "placement"    // pods without a place get one
 	Nominating    Part = "guidance"     // pods are told which node is theirs
 	WritingStatus Part = "status"       // claims and pools tell what there is
-	Disrupting    Part = "disruption"   // nodes that are empty, too dear, drifted, old or sick go
+	Disrupting    Part = "disruption"   // nodes that are empty, too dear, drifted, old or unhealthy go
 	Collecting    Part = "orphans"      // instances and nodes that no claim accounts for go
 	Searching     Part = "search"       // cheaper nodes are looked for
 )

@@ -42,7 +42,7 @@ type Rule struct {
 
 // Selector selects pods by namespace and labels.
 type Selector struct {
-	// Namespaces by name, sorted; Among adds those whose labels meet it, if HasNamespaceLabels.
+	// Namespaces by name, sorted; NamespaceLabels adds those whose labels meet it, if HasNamespaceLabels.
 	Namespaces         []string
 	NamespaceLabels    require.Set
 	HasNamespaceLabels bool

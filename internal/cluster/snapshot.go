@@ -19,8 +19,8 @@ type Snapshot struct {
 	Now time.Time
 	// DemandRev and SupplyRev are the Rev of the last change to pods that need a place, and to anything else that a
 	// placement depends on; RoomRev is that of the last change that may give room to a pod that found none. Two snapshots
-	// with the same Demand and SupplyRev have the same placement. DisruptionRev is the Rev of the last change to what matters to nobody
-	// but a search for cheaper nodes.
+	// with the same DemandRev and SupplyRev have the same placement. DisruptionRev is the Rev of the last change to
+	// what matters to nobody but a search for cheaper nodes.
 	DemandRev, SupplyRev, RoomRev, DisruptionRev uint64
 
 	Names   *resource.Names
@@ -42,13 +42,13 @@ type Snapshot struct {
 	// of them is an hour ago.
 	EvictedToSave   map[string]int
 	EvictionsDropAt map[string]time.Time
-	// WorkloadTries are the owners whose nodes were made in vain, by UID (see Root).
+	// WorkloadTries are the owners whose nodes were made in vain, by UID (see Workload).
 	WorkloadTries map[string]*WorkloadTries
 	// RemovedEarly is when consolidation first took a node from a workload before its pods had run there for ProvenAfter, by the
 	// UID of the workload: within the last hour, and since pods of it have run on a new node for that long.
 	RemovedEarly map[string]time.Time
-	// OtherPools are NodePools that another controller serves. Pools, Claims and the census have nothing of other controllers: their
-	// nodes are there for pods, and nothing else is known of them.
+	// OtherPools are NodePools that another controller serves. Pools, Claims and the inventory have nothing of other
+	// controllers: their nodes are there for pods, and nothing else is known of them.
 	OtherPools []OtherPool
 	// Notes are what should be told to people although no decision depends on it.
 	Notes []Note
@@ -242,7 +242,7 @@ func (s *Snapshot) PendingSince(p *Pod) time.Time {
 	return p.FirstSeen
 }
 
-// IsComplete reports whether every pod that the owner wants has appeared and its fate is known; known
+// IsComplete reports whether every pod that the owner wants has appeared and its end is known; known
 // is false if that can't be told.
 func (s *Snapshot) IsComplete(owner string) (complete, known bool) {
 	workloadClaims := s.lookups.byOwner[owner]

@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// A node is in vain for an owner if it was made for pods of the owner, none of them has run there for ProvenAfter, it carries no workload,
-// and either it can't take the pods that wait, or it is on its way out or gone while they wait. docs/concepts/bounds.md proves
-// what follows from it.
+// A node is unused for an owner if it was made for pods of the owner, none of them has run there for ProvenAfter, it
+// carries no workload, and either it can't take the pods that wait, or it is on its way out or gone while they wait.
+// docs/concepts/bounds.md proves what follows from it.
 const (
 	// ProvenAfter is how long a pod must have run on a node for the node not to be in vain.
 	ProvenAfter = time.Minute
@@ -22,7 +22,8 @@ const (
 	// most troubles are accidents.
 	firstTryWait   = 30 * time.Second
 	longestTryWait = 5 * time.Minute
-	// MaxUnused is how many nodes may stand in vain for an owner when another is tried: the one that shows what is wrong.
+	// MaxUnused is how many nodes may stand unused for an owner when another is tried: the one that shows what is
+	// wrong.
 	MaxUnused = 1
 	// mayClearFor is how long a new node stays that a taint or a cordon closes to the pods that it was made for. Agents of
 	// networks and of storage put up a taint until they are ready, and not everybody declares it as a startup taint.
@@ -52,15 +53,17 @@ type WorkloadTries struct {
 	NextTry, ProvenAt time.Time
 	// RunsAgain says that pods of the owner run on nodes that were made after the last failure, or with it.
 	RunsAgain bool
-	// ComingClaims are claims that were made for the owner and of which it is not known yet whether they are in vain. UnusedClaims are those
-	// that are in vain and still cost money, with their price per hour; Retained is the one of them that stays as long as pods wait.
+	// ComingClaims are claims that were made for the owner and of which it is not known yet whether they are unused.
+	// UnusedClaims are those that are unused and still cost money, with their price per hour; Retained is the one of
+	// them that stays as long as pods wait.
 	ComingClaims int
 	UnusedClaims []string
 	Price        float64
 	Retained     string
-	// UnusedWithPods is how many nodes that are in vain carry pods of the owner now: they have yet to run there for ProvenAfter,
-	// and may have to leave again. Unproven is how many others carry pods of the owner that seem well and have yet to
-	// run for ProvenAfter. MostUnproven is the most that there were at a time of Coming, Standing, Visited and Settling together.
+	// UnusedWithPods is how many nodes that are unused carry pods of the owner now: they have yet to run there for
+	// ProvenAfter, and may have to leave again. Unproven is how many others carry pods of the owner that seem well and
+	// have yet to run for ProvenAfter. MostUnproven is the most that there were at a time of ComingClaims,
+	// UnusedClaims, UnusedWithPods and Unproven together.
 	UnusedWithPods, Unproven, MostUnproven int
 	// Failures are the last few, the newest first.
 	Failures []UnusedNode
@@ -161,7 +164,7 @@ func (t *WorkloadTries) ConcernsClass(class *PodClass) *UnusedNode {
 }
 
 // IsFree reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last run, or they run
-// again, and nothing but the witness stands in vain.
+// again, and nothing but the retained node stands unused.
 func (t *WorkloadTries) IsFree() bool {
 	return (t.FailedTries == 0 || t.RunsAgain) && t.CountUnused() <= MaxUnused
 }
@@ -169,7 +172,7 @@ func (t *WorkloadTries) IsFree() bool {
 // HoldsPods reports whether the workload waits because of it, which is what people are told.
 func (t *WorkloadTries) HoldsPods() bool { return !t.WorkloadGone && !t.IsFree() }
 
-// CountUnused is how many nodes that are in vain are there, those included to which pods have come again.
+// CountUnused is how many nodes that are unused are there, those included to which pods have come again.
 func (t *WorkloadTries) CountUnused() int { return len(t.UnusedClaims) + t.UnusedWithPods }
 
 // MayTry reports whether one node may be made for an owner that is not Free.
@@ -177,7 +180,7 @@ func (t *WorkloadTries) MayTry(now time.Time) bool {
 	if t.ComingClaims > 0 {
 		return false
 	}
-	if t.FailedTries == 0 || t.RunsAgain { // its nodes are of use again; as what stood in vain before goes, others take its place
+	if t.FailedTries == 0 || t.RunsAgain { // its nodes are of use again; as what stood unused before goes, others take its place
 		return t.CountUnused()+t.Unproven < t.MostUnproven
 	}
 	return t.CountUnused() <= MaxUnused && !now.Before(t.NextTry)
@@ -195,7 +198,8 @@ func (t *WorkloadTries) ChangesAt(now time.Time) time.Time {
 	return at
 }
 
-// TriesHolding is the setback that keeps nodes from being made for the pod, with the failure that is the reason; nil if none does.
+// TriesHolding is the tries that keeps nodes from being made for the pod, with the failure that is the reason; nil if
+// none does.
 func (s *Snapshot) TriesHolding(p *Pod) (*WorkloadTries, *UnusedNode) {
 	if len(s.WorkloadTries) == 0 {
 		return nil, nil
@@ -321,8 +325,8 @@ func (s *Snapshot) ObservedUntil(c *Claim) time.Time {
 	return time.Time{}
 }
 
-// UnusedNodes lists the claims whose nodes stand in vain, with the setback that each is of, and says which of them are witnesses. One that is
-// in vain for several owners is a witness if it is for one of them.
+// UnusedNodes lists the claims whose nodes stand unused, with the tries that each is of, and says which of them are
+// retained. One that is in vain for several owners is retained if it is for one of them.
 func (s *Snapshot) UnusedNodes() (standing map[string]*WorkloadTries, witnesses map[string]bool) {
 	if len(s.WorkloadTries) == 0 {
 		return nil, nil

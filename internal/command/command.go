@@ -157,7 +157,7 @@ type Evict struct {
 type Terminate struct {
 	Claim, UID, Node, ProviderID string
 	// Drained says that the node has been waited for: right before the end the API server is asked whether a pod is on it that is not
-	// among Stays, the UIDs of those that need not leave. What we remember of pods may be old.
+	// among StayingPods, the UIDs of those that need not leave. What we remember of pods may be old.
 	Drained     bool
 	StayingPods []string
 	// DuplicateNodes are other nodes that say they are the instance; the same goes for them.

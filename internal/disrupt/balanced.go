@@ -40,7 +40,7 @@ func (t PoolTotal) Score(saving, cost float64) float64 {
 	return (saving / t.Price) / (cost / t.Cost)
 }
 
-// least is the score that a move must have at least.
+// minScore is the score that a move must have at least.
 func (s Settings) minScore() float64 {
 	if s.BalancedK <= 0 {
 		return 1.0 / karpenterK

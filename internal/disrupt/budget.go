@@ -16,15 +16,16 @@ type BudgetTracker struct {
 	pools map[string]*poolBudget // by pool
 }
 
-// poolBudget is one pool's part of a ledger.
+// poolBudget is one pool's part of a budget tracker.
 type poolBudget struct {
 	pool *cluster.Pool
 	// total are the nodes that percentages are of; unavailable are those of them that are not at work, whoever took them: a node
 	// that is unwell in two ways is out once.
 	total, unavailable int
-	// repairTotal is what total is for repairs: a node may be sick before it is up. repairLeaving are those of them that are on their way out.
+	// repairTotal is what total is for repairs: a node may be unhealthy before it is up. repairLeaving are those of
+	// them that are on their way out.
 	repairTotal, repairLeaving int
-	// allowed and by are known once somebody has asked for the reason.
+	// limits are known once somebody has asked for the reason.
 	limits map[command.Reason]budgetLimit
 }
 

@@ -114,7 +114,7 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 	return int(least) - away
 }
 
-// The ledger leaves what the contract leaves, and what is taken for one reason is gone for all.
+// The budget tracker leaves what the contract leaves, and what is taken for one reason is gone for all.
 func TestLedgerIsTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawPool(t)

@@ -95,7 +95,7 @@ type Proposal struct {
 type BlockedNode struct {
 	Claim, Node string
 	Reason      BlockReason
-	// Pod or Guard that stands in the way, as namespace/name.
+	// Pod or PDB that stands in the way, as namespace/name.
 	Pod, PDB string
 	// Until is when it no longer does, if that is known.
 	Until time.Time

@@ -115,7 +115,8 @@ func savesMoney(reason command.Reason) bool {
 }
 
 // isManaged: nothing is done to nodes that a person made by hand. The nodes of a pool that is being
-// deleted go with it; and by a pool that can't be read only sick nodes are replaced, since nobody knows what else it says.
+// deleted go with it; and by a pool that can't be read only unhealthy nodes are replaced, since nobody knows what else
+// it says.
 func (ec *eligibilityCheck) isManaged() bool {
 	c, p := ec.candidate.Claim, ec.candidate.Pool
 	switch {
@@ -134,7 +135,7 @@ func (ec *eligibilityCheck) isNotQuarantined() bool {
 	return !ec.s.IsLeftAlone(ec.candidate.Claim) || ec.block(PlannerFails)
 }
 
-// isUp: the node has come up, and is not on its way out. What is sick may be replaced before it is up.
+// isUp: the node has come up, and is not on its way out. What is unhealthy may be replaced before it is up.
 func (ec *eligibilityCheck) isUp() bool {
 	c, n := ec.candidate.Claim, ec.candidate.Node
 	up := c.Is(cluster.Initialized) || ec.reason == command.Unhealthy && c.Is(cluster.Registered)

@@ -374,7 +374,7 @@ func names(pods []*cluster.Pod) (out []string) {
 	return out
 }
 
-// Idle nodes come first, then the most expensive for the disturbance, then fewer pods, then age, then the name.
+// Empty nodes come first, then the most expensive for the disturbance, then fewer pods, then age, then the name.
 func TestOrderOfCandidates(t *testing.T) {
 	at := func(name string, born int) *cluster.Claim {
 		return &cluster.Claim{Name: name, Created: time.Unix(int64(born), 0)}

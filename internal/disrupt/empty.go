@@ -1,7 +1,7 @@
 // Package disrupt decides which nodes go, within what a pool's budgets allow: empty ones, those whose pods can be run for less, and
-// those that have drifted, are sick, or come near the end of their life. Search looks for a cheaper cluster. Carry takes what
-// goes together, a move, from its fences over its replacements to its departure, or gives it up. Static keeps the number of
-// nodes that static pools ask for.
+// those that have drifted, are unhealthy, or come near the end of their life. Search looks for a cheaper cluster. Carry
+// takes what goes together, a move, from its fences over its replacements to its departure, or gives it up. Static
+// keeps the number of nodes that static pools ask for.
 //
 // Floor 2: pure.
 package disrupt
@@ -21,8 +21,8 @@ type Result struct {
 	WakeAt   time.Time
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
-	// Replacements are new nodes for moves. Begun are the moves that begin now, GivenUp those that don't come about, Would those of
-	// which a dry run only tells.
+	// Replacements are new nodes for moves. Begun are the moves that begin now, GivenUp those that don't come about,
+	// DryRuns those of which a dry run only tells.
 	Replacements []ReplacementRequest
 	Begun        []Move
 	GivenUp      []GivenUp
@@ -49,8 +49,8 @@ func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration
 // whose limits keep one of them from getting a node.
 type PodDemand struct{ Hosts, LimitedPools map[string]bool }
 
-// EmptyWithin is Empty, drawing on the budgets of a ledger. A node that stays only to show why it is in vain goes if its pool's limits
-// are what a pod waits for: one owner's trouble must not hold up others.
+// EmptyWithin is Empty, drawing on the budgets of a budget tracker. A node that stays only to show why it is in vain
+// goes if its pool's limits are what a pod waits for: one owner's trouble must not hold up others.
 func EmptyWithin(s *cluster.Snapshot, budgets *BudgetTracker, wants PodDemand, set Settings) Result {
 	var result Result
 	moves := movesUnderWay(s)

@@ -21,15 +21,15 @@ type ExecuteInput struct {
 	Commands  []command.Command
 	// Proposal is what a search has found since the last plan, or nil.
 	Proposal *Proposal
-	// Repair says which nodes are sick, Static whether static pools are served.
+	// Repair says which nodes are unhealthy, Static whether static pools are served.
 	Repair RepairSettings
 	Static bool
 	// LastMemo is what was verified last, or nil.
 	LastMemo *Memo
 }
 
-// Execute brings the moves that are under way a step further and begins new ones: nodes that are sick, drifted or near the end
-// of their life, and what a search has found.
+// Execute brings the moves that are under way a step further and begins new ones: nodes that are unhealthy, drifted or
+// near the end of their life, and what a search has found.
 //
 // A move is a set of nodes that go together. Its nodes are fenced first. When a later snapshot shows all fences, their pods
 // are placed again as if the nodes were gone; what that takes in new nodes is made, and awaited. Once every pod has a place on
@@ -79,7 +79,8 @@ type executor struct {
 	// unhealthy is what ails the nodes that are beyond hope, by claim.
 	unhealthy map[string]unhealthyCondition
 	health    *NodeHealth
-	// forcedPods are pods that will have to leave at the deadline of an interrupted or sick node, whatever they say, by UID.
+	// forcedPods are pods that will have to leave at the deadline of an interrupted or unhealthy node, whatever they
+	// say, by UID.
 	forcedPods map[string]bool
 	// moves are the moves, the oldest first.
 	moves []*activeMove

@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// balanceSheet is what a bundle of moves takes away and what it has cost so far.
+// balanceSheet is what linked moves take away and what it has cost so far.
 type balanceSheet struct {
 	// removed are those that go; removedPrice is what they cost, and addedPrice what has been made in their place.
 	removed                  []Candidate
@@ -29,7 +29,8 @@ func (b *balanceSheet) shortfall(set Settings, more float64) BlockReason {
 	return ""
 }
 
-// balanceOf adds up what it is worth if these nodes of the bundle go and nothing more is bought; known is false if nobody can tell.
+// balanceOf adds up what it is worth if these nodes of the linked moves go and nothing more is bought; known is false
+// if nobody can tell.
 //
 // Nodes of the same moves that are on their way out already have been replaced by the same nodes, so that they count. But if
 // some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some nodes are on
@@ -60,15 +61,15 @@ func (ex *executor) balanceOf(l *linkedMoves, nodes []Candidate) (t balanceSheet
 	return t, true
 }
 
-// usesReplacement reports whether some pod of the bundle goes to the replacement.
+// usesReplacement reports whether some pod of the linked moves goes to the replacement.
 func (ex *executor) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
 	return slices.ContainsFunc(l.moves, func(m *activeMove) bool {
 		return slices.ContainsFunc(m.destinations, func(dest destination) bool { return ex.destinationClaim(dest) == c })
 	})
 }
 
-// fullBalance adds up what all of a bundle is worth if these nodes of it go: whoever buys more for it, or lets some of its nodes stay, must
-// make up for everything that was bought before.
+// fullBalance adds up what all of linked moves is worth if these nodes of it go: whoever buys more for it, or lets some
+// of its nodes stay, must make up for everything that was bought before.
 func (ex *executor) fullBalance(l *linkedMoves, nodes []Candidate) (t balanceSheet, known bool) {
 	t.removed = slices.Concat(nodes, leavingOf(l))
 	for i := range t.removed {
@@ -84,7 +85,7 @@ func (ex *executor) fullBalance(l *linkedMoves, nodes []Candidate) (t balanceShe
 	return t, true
 }
 
-// leavingOf are the nodes of a bundle that are on their way out.
+// leavingOf are the nodes of linked moves that are on their way out.
 func leavingOf(l *linkedMoves) []Candidate {
 	var out []Candidate
 	for _, m := range l.moves {

@@ -72,7 +72,7 @@ type linkedDecision struct {
 	blocked   *BlockedNode
 }
 
-// decideLinked places the pods of some moves of the trial together and says which of the moves may begin.
+// decideLinked places the pods of some of the uncertain moves together and says which of the moves may begin.
 func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
 	var before, memo verifiedPlacement
 	ex.placeMoves(moves, ex.ongoing(), t.others, &before, &memo)

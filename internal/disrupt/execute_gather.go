@@ -25,9 +25,9 @@ type activeMove struct {
 	waiting bool
 	// budgetReserved says that the node of a move that has not begun was taken from its budget.
 	budgetReserved bool
-	// isStatic groups are of a pool with a fixed number of nodes.
+	// isStatic moves are of a pool with a fixed number of nodes.
 	isStatic bool
-	// placesOnly groups are of a node that goes already; only places are made for its pods.
+	// placesOnly moves are of a node that goes already; only places are made for its pods.
 	placesOnly bool
 	// giveUpReason is why the move is given up, if it is; restAfter says that it would fail again if it were tried at once.
 	giveUpReason BlockReason
@@ -55,7 +55,7 @@ func (am *activeMove) giveUp(reason BlockReason, rest bool) {
 	}
 }
 
-// describe describes the group for people.
+// describe describes the move for people.
 func (am *activeMove) describe() Move {
 	m := Move{ID: am.id, Reason: am.reason, Claims: am.claims()}
 	for i := range am.nodes {

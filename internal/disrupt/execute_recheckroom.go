@@ -9,9 +9,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// DeparturesWithoutRoom finds the parties of nodes for whose pods there is no longer room on nodes that are up: between the plan that lets them
-// go and this snapshot others may have taken it. parties are the names of the nodes that go; whatever else commands take away is
-// gone, too, what they fence takes no pods, and the pods that have no node yet are where the placement has put them.
+// DeparturesWithoutRoom finds the departures for whose pods there is no longer room on nodes that are up: between the
+// plan that lets them go and this snapshot others may have taken it. departures are the names of the nodes that go;
+// whatever else commands take away is gone, too, what they fence takes no pods, and the pods that have no node yet are
+// where the placement has put them.
 func DeparturesWithoutRoom(s *cluster.Snapshot, set Settings, placed *schedule.Placement, commands []command.Command, departures map[string][]string) map[string]bool {
 	r := &roomRecheck{executor: &executor{s: s, set: set, removedNodes: make(map[string]bool)}, others: decidedPending(s, placed), departureNodes: departures,
 		departureOf: make(map[string]string), fenced: make(map[string]bool), staying: make(map[string]bool)}
@@ -47,7 +48,7 @@ func DeparturesWithoutRoom(s *cluster.Snapshot, set Settings, placed *schedule.P
 	}
 }
 
-// roomRecheck is the question who of several parties of nodes may go, and what is known of the answer.
+// roomRecheck is the question who of several departures may go, and what is known of the answer.
 type roomRecheck struct {
 	*executor
 	others         *otherPlacements
@@ -55,7 +56,7 @@ type roomRecheck struct {
 	// order is that of the commands; departureOf is that of a node.
 	order       []string
 	departureOf map[string]string
-	// fenced are nodes that the same plan fences; staying are the parties that stay.
+	// fenced are nodes that the same plan fences; staying are the departures that stay.
 	fenced, staying map[string]bool
 }
 
@@ -68,8 +69,8 @@ func (r *roomRecheck) gatherPods() {
 	}
 }
 
-// keepLaterHalf lets the later half of the parties stay: where one after the other lacks room because others stay, it is not asked once more
-// for each of them.
+// keepLaterHalf lets the later half of the departures stay: where one after the other lacks room because others stay,
+// it is not asked once more for each of them.
 func (r *roomRecheck) keepLaterHalf() {
 	left := slices.DeleteFunc(slices.Clone(r.order), func(name string) bool { return r.staying[name] })
 	for _, name := range left[(len(left)+1)/2:] {
@@ -77,7 +78,7 @@ func (r *roomRecheck) keepLaterHalf() {
 	}
 }
 
-// lackingRoom finds the parties that lack room if all go but those that are out.
+// lackingRoom finds the departures that lack room if all go but those that are out.
 func (r *roomRecheck) lackingRoom() map[string]bool {
 	gone := r.leavingAnyway()
 	for _, name := range r.order {

@@ -31,16 +31,16 @@ type GivenUp struct {
 	Reason      command.Reason
 	Claims      []string
 	BlockReason BlockReason
-	// Saving, Sure and NeededSaving are as in a BlockedNode, where it is about money and was worked out again.
+	// Saving, CertainSaving and NeededSaving are as in a BlockedNode, where it is about money and was worked out again.
 	Saving, CertainSaving, NeededSaving float64
 }
 
 // Why moves are given up that were begun, beyond what may keep a node from being chosen.
 const (
-	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, sick or near its end
+	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, unhealthy or near its end
 	ReplacementsLate BlockReason = "ReplacementsLate" // what was to take its place did not come up in time
 	NotDeleted       BlockReason = "NotDeleted"       // what was to take its place is there, but it can't be deleted
-	ManyUnhealthy    BlockReason = "ManyUnhealthy"    // so many nodes of the pool have fallen sick that the cause is elsewhere
+	ManyUnhealthy    BlockReason = "ManyUnhealthy"    // so many nodes of the pool have fallen unhealthy that the cause is elsewhere
 	DryRun           BlockReason = "DryRun"           // the pool only wants to be told
 )
 
@@ -145,7 +145,7 @@ func (ex *executor) isHeldUp(m *activeMove) bool {
 	return m.changePending || m.waiting || len(m.unfenced) > 0 || ex.fencePending && ex.s.Now.Before(m.fencedAt.Add(fenceSpread))
 }
 
-// deleteNodes lets the nodes of a move go, together with those of the party.
+// deleteNodes lets the nodes of a move go, together with those of the departure.
 func (ex *executor) deleteNodes(m *activeMove, departure, message string) {
 	if savesMoney(m.reason) {
 		message = ex.describeDestinations(m) + ", " + message

@@ -171,7 +171,7 @@ func (ex *executor) returnBudget(c *Candidate) {
 }
 
 // budgetsAllow reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced does not count:
-// it has not gone yet. A node that is sick does not count against others that are.
+// it has not gone yet. A node that is unhealthy does not count against others that are.
 func (ex *executor) budgetsAllow(moves ...*activeMove) bool {
 	going := make(map[budgetKey]int)
 	for _, m := range moves {

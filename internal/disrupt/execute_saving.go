@@ -52,7 +52,7 @@ func (ex *executor) proceedLinked(l *linkedMoves) {
 	}
 }
 
-// recheckSaving gives a bundle up that waits for what would not pay any more if it were there.
+// recheckSaving gives linked moves up that waits for what would not pay any more if it were there.
 func (ex *executor) recheckSaving(l *linkedMoves) {
 	t, known := ex.balanceOf(l, nodesOf(l))
 	if reason := t.shortfall(ex.set, 0); known && reason != "" {
@@ -60,7 +60,7 @@ func (ex *executor) recheckSaving(l *linkedMoves) {
 	}
 }
 
-// mayWaitAll reports whether a bundle's moves may go on waiting.
+// mayWaitAll reports whether linked moves may go on waiting.
 func (ex *executor) mayWaitAll(l *linkedMoves) bool {
 	ok := true
 	for _, m := range l.moves {
@@ -69,8 +69,8 @@ func (ex *executor) mayWaitAll(l *linkedMoves) bool {
 	return ok
 }
 
-// requestReplacements asks for the new nodes of a bundle if it pays. If it does not, the nodes stay whose pods have no place without them, and
-// the others go on.
+// requestReplacements asks for the new nodes of linked moves if it pays. If it does not, the nodes stay whose pods have
+// no place without them, and the others go on.
 //
 // Where replacements have been made already those are paid for, and more are only made in place of nodes that would have to stay
 // otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give up what was bought
@@ -127,7 +127,7 @@ func mainMoveOf(moves []*activeMove, bin int) *activeMove {
 	return best
 }
 
-// nodesOf are the nodes of a bundle.
+// nodesOf are the nodes of linked moves.
 func nodesOf(l *linkedMoves) []Candidate {
 	var out []Candidate
 	for _, m := range l.moves {
@@ -136,8 +136,8 @@ func nodesOf(l *linkedMoves) []Candidate {
 	return out
 }
 
-// deleteLinked has the nodes of a bundle go: all that their pods need is up. It is asked once more whether it pays, since prices
-// change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
+// deleteLinked has the nodes of linked moves go: all that their pods need is up. It is asked once more whether it pays,
+// since prices change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
 func (ex *executor) deleteLinked(l *linkedMoves) {
 	t, known := ex.balanceOf(l, nodesOf(l))
 	switch reason := t.shortfall(ex.set, 0); {
@@ -152,7 +152,7 @@ func (ex *executor) deleteLinked(l *linkedMoves) {
 	}
 }
 
-// giveUp gives all moves of the bundle up.
+// giveUp gives all moves of the linked moves up.
 func (l *linkedMoves) giveUp(reason BlockReason) {
 	for _, m := range l.moves {
 		m.giveUp(reason, true)

@@ -73,7 +73,7 @@ func (ex *executor) unfence(c *Candidate, reason BlockReason, rest bool) bool {
 	return true
 }
 
-// moveNode is a node of a bundle's move, by its place there.
+// moveNode is a node of one of the linked moves, by its place there.
 type moveNode struct {
 	move  *activeMove
 	index int
@@ -89,8 +89,8 @@ func candidatesOf(list []moveNode) []Candidate {
 	return out
 }
 
-// nodesToKeep finds nodes without which all pods of the bundle have places that are nearer than the rank, and as cheap ones as
-// possible: if they stay, their pods leave their places to others of their kind.
+// nodesToKeep finds nodes without which all pods of the linked moves have places that are nearer than that distance,
+// and as cheap ones as possible: if they stay, their pods leave their places to others of their kind.
 func (ex *executor) nodesToKeep(l *linkedMoves, farthest distance) []moveNode {
 	missing := make(map[cluster.InterchangeKey]int)
 	for _, m := range l.moves {
@@ -157,7 +157,7 @@ func bestToKeep(list []*keepBenefit, missing map[cluster.InterchangeKey]int) int
 	return at
 }
 
-// shrinkLinked lets nodes of a bundle stay, if what is left of it still saves enough.
+// shrinkLinked lets nodes of linked moves stay, if what is left of it still saves enough.
 func (ex *executor) shrinkLinked(l *linkedMoves, blocked []moveNode, reason BlockReason) {
 	excluded := make(map[*activeMove]map[int]BlockReason)
 	for _, n := range blocked {

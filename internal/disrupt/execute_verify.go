@@ -20,7 +20,7 @@ type verifiedPlacement struct {
 	placement schedule.Placement
 }
 
-// destination is where a pod of a move goes. The lower its rank, the sooner it is there.
+// destination is where a pod of a move goes. The less its distance, the sooner it is there.
 type destination struct {
 	pod      *cluster.Pod
 	distance distance

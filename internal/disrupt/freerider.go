@@ -142,7 +142,7 @@ func candidateByNode(candidates []Candidate) func(*cluster.Pod) int {
 	}
 }
 
-// freeRidersOf finds the nodes of a bundle that only ride along, and why they stay.
+// freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
 func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode, reason BlockReason) {
 	seated := slices.Clone(bins)
 	for i, n := range l.bins {

@@ -156,7 +156,8 @@ func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMo
 }
 
 // drainingMove is about an interrupted node that is being drained already: nothing is left to do for it but to make places ahead for the
-// pods that will be made to leave. It has a group without a name, for it begins no move. Nil if its pods may take their time.
+// pods that will be made to leave. It is a move without a name, for nothing begins with it. Nil if its pods may take
+// their time.
 func (ex *executor) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove {
 	if n == nil || !c.Interruption.IsUrgent() {
 		return nil
@@ -317,8 +318,8 @@ func (ex *executor) farthestOf(m *activeMove, replaced *cluster.Claim) distance 
 	return atNewNode
 }
 
-// deleteInterrupted lets an interrupted node go. A party is named if it goes because there is room for its pods: that is looked at once
-// more before it is done.
+// deleteInterrupted lets an interrupted node go. A departure is named if it goes because there is room for its pods:
+// that is looked at once more before it is done.
 func (ex *executor) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
 	i := &c.Interruption
 	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure, Deadline: ex.interruptionEnd(c)}

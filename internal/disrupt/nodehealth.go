@@ -10,7 +10,8 @@ import (
 type NodeHealth struct {
 	s   *cluster.Snapshot
 	set RepairSettings
-	// tooMany are the pools so many nodes of which are sick that the cause is elsewhere, as far as somebody has asked.
+	// tooMany are the pools so many nodes of which are unhealthy that the cause is elsewhere, as far as somebody has
+	// asked.
 	tooMany map[string]bool
 }
 
@@ -25,8 +26,9 @@ func (h *NodeHealth) StillUnhealthy(c *cluster.Claim) bool {
 	return unhealthy && h.set.Enabled && !h.TooManyUnhealthy(c.Pool)
 }
 
-// Grace is how long the pods of a sick node have to leave once it goes: the least that one of the policies says which call for its
-// replacement, and at most the node's own terminationGracePeriod. has is false if nobody says anything.
+// Grace is how long the pods of an unhealthy node have to leave once it goes: the least that one of the policies says
+// which call for its replacement, and at most the node's own terminationGracePeriod. has is false if nobody says
+// anything.
 func (h *NodeHealth) Grace(c *cluster.Claim) (grace time.Duration, has bool) {
 	grace, has = c.TerminationGrace, c.HasTerminationGrace
 	n := h.s.NodeOf(c.Name)
@@ -47,13 +49,14 @@ func (h *NodeHealth) Grace(c *cluster.Claim) (grace time.Duration, has bool) {
 	return grace, has
 }
 
-// HasForcedEnd reports whether there is a time after which the pods of a sick node are not asked any more.
+// HasForcedEnd reports whether there is a time after which the pods of an unhealthy node are not asked any more.
 func (h *NodeHealth) HasForcedEnd(c *cluster.Claim) bool {
 	_, has := h.Grace(c)
 	return has
 }
 
-// TooManyUnhealthy reports whether so many nodes of the pool, or of those without one, are sick that none is to be touched.
+// TooManyUnhealthy reports whether so many nodes of the pool, or of those without one, are unhealthy that none is to be
+// touched.
 func (h *NodeHealth) TooManyUnhealthy(pool string) bool {
 	if crowded, known := h.tooMany[pool]; known {
 		return crowded
@@ -73,5 +76,5 @@ func (h *NodeHealth) TooManyUnhealthy(pool string) bool {
 	return h.tooMany[pool]
 }
 
-// tolerated is how many of so many nodes may be sick at the same time.
+// tolerated is how many of so many nodes may be unhealthy at the same time.
 func (s RepairSettings) tolerated(total int) int { return (total*s.MaxUnhealthy + 99) / 100 }

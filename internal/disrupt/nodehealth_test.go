@@ -19,8 +19,8 @@ func TestNobodyIsSickWithoutTheGate(t *testing.T) {
 	}
 }
 
-// How long the pods of a sick node have to leave: n1 has not been ready and has had no disk for ten minutes, which is
-// as long as either is tolerated.
+// How long the pods of an unhealthy node have to leave: n1 has not been ready and has had no disk for ten minutes,
+// which is as long as either is tolerated.
 func TestGraceOfSickNodes(t *testing.T) {
 	policies := func(ready, disk time.Duration) func(f *fleet) {
 		return func(f *fleet) {

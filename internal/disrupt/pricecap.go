@@ -31,7 +31,7 @@ type priceCap struct {
 }
 
 // typePrice is a type with what it costs: at least and at most, among the offerings that the cloud would take first. Its offerings
-// are those of the shelf's rows from first to before end.
+// are those of the price cap's offerings from first to before end.
 type typePrice struct {
 	name       string
 	low, high  float64
@@ -99,7 +99,7 @@ func (pc *priceCap) priceType(t *typePrice) bool {
 	return last >= 0
 }
 
-// addOfferings adds the ware's offerings to a set.
+// addOfferings adds the type's offerings to a set.
 func (pc *priceCap) addOfferings(t *typePrice, rows require.Bits) {
 	for i := t.first; i < t.end; i++ {
 		if pc.offerings.Has(i) {
@@ -172,8 +172,8 @@ func (pc *priceCap) dropNoCheaper(candidates []Candidate) {
 // costOf is what a choice of the k cheapest types counts for.
 func (pc *priceCap) costOf(k int) float64 { return pc.types[k-1].high * pc.terms.factor(k) }
 
-// minCap is what the shelf must be granted: the least that a choice of as many types as it takes counts for. It is below zero if
-// there are too few.
+// minCap is what the price cap must be granted: the least that a choice of as many types as it takes counts for. It is
+// below zero if there are too few.
 func (pc *priceCap) minCap() float64 {
 	least := -1.0
 	for k := pc.minTypes; k <= pc.maxTypes; k++ {
@@ -184,8 +184,8 @@ func (pc *priceCap) minCap() float64 {
 	return least
 }
 
-// typesWithin is how many types may be kept if they are to count for no more than the ceiling; it is never below what the shelf must be
-// granted, but for the way in which numbers are rounded.
+// typesWithin is how many types may be kept if they are to count for no more than the ceiling; it is never below what
+// the price cap must be granted, but for the way in which numbers are rounded.
 func (pc *priceCap) typesWithin(ceiling float64) int {
 	best := pc.minTypes
 	for k := pc.maxTypes; k >= pc.minTypes; k-- {

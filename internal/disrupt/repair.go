@@ -14,7 +14,7 @@ type RepairSettings struct {
 	Enabled bool
 	// Policies name the conditions of a node that call for its replacement.
 	Policies []RepairPolicy
-	// Legacy ends sick nodes at once, without waiting for what is to take their place.
+	// Legacy ends unhealthy nodes at once, without waiting for what is to take their place.
 	Legacy bool
 	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is elsewhere.
 	MaxUnhealthy int
@@ -61,8 +61,8 @@ func (u *unhealthyCondition) message(n *cluster.Node) string {
 	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status, u.policy.Toleration)
 }
 
-// beginRepairs begins the replacement of sick nodes. They go like the others, when what takes their place is up. Then their pods have the
-// time that the policy or the node gives them; where neither does, a pod may keep its node.
+// beginRepairs begins the replacement of unhealthy nodes. They go like the others, when what takes their place is up.
+// Then their pods have the time that the policy or the node gives them; where neither does, a pod may keep its node.
 func (ex *executor) beginRepairs() {
 	set := ex.input.Repair
 	if !set.Enabled || len(set.Policies) == 0 || set.Legacy {
@@ -93,7 +93,7 @@ func (ex *executor) beginRepairs() {
 	}
 }
 
-// blockingPod says which pod keeps a sick node that has no time after which nobody is asked; empty if none does.
+// blockingPod says which pod keeps an unhealthy node that has no time after which nobody is asked; empty if none does.
 func (ex *executor) blockingPod(c *cluster.Claim) string {
 	if ex.health.HasForcedEnd(c) {
 		return ""
@@ -106,8 +106,8 @@ func (ex *executor) blockingPod(c *cluster.Claim) string {
 	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set terminationGracePeriod in NodePool %s", blocked.Pod, blocked.Reason, c.Pool)
 }
 
-// forceUnhealthyPods counts the pods of a sick node that will be made to leave although they, or a disruption budget, object: they need
-// other places, too.
+// forceUnhealthyPods counts the pods of an unhealthy node that will be made to leave although they, or a disruption
+// budget, object: they need other places, too.
 func (ex *executor) forceUnhealthyPods(m *activeMove) {
 	if m.reason != command.Unhealthy || m.isStatic {
 		return
@@ -124,7 +124,7 @@ func (ex *executor) forceUnhealthyPods(m *activeMove) {
 	}
 }
 
-// queueRepair lines a sick node up to be replaced. Its pool's budgets have been asked.
+// queueRepair lines an unhealthy node up to be replaced. Its pool's budgets have been asked.
 func (ex *executor) queueRepair(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
 	m := unhealthyMove(ex.s, c, n, p)
 	if p.Overrides.DryRun {
@@ -140,7 +140,7 @@ func (ex *executor) queueRepair(c *cluster.Claim, n *cluster.Node, p *cluster.Po
 	return true
 }
 
-// unhealthyMove is the move of a sick node.
+// unhealthyMove is the move of an unhealthy node.
 func unhealthyMove(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) *activeMove {
 	m := &activeMove{id: MoveID(command.Unhealthy, []string{ClaimIdentity(c)}), reason: command.Unhealthy, isStatic: p.Static,
 		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
@@ -196,8 +196,8 @@ func countForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leavin
 	return total, leaving
 }
 
-// countsForRepair reports whether a node counts among those that may fall sick. One whose machine is being ended does not, as with all
-// other budgets: that nobody hears from it any more is no illness.
+// countsForRepair reports whether a node counts among those that may fall unhealthy. One whose machine is being ended
+// does not, as with all other budgets: that nobody hears from it any more is no illness.
 func countsForRepair(c *cluster.Claim, n *cluster.Node) bool {
 	return n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
 }

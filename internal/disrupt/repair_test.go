@@ -30,7 +30,7 @@ func notes(r *Result) string {
 	return strings.Join(out, "; ")
 }
 
-// Which sick nodes are replaced: n1 has not been ready for ten minutes.
+// Which unhealthy nodes are replaced: n1 has not been ready for ten minutes.
 func TestWhichSickNodesBegin(t *testing.T) {
 	begins := "fence/n1; begin n1 $4"
 	no := func(f *fleet) { f.pod("p1").DoNotDisrupt = true }
@@ -120,7 +120,7 @@ func TestWhichSickNodesBegin(t *testing.T) {
 	}
 }
 
-// When a sick node is looked at again.
+// When an unhealthy node is looked at again.
 func TestWhenSickNodesAreLookedAtAgain(t *testing.T) {
 	for name, change := range map[string]func(f *fleet, at time.Time){
 		"it is tolerated":   func(f *fleet, at time.Time) { f.sicken(9*time.Minute, "n1") },
@@ -136,7 +136,7 @@ func TestWhenSickNodesAreLookedAtAgain(t *testing.T) {
 	}
 }
 
-// A sick node that is still ready takes up a place of the budgets; one that is not has done so before.
+// A unhealthy node that is still ready takes up a place of the budgets; one that is not has done so before.
 func TestWhatSickNodesTakeFromBudgets(t *testing.T) {
 	for ready, want := range map[bool]int{true: 1, false: 0} {
 		f := newFleet()
@@ -259,7 +259,7 @@ func TestWhatBecomesOfARepair(t *testing.T) {
 	}
 }
 
-// The pods of a sick node that goes have the time that the policy and the node leave them.
+// The pods of an unhealthy node that goes have the time that the policy and the node leave them.
 func TestWhenPodsOfASickNodeMustBeGone(t *testing.T) {
 	f := newFleet()
 	f.sicken(time.Hour, "n1")

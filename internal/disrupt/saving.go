@@ -19,7 +19,7 @@ type Appraisal struct {
 	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and MaxAfter the most that
 	// they may cost.
 	Before, After, MaxAfter float64
-	// NeededSaving is what the move must save at least: Before - Worst is no less.
+	// NeededSaving is what the move must save at least: Before - MaxAfter is no less.
 	NeededSaving float64
 }
 
@@ -125,7 +125,8 @@ func replacesSeveral(candidates []Candidate, bins []schedule.Bin) bool {
 	return len(bins) == 1 && len(candidates) > 1
 }
 
-// shareCap shares the ceiling out: each shelf gets what it needs at least, and what remains is shared in proportion to that.
+// shareCap shares the ceiling out: each price cap gets what it needs at least, and what remains is shared in proportion
+// to that.
 func (a *Appraisal) shareCap(caps []*priceCap, ceiling float64) BlockReason {
 	least := 0.0
 	for _, c := range caps {

@@ -59,8 +59,8 @@ type searcher struct {
 	candidates    []searchCandidate
 	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may look at rules between pods.
 	packingBudget, maxSteps int
-	// searchSteps are what has been found, in that order. party joins candidates whose deals hang together, unionSize is how many they
-	// are. assigned are where pods go that need no new node.
+	// searchSteps are what has been found, in that order. unionParent joins candidates whose steps hang together,
+	// unionSize is how many they are. assigned are where pods go that need no new node.
 	searchSteps            []searchStep
 	unionParent, unionSize []int
 	assigned               map[string]schedule.Assignment

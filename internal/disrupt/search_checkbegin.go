@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxCheckedPods is up to how many pods that move their moves are rehearsed: placing more takes too much of a search's time, and where
-	// so much is found something begins.
+	// maxCheckedPods is up to how many pods that move it is tried whether their moves would begin: placing more takes
+	// too much of a search's time, and where so much is found something begins.
 	maxCheckedPods = 256
 	// maxTriedAlone is how many moves are tried alone if nothing of them begins together.
 	maxTriedAlone = 8
@@ -76,8 +76,8 @@ func (sr *searcher) hasCertainPlaces(m *Move) bool {
 	return true
 }
 
-// blockedUncertain says of the moves of a trial why they may not begin; nothing if some may. If none may together with the others, they are
-// tried alone, and the first that may then is kept: the others come after it.
+// blockedUncertain says of the uncertain moves why they may not begin; nothing if some may. If none may together with
+// the others, they are tried alone, and the first that may then is kept: the others come after it.
 func (ex *executor) blockedUncertain(t *uncertainMoves) map[*Move]*BlockedNode {
 	no := make(map[*Move]*BlockedNode)
 	for _, r := range ex.decideLinked(t, t.active) {
@@ -105,7 +105,7 @@ func (ex *executor) blockedUncertain(t *uncertainMoves) map[*Move]*BlockedNode {
 	return no
 }
 
-// letOnly lets one move of a trial go and has the others stay.
+// letOnly lets one of the uncertain moves go and has the others stay.
 func (ex *executor) letOnly(t *uncertainMoves, only *activeMove) {
 	clear(ex.otherPodsHosts)
 	for _, m := range t.active {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// drawTown makes a small cluster after a scale-down, with budgets, guards, pods that are not to be disturbed, limits and
+// drawTown makes a small cluster after a scale-down, with budgets, PDBs, pods that are not to be disturbed, limits and
 // daemons, and settings to search it with.
 func drawTown(r *rand.Rand) (*town, disrupt.Settings) {
 	catalog := region(r, 1+r.IntN(6), []int64{1, 2, 4, 8}[:2+r.IntN(3)])

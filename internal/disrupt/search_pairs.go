@@ -19,9 +19,9 @@ const (
 // findPairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and takes the pair that
 // saves the most.
 //
-// Each pair is placed anew as a whole, which the stage does not do: there, room on nodes is looked for first, and new nodes are bought for
-// the rest. Where pods are spread over zones, a node that is there may take one of them only after another has gone to a new node
-// in another zone.
+// Each pair is placed anew as a whole, which the what-if does not do: there, room on nodes is looked for first, and new
+// nodes are bought for the rest. Where pods are spread over zones, a node that is there may take one of them only after
+// another has gone to a new node in another zone.
 func (sr *searcher) findPairs() {
 	if len(sr.searchSteps) > 0 || len(sr.candidates) > fewNodes {
 		return
@@ -113,7 +113,7 @@ func (sr *searcher) mayGoTogether(chosen []Candidate) bool {
 	return bears
 }
 
-// acceptPair makes a deal of a pair.
+// acceptPair makes a step of a pair.
 func (sr *searcher) acceptPair(p *nodePair) {
 	for _, i := range p.indices {
 		sr.candidates[i].taken = true

@@ -10,8 +10,8 @@ import (
 
 // searchStep is a step of the search that pays: nodes that go, and what takes their place.
 //
-// A later deal may take away a node to which pods of an earlier one were to go. Then they go further before they have come, so
-// that each pod is evicted only once, and the two deals are one move.
+// A later step may take away a node to which pods of an earlier one were to go. Then they go further before they have
+// come, so that each pod is evicted only once, and the two steps are one move.
 type searchStep struct {
 	indices []int
 	Appraisal
@@ -20,7 +20,7 @@ type searchStep struct {
 // mostJoined bounds how many nodes are in a move.
 const mostJoined = 4 * mostNodes
 
-// acceptStep makes a deal of what is on the stage.
+// acceptStep makes a step of what is on the what-if.
 func (sr *searcher) acceptStep(places []int, a Appraisal) {
 	chosen := sr.candidatesAt(places)
 	for _, i := range places {
@@ -97,7 +97,7 @@ func hasOwnThreshold(p *cluster.Pool) bool {
 	return p.Overrides.MinSaving != nil || p.Overrides.MinSavingPerPod != nil || p.Policy == cluster.Balanced
 }
 
-// moves puts the deals together that hang together.
+// moves puts the steps together that hang together.
 func (sr *searcher) moves() []Move {
 	var out []Move
 	at := make(map[int]int)

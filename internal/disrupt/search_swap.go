@@ -79,7 +79,7 @@ func savesTooLittle(saving, needed float64) BlockedNode {
 // buyFunc buys what is needed for those who have found no room; ok is false if it does not pay.
 type buyFunc func(places []int, chosen []Candidate, before, needed float64) (a Appraisal, ok bool)
 
-// try lets the nodes go on the stage and buys what their pods need; ok is false if it does not pay.
+// try lets the nodes go on the what-if and buys what their pods need; ok is false if it does not pay.
 func (sr *searcher) try(places []int, buy buyFunc) (a Appraisal, ok bool) {
 	chosen := sr.candidatesAt(places)
 	if pod, until, bears := sr.evictionRates.Allow(chosen...); !bears {

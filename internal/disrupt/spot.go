@@ -19,7 +19,8 @@ type spotTerms struct {
 	applies bool
 	// minTypes is how many of the cheapest types there must be, and no more are kept; 0 for any number.
 	minTypes int
-	// riskPerHalving, if it is above 0, is by how much more a node counts for each halving of its types below norm.
+	// riskPerHalving, if it is above 0, is by how much more a node counts for each halving of its types below
+	// normTypes.
 	riskPerHalving float64
 	normTypes      int
 }

@@ -16,7 +16,8 @@ type staticSlots struct {
 	s     *cluster.Snapshot
 	p     *cluster.Pool
 	taken map[int]bool
-	// dueSlots are slots whose last node ended too soon and that may have another now, resting those that have to wait.
+	// dueSlots are slots whose last node ended too soon and that may have another now, restingSlots those that have to
+	// wait.
 	dueSlots, restingSlots []cluster.LostSlot
 }
 

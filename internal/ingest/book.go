@@ -40,17 +40,18 @@ type Book struct {
 	names           *resource.Names
 	measureDue      bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number
 	outOfDimensions bool                     // somebody found no dimension left
-	unusedSince     [resource.Size]time.Time // since when nobody counts by a dimension, while it is crowded
+	unusedSince     [resource.Size]time.Time // since when nobody counts by a dimension, while there is one too few
 	resourceSupply  resourceSupply
-	keptBytes       int // about how many bytes shapes, classes, rules and labels take
+	keptBytes       int // about how many bytes pod keys, classes, rules and labels take
 
 	keyWriter  podKeyWriter
-	specsByKey map[string]*classSpec // by the bytes of the shape
+	specsByKey map[string]*classSpec // by the bytes of the pod key
 	classes    map[string]*classSpec // by the key of the class
 	rules      map[string]*cluster.Rule
 	labelSets  map[string]cluster.Labels            // labels of pods, by their bytes
 	podLimits  map[resource.Vector]*resource.Vector // limits of pods
-	// Pods with volumes, by UID; which of them use a claim; and the recipes of those that have volumes or default constraints.
+	// Pods with volumes, by UID; which of them use a claim; and the specs of those that have volumes or default
+	// constraints.
 	volumesOfPods  map[string]*podVolumes
 	claimUsers     map[string]map[string]bool
 	unboundPods    map[string]bool // pods with a claim that is not bound
@@ -95,7 +96,7 @@ type Book struct {
 	attachments    map[string]attachedVolume
 	attached       map[string][]string // by node; nil if it is to be made anew
 
-	catalogWake      chan struct{}           // wakes Catalogs
+	catalogWake      chan struct{}           // wakes KeepCatalogs
 	poolCatalogs     map[string]*poolCatalog // what each pool can buy
 	numberedCatalogs map[catalogKey]*cluster.Catalog
 	observed         map[cluster.ClassRef]*observedTypes
@@ -110,7 +111,7 @@ type Book struct {
 	launchBackoffs   map[string]*launchBackoff // by pool
 	recentLaunches   map[string]launchResults  // by pool
 	refusedLaunches  map[string]launchRefusal  // launches that were, by claim UID
-	inventoryWake    chan struct{}             // wakes Census
+	inventoryWake    chan struct{}             // wakes KeepInventory
 	inventory        inventoryState
 	evictions        map[string]*ownerEvictions // to save money, within the hour, by owner
 	evictionsSince   time.Time                  // since when evictions are counted
@@ -120,7 +121,7 @@ type Book struct {
 	claimLost         time.Time                   // when a claim vanished that was not being deleted, or when we began to look
 	trackers          map[string]*claimTracker    // by claim UID
 	schedulerMessages map[string]schedulerMessage // kube-scheduler's words about pods without a place, by UID
-	settledClaims     map[string]bool             // claims whose trial is over, by UID
+	settledClaims     map[string]bool             // claims whose use is decided, by UID
 	tryHistories      map[string]*tryHistory      // by the UID of the owner at the root
 	removedEarly      map[string]time.Time        // see mayRemoveEarly, by the same
 	lostSlots         map[slotKey]*lostSlot       // of static pools, whose last nodes ended too soon

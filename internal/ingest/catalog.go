@@ -32,20 +32,20 @@ const (
 // poolCatalog is what a pool can buy.
 type poolCatalog struct {
 	list *typeList
-	err  string // why the latest fetch failed, even if an older stock is still sold
+	err  string // why the latest fetch failed, even if an older list is still sold
 	due  time.Time
-	// wantedGeneration is the generation of the pool that was last asked for. Each wish counts in asked; requestsAtFetch is the count when
-	// the latest fetch began, so that a wish which arrives meanwhile is not lost.
+	// wantedGeneration is the generation of the pool that was last asked for. Each wish counts in requests;
+	// requestsAtFetch is the count when the latest fetch began, so that a wish which arrives meanwhile is not lost.
 	wantedGeneration          int64
 	requests, requestsAtFetch uint64
 	fetching                  bool
 	firstFetch                time.Time // of the first fetch; zero if there was none
 	late                      bool      // the first answer has taken longer than others can wait
-	// catalog is stock as it is sold now; unavailable is what was held against which offerings.
+	// catalog is list as it is sold now; unavailable is what was held against which offerings.
 	catalog     *cluster.Catalog
 	base        *cluster.Catalog
 	unavailable map[command.UnavailableOffering]offeringState
-	// within are the values of labels that some of scarce are narrowed down to.
+	// within are the values of labels that some of unavailable are narrowed down to.
 	within []string
 	// answeredAt is when the provider last answered; pinned how many of each reservation were taken since, in catalog.
 	answeredAt time.Time

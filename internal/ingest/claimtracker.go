@@ -16,9 +16,9 @@ const (
 	missedFor = 2 * time.Minute
 	// trackFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trackFor = 10 * time.Minute
-	// dormantAfter is how long a setback is told while no pod of the owner waits and nothing is tried. It is no shorter
-	// than the longest time between two tries. rememberFor is how long the count goes on if pods come again: those of a
-	// CronJob come and go. maxDormant is how many such owners are remembered.
+	// dormantAfter is how long the tries are told while no pod of the owner waits and nothing is tried. It is no
+	// shorter than the longest time between two tries. rememberFor is how long the count goes on if pods come again:
+	// those of a CronJob come and go. maxDormant is how many such owners are remembered.
 	dormantAfter = 5 * time.Minute
 	rememberFor  = time.Hour
 	maxDormant   = 1000
@@ -228,7 +228,7 @@ func (b *Book) triesNow(s *cluster.Snapshot) map[string]*cluster.WorkloadTries {
 	return out
 }
 
-// trackersInOrder lists the trials by claim, the oldest first.
+// trackersInOrder lists the claim trackers by claim, the oldest first.
 func (b *Book) trackersInOrder() []*claimTracker {
 	out := make([]*claimTracker, 0, len(b.trackers))
 	for _, t := range b.trackers {

@@ -145,7 +145,7 @@ func asksFor(cpu string) func(*corev1.Pod) {
 	}
 }
 
-// expect compares the setback of the Deployment with a line: its tries, what is coming and standing, the cause.
+// expect compares the tries of the Deployment with a line: its tries, what is coming and standing, the cause.
 func (l *lab) expect(what, want string) *cluster.WorkloadTries {
 	l.Helper()
 	b := l.b.Snapshot().WorkloadTries["default/web"]

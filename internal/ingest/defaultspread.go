@@ -193,7 +193,8 @@ func (b *Book) selectorLabels(in *metav1.LabelSelector) require.Set {
 	return s.Labels
 }
 
-// specWithDefaults finds or makes the recipe of a pod with the default constraints, its volumes left aside. The lock is held.
+// specWithDefaults finds or makes the spec of a pod with the default constraints, its volumes left aside. The lock is
+// held.
 func (b *Book) specWithDefaults(p *cluster.Pod, pod *corev1.Pod) *classSpec {
 	base := b.specByPodKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)
 	d := b.spreadDefaults
@@ -262,7 +263,7 @@ func (b *Book) refreshDefaultSpread(p *cluster.Pod) {
 	p.Class = b.classOf(base)
 }
 
-// specSpreadByDefault finds or makes the recipe of a pod with the default constraints. The lock is held.
+// specSpreadByDefault finds or makes the spec of a pod with the default constraints. The lock is held.
 func (b *Book) specSpreadByDefault(p *cluster.Pod, e *podWithDefaults) *classSpec {
 	labels := b.spreadDefaults.deduce(p, e.controller)
 	if len(labels) == 0 {

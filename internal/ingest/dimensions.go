@@ -64,7 +64,7 @@ func (b *Book) reclaimDimensions(now time.Time) {
 	}
 }
 
-// lacksDimension reports whether the recipe asks for a resource that its class does not count by, though it could.
+// lacksDimension reports whether the spec asks for a resource that its class does not count by, though it could.
 func (b *Book) lacksDimension(r *classSpec) bool {
 	return slices.ContainsFunc(r.uncounted, func(name string) bool {
 		_, numbered := b.names.Lookup(name)

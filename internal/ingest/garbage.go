@@ -138,8 +138,8 @@ func (b *Book) countBytes() int {
 	return sum + entryCost*(len(b.classes)+len(b.podLimits))
 }
 
-// dropUnused forgets shapes, classes, rules and labels that no pod and no daemon has, and pods of DaemonSets that are not
-// there. The lock is held.
+// dropUnused forgets pod keys, classes, rules and labels that no pod and no daemon has, and pods of DaemonSets that are
+// not there. The lock is held.
 func (b *Book) dropUnused() {
 	classes, rules, worn := make(map[*cluster.PodClass]bool), make(map[string]bool), make(map[*cluster.Label]bool)
 	ceilings := make(map[*resource.Vector]bool)

@@ -122,7 +122,8 @@ func (b *Book) dropInFlight(key string) {
 	}
 }
 
-// endInFlight ends a flight. A claim that was counted on and has not appeared is one less to count on. The lock is held.
+// endInFlight ends a command in flight. A claim that was counted on and has not appeared is one less to count on. The
+// lock is held.
 func (b *Book) endInFlight(key string) change {
 	f := b.inFlight[key]
 	if f == nil {

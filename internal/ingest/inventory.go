@@ -49,7 +49,7 @@ func (c *inventoryState) due() time.Time {
 	return c.last.Add(wait)
 }
 
-// requestInventory asks for a census: something may have happened to a machine. The lock is held.
+// requestInventory asks for the inventory: something may have happened to a machine. The lock is held.
 func (b *Book) requestInventory() {
 	if b.inventory.urgent {
 		return

@@ -69,7 +69,7 @@ func (b *Book) restoreLaunchResults(old *poolEntry, p *cluster.Pool) {
 	}
 }
 
-// observeLaunch draws the lessons from a claim that has come a step further. The lock is held.
+// observeLaunch draws what there is to learn from a claim that has come a step further. The lock is held.
 func (b *Book) observeLaunch(old *claimEntry, c *cluster.Claim) change {
 	what := noChange
 	_, complete := launchedOffering(c)

@@ -61,8 +61,8 @@ func (b *Book) observeCapacity(n *cluster.Node) change {
 	return b.renumberCatalogs(ref)
 }
 
-// reobserveCapacity is teach for a node that shows more than it did: what it taught before was not the truth about its type, so that this is
-// learned anew from the nodes that are there. The lock is held.
+// reobserveCapacity is observeCapacity for a node that shows more than it did: what it taught before was not the truth
+// about its type, so that this is learned anew from the nodes that are there. The lock is held.
 func (b *Book) reobserveCapacity(n *cluster.Node) change {
 	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
 	ref, found := b.nodeClassNamedBy(n)

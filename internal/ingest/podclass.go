@@ -19,7 +19,7 @@ import (
 )
 
 // classSpec is what a class is made from: everything that matters to placement, before resources are numbered. Pods of one
-// shape share a recipe; recipes with the same content share a class.
+// pod key share a spec; specs with the same content share a class.
 type classSpec struct {
 	requests    []request // by rising name: as a map they take four times as much, and each class has its own
 	terms       []require.Set
@@ -37,7 +37,7 @@ type classSpec struct {
 	uncounted []string // the resources that the class does not count by: nobody offered them, or there were too many kinds
 }
 
-// specByPodKey finds or makes the recipe of a pod, its volumes left aside. The lock is held.
+// specByPodKey finds or makes the spec of a pod, its volumes left aside. The lock is held.
 func (b *Book) specByPodKey(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *classSpec {
 	over := podExcessOf(spec)
 	if over.isAny() {
@@ -60,7 +60,7 @@ func (b *Book) specByPodKey(meta *metav1.ObjectMeta, spec *corev1.PodSpec, statu
 	return r
 }
 
-// readSpec makes the recipe of a pod. The lock is held.
+// readSpec makes the spec of a pod. The lock is held.
 func (b *Book) readSpec(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *classSpec {
 	r := &classSpec{requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations), ports: portsOf(spec)}
 	if n := len(r.requests); n > mostResources {
@@ -80,7 +80,7 @@ func (b *Book) readSpec(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *c
 	return r
 }
 
-// classOf finds or makes the class of a recipe. The lock is held.
+// classOf finds or makes the class of a spec. The lock is held.
 func (b *Book) classOf(r *classSpec) *cluster.PodClass {
 	if r.class != nil {
 		return r.class

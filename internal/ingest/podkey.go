@@ -12,16 +12,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// podKeyWriter writes the parts of a pod that its class is made from as bytes, so that a pod of a known shape is found by one
-// look into a map instead of being read again. Two pods have the same bytes only if all those parts are equal: each
-// string and each list carries its length. The buffer is used again for the next pod.
+// podKeyWriter writes the parts of a pod that its class is made from as bytes, so that a pod of a known pod key is
+// found by one look into a map instead of being read again. Two pods have the same bytes only if all those parts are
+// equal: each string and each list carries its length. The buffer is used again for the next pod.
 type podKeyWriter struct {
 	bytes    []byte
 	pairs    []cluster.Label
 	requests []request
 }
 
-// podKey writes a pod's shape. The result is valid until the next call.
+// podKey writes a pod's pod key. The result is valid until the next call.
 func (w *podKeyWriter) podKey(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) []byte {
 	w.bytes = w.bytes[:0]
 	w.labels(spec.NodeSelector)
@@ -262,7 +262,7 @@ func (w *podKeyWriter) resources(list corev1.ResourceList) {
 }
 
 // quantity writes an amount to its last digit. Amounts that are equal may be written in two ways (1 and 1000m), which
-// costs a second shape and no harm: the class they lead to is the same.
+// costs a second pod key and no harm: the class they lead to is the same.
 func (w *podKeyWriter) quantity(q *apiresource.Quantity) {
 	if n, ok := q.AsInt64(); ok {
 		w.number(0)

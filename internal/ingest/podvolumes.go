@@ -27,7 +27,7 @@ type podVolumes struct {
 	disks          []attachment
 }
 
-// derivedKey names a recipe that was made from another by adding volumes or default spread constraints.
+// derivedKey names a spec that was made from another by adding volumes or default spread constraints.
 type derivedKey struct {
 	base *classSpec
 	text string
@@ -153,7 +153,7 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 	}
 }
 
-// specWithVolumes finds or makes the recipe of pods that have volumes with these needs. The lock is held.
+// specWithVolumes finds or makes the spec of pods that have volumes with these needs. The lock is held.
 func (b *Book) specWithVolumes(base *classSpec, n *volumeNeeds) *classSpec {
 	key := derivedKey{base: base, text: hashIfLong(n.text())}
 	if r := b.derivedSpecs[key]; r != nil {

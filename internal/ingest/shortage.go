@@ -30,8 +30,8 @@ func (k ShortageBackoff) wait(refusals int) time.Duration {
 	return min(k.First<<min(refusals-1, 20), k.Most)
 }
 
-// shortage is an offering that the cloud refused. It is shut until Until. Then it is on trial: it can be bought, and the
-// first launch finds out whether it is back. One that is left in peace is forgiven refusal by refusal, each after as long
+// shortage is an offering that the cloud refused. It is shut until Until. Then it is probed: it can be bought, and the
+// first launch finds out whether it is back. One that is left alone is forgiven refusal by refusal, each after as long
 // as its wait was.
 type shortage struct {
 	refusals  int
@@ -108,8 +108,8 @@ func launchedOffering(c *cluster.Claim) (e command.UnavailableOffering, complete
 	return e, okType && okZone && okTerms
 }
 
-// updateShortages opens offerings for trial whose wait is over, and forgets those that have been left in peace. The lock is
-// held.
+// updateShortages opens offerings for a probe whose wait is over, and forgets those that have been left alone. The lock
+// is held.
 func (b *Book) updateShortages(now time.Time) {
 	for e, s := range b.shortages {
 		if now.Before(s.until) && !s.probing {

@@ -19,15 +19,15 @@ import (
 )
 
 // TestShortageBacksOffAndIsForgiven tells stories of one offering: r is a refusal, +30s lets time pass, and what follows
-// an equals sign is how long the offering is shut from then on; "trial" if it may be bought with care, "free" if nothing
-// is held against it.
+// an equals sign is how long the offering is shut from then on; "trial" if it may be bought as a probe, "free" if
+// nothing is held against it.
 func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 	for _, story := range []string{
 		"=free r =30s",
 		"r +29s =1s +1s =trial",
 		"r +30s =trial r =1m0s +1m r =2m0s +2m r =4m0s +4m r =8m0s +8m r =15m0s +15m r =15m0s",
 		"r r r =30s +10s r =20s",                           // refused together
-		"r +30s =trial +29s =trial +1s =free r =30s",       // left in peace for as long as its wait was
+		"r +30s =trial +29s =trial +1s =free r =30s",       // left alone for as long as its wait was
 		"r +30s r +1m =trial +59s r =2m0s",                 // not yet forgiven
 		"r +30s r +1m =trial +1m =trial r =1m0s",           // one doubling is forgiven
 		"r +30s r +1m =trial +90s =free",                   // and then the other
@@ -83,7 +83,7 @@ func market() (*Book, *clock) {
 	return b, clock
 }
 
-// sale lists what the pool can buy; what is on trial has a question mark.
+// sale lists what the pool can buy; what is being probed has a question mark.
 func sale(b *Book) string {
 	var out []string
 	c := b.Snapshot().Pool("default").Catalog

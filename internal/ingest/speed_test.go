@@ -55,8 +55,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// TestManyPodsCostLittle keeps an eye on what a pod of a known shape costs. It counts memory, which a busy machine does
-// not change; BenchmarkSetPod measures the time.
+// TestManyPodsCostLittle keeps an eye on what a pod of a known pod key costs. It counts memory, which a busy machine
+// does not change; BenchmarkSetPod measures the time.
 func TestManyPodsCostLittle(t *testing.T) {
 	pods := fleet(20000, 300)
 	b, _ := newBook()

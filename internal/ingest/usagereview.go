@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// usageReview is one look at all trials.
+// usageReview is one look at all claim trackers.
 type usageReview struct {
 	book *Book
 	s    *cluster.Snapshot
@@ -59,7 +59,7 @@ func (ur *usageReview) resultFor(owner string) *cluster.WorkloadTries {
 	return ur.results[owner]
 }
 
-// review looks at one trial, and forgets it when nothing more is to be learned.
+// review looks at one claim tracker, and forgets it when nothing more is to be learned.
 func (ur *usageReview) review(t *claimTracker) {
 	c, done := t.claim, !t.claim.MadeForUnread || t.gone
 	if !done {
@@ -132,7 +132,7 @@ func (ur *usageReview) addToResult(c *cluster.Claim, n *cluster.Node, outcome *o
 	case outcome.failed && visited && leaves: // its pods go to others, or it never goes
 	case outcome.failed && visited:
 		sum.UnusedWithPods++
-		sum.RunsAgain = sum.RunsAgain || ur.seemsWell(outcome) // the witness takes them again: what kept them away has gone
+		sum.RunsAgain = sum.RunsAgain || ur.seemsWell(outcome) // the retained node takes them again: what kept them away has gone
 	case outcome.failed && !busy:
 		sum.UnusedClaims = append(sum.UnusedClaims, c.Name)
 		sum.Price += c.Price

@@ -53,7 +53,7 @@ func (ur *usageReview) ownerName(root string) (kind, name string) {
 	if p, known := b.pods.get(root); known {
 		return "Pod", p.ID()
 	}
-	for _, o := range b.owners.current { // few owners ever have a setback, and all with the same root say the same
+	for _, o := range b.owners.current { // few owners ever have tries, and all with the same root say the same
 		if o.Workload == root {
 			return o.WorkloadKind, o.Namespace + "/" + o.WorkloadName
 		}

@@ -16,8 +16,8 @@ func readyTwin() *cluster.Node {
 	}
 }
 
-// A node that is drained must not fill its twin, which is the same machine: the twin is fenced before the first pod is
-// asked to leave.
+// A node that is drained must not fill its duplicate, which is the same machine: the duplicate is fenced before the
+// first pod is asked to leave.
 func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 	s, _, n := leaving()
 	s.Nodes = append(s.Nodes, readyTwin())
@@ -31,7 +31,7 @@ func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
 	}
 }
 
-// When the machine's time is up nobody on the twin is waited for either.
+// When the machine's time is up nobody on the duplicate is waited for either.
 func TestATwinHasNoMoreTimeThanTheClaim(t *testing.T) {
 	for _, x := range []struct {
 		left time.Duration
@@ -49,7 +49,7 @@ func TestATwinHasNoMoreTimeThanTheClaim(t *testing.T) {
 	}
 }
 
-// Pods that stay on the twin are named when the machine is ended, so that whoever came since is noticed.
+// Pods that stay on the duplicate are named when the machine is ended, so that whoever came since is noticed.
 func TestWhoStaysOnATwinIsNamed(t *testing.T) {
 	s, _, _ := leaving()
 	duplicate := readyTwin()
@@ -78,7 +78,7 @@ func TestWhichInstanceIsToBeEnded(t *testing.T) {
 	}
 }
 
-// A twin whose kubelet is gone, because it runs under the other name now, must not keep the machine for ever.
+// A duplicate whose kubelet is gone, because it runs under the other name now, must not keep the machine for ever.
 func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
 	s, _, _ := leaving()
 	dead := readyTwin()

@@ -64,7 +64,7 @@ func wasAttempted(s *cluster.Snapshot, c *cluster.Claim) bool {
 }
 
 // possibleOfferings are the offerings that the claim may become and that can be bought. known is false if that is not known, or if
-// there is at least one about which there is no doubt; otherwise all of them are on trial.
+// there is at least one about which there is no doubt; otherwise all of them are being probed.
 func possibleOfferings(p *cluster.Pool, c *cluster.Claim) (probes []offeringKey, known bool) {
 	catalog := p.Catalog
 	var asked require.Set

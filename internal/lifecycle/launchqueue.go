@@ -24,9 +24,9 @@ const (
 // and nobody is served sooner by asking more often.
 type launchQueue struct {
 	s *cluster.Snapshot
-	// uncertain says, by catalog, whether it has offerings that are sold out or on trial.
+	// uncertain says, by catalog, whether it has offerings that are sold out or being probed.
 	uncertain map[*cluster.Catalog]bool
-	// probed are the offerings on trial for which a launch is under way.
+	// probed are the offerings being probed for which a launch is under way.
 	probed map[offeringKey]bool
 	// probers is the claim that finds out whether a held pool can launch again, by pool.
 	probers map[string]string
@@ -121,7 +121,7 @@ func (q *launchQueue) takeProbes(probes []offeringKey, delayed bool) bool {
 	return true
 }
 
-// findProbes notes the offerings on trial of all launches under way.
+// findProbes notes the offerings being probed of all launches under way.
 func (q *launchQueue) findProbes() {
 	q.probed = make(map[offeringKey]bool)
 	for _, c := range q.s.Claims {

@@ -74,7 +74,7 @@ func drainDuplicates(s *cluster.Snapshot, n *cluster.Node, by time.Time, step *S
 	return left
 }
 
-// podsAndDuplicates are the pods that we know on a node and its twins, and the names of these.
+// podsAndDuplicates are the pods that we know on a node and its duplicates, and the names of these.
 func podsAndDuplicates(s *cluster.Snapshot, n *cluster.Node) (pods, duplicates []string) {
 	pods = uidsOn(s, n)
 	for _, duplicate := range s.DuplicateNodes(n) {

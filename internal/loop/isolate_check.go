@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// checkIsolation is a trial of plan.Check: on plans that are made from one snapshot and checked on a newer one.
+// checkIsolation is an isolation of plan.Check: on plans that are made from one snapshot and checked on a newer one.
 type checkIsolation struct {
 	*isolation
 	loop        *Loop

@@ -176,7 +176,7 @@ func mergeFailures(a, b map[string]cluster.Failure) map[string]cluster.Failure {
 	return cluster.Quarantine{Classes: a}.With(cluster.Quarantine{Classes: b}).Classes
 }
 
-// makeIsolation is a trial of plan.Make on a snapshot.
+// makeIsolation is an isolation of plan.Make on a snapshot.
 type makeIsolation struct {
 	*isolation
 	s *cluster.Snapshot

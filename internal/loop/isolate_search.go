@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// searchIsolation is a trial of plan.Search on a snapshot.
+// searchIsolation is an isolation of plan.Search on a snapshot.
 type searchIsolation struct {
 	*isolation
 	s *cluster.Snapshot
@@ -45,7 +45,8 @@ func (l *Loop) findProposal(s *cluster.Snapshot) disrupt.Proposal {
 	return t.proposal
 }
 
-// begin makes the trial ready; b is what the search failed with, or nil if it goes on with what is to be told apart.
+// begin makes the isolation ready; b is what the search failed with, or nil if it goes on with what is to be told
+// apart.
 func (t *searchIsolation) begin(l *Loop, f *plan.PlannerFailure) {
 	q, message := &t.s.Quarantine, ""
 	if f != nil {

@@ -90,7 +90,7 @@ func (iso *isolation) isolate(queue []suspectGroup, passes func([]suspect) bool)
 	return causes, queue
 }
 
-// finding of a trial: what has to be left out, what is not known yet, and what is let in again.
+// isolationResult is what an isolation finds: what has to be left out, what is not known yet, and what is let in again.
 type isolationResult struct {
 	causes    []suspect
 	undecided []suspectGroup

@@ -231,7 +231,7 @@ func TestGroupsAreSplitBySpaceFirst(t *testing.T) {
 	}
 }
 
-// Time bounds a trial, and so do tries; a few are always made.
+// Time bounds an isolation, and so do tries; a few are always made.
 func TestTrialEnds(t *testing.T) {
 	count := 50
 	for name, c := range map[string]struct{ end, want int }{
@@ -287,7 +287,7 @@ func TestTrialsComeToTheRightEnd(t *testing.T) {
 		}
 		var causes []suspect
 		open, passes := []suspectGroup{{suspects: orderSuspects(all), mustFail: true}}, 0
-		for ; len(open) > 0; passes++ { // each pass is a trial that goes on where the last has ended
+		for ; len(open) > 0; passes++ { // each pass is an isolation that goes on where the last has ended
 			tr := &isolation{asks: func(q cluster.Quarantine) bool { return !fails(q.Classes) }}
 			tr.base = tr.withClasses(causes)
 			found, leftOut := tr.isolate(open, func(out []suspect) bool { return tr.passes(tr.withClasses(out)) })

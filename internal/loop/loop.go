@@ -27,19 +27,20 @@ const (
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
 	// workers is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
-	// which are spent waiting: with few hands a thousand nodes would wait for each other.
+	// which are spent waiting: with few workers a thousand nodes would wait for each other.
 	workers = 160
 	// placementWorkers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind others.
 	placementWorkers = 64
 	// launchWorkers and terminateWorkers is how many launches and ends of instances are: they last as long as the cloud likes, and whoever
 	// has to leave a node in time must not queue behind them. Launches wait for nothing else, and the more of them are out at the
 	// same time, the more a cloud can answer together. rescuers launch what takes the place of nodes that the cloud takes away:
-	// these have minutes, and need not wait for a hand. Only the hands are their own: a provider that has to gather or slow down its
-	// calls does not know of the hurry, and they wait there like all others.
+	// these have minutes, and need not wait for a worker. Only the workers are their own: a provider that has to gather
+	// or slow down its calls does not know of the hurry, and they wait there like all others.
 	launchWorkers       = 400
 	terminateWorkers    = 160
 	interruptionWorkers = 160
-	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a hand for ever.
+	// longestTry bounds how long one try of a command may take: whoever does not answer must not keep a worker for
+	// ever.
 	longestTry = time.Minute
 	// A command of which it is not known whether it was done is repeated after firstWait, and then less and less often.
 	firstWait = 50 * time.Millisecond
@@ -72,8 +73,8 @@ type Observer interface {
 	Done(*cluster.Snapshot, command.Outcome, time.Duration)
 	// Searched says what a search for cheaper nodes came to on a snapshot, just before a plan is made from it.
 	Searched(*cluster.Snapshot, *disrupt.Proposal, time.Duration)
-	// PlannerFailed says that something has failed that should never fail, and what was done about it; Saved that a snapshot file was
-	// written which shows it, or why it could not be.
+	// PlannerFailed says that something has failed that should never fail, and what was done about it; SnapshotSaved
+	// that a snapshot file was written which shows it, or why it could not be.
 	PlannerFailed(plan.PlannerFailure)
 	SnapshotSaved(path string, err error)
 }
@@ -270,7 +271,7 @@ func (l *Loop) Execute(ctx context.Context, s *cluster.Snapshot, c command.Comma
 	l.execute(ctx, s, c, nil)
 }
 
-// execute is Carry; turn is when a note may be written first, nil for at once.
+// execute is Execute; queued is when a status command may be written first, nil for at once.
 func (l *Loop) execute(ctx context.Context, s *cluster.Snapshot, c command.Command, queued *queuedStatus) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		out, took, done := l.attempt(ctx, s, c, queued)
@@ -311,7 +312,7 @@ func (l *Loop) abandon(c command.Command) {
 	}
 }
 
-// attempt does it once, as soon as a hand is free.
+// attempt does it once, as soon as a worker is free.
 func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Command, queued *queuedStatus) (out command.Outcome, took time.Duration, done bool) {
 	if queued != nil {
 		if !l.statusQueue.await(ctx, queued) {
@@ -340,7 +341,8 @@ func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Comma
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
 }
 
-// workerPools are those who carry commands out, each with its own kind of work. Without them (Carry) nobody has to wait.
+// workerPools are those who carry commands out, each with its own kind of work. Without them (Execute) nobody has to
+// wait.
 type workerPools struct{ general, placement, launch, terminate, interruption chan struct{} }
 
 func newWorkerPools() workerPools {

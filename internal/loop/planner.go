@@ -54,7 +54,7 @@ func recoverPanic(step string, f func()) (failure *plan.PlannerFailure) {
 // mostFrames is how many functions tell one mistake from another.
 const mostFrames = 8
 
-// frames lists the innermost functions that are panicking, with their lines, up to the guard. It is called where the
+// frames lists the innermost functions that are panicking, with their lines, up to recoverPanic. It is called where the
 // panic is recovered.
 func frames() string {
 	pcs := make([]uintptr, 64)

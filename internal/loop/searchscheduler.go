@@ -33,9 +33,9 @@ const (
 	resultLimit = 10 * time.Minute
 )
 
-// searchScheduler is the slow desk: it looks at every node for a cheaper way to run its pods, one search at a time, and only if something
-// that matters has changed since the last one or its answer has run out. All of it belongs to the goroutine that makes
-// passes. Its clock is the snapshots'.
+// searchScheduler decides when the next search begins. A search looks at every node for a cheaper way to run its pods,
+// one search at a time, and only if something that matters has changed since the last one or its answer has run out.
+// All of it belongs to the goroutine that makes passes. Its clock is the snapshots'.
 type searchScheduler struct {
 	running   bool
 	lastStart time.Time     // when the last search began
@@ -224,8 +224,8 @@ func podsMovingToSave(s *cluster.Snapshot) bool {
 	})
 }
 
-// scheduleSearch has the slow desk look if that is due, in the background if the loop runs by itself. The plan then says when to
-// look again.
+// scheduleSearch has the search scheduler look if that is due, in the background if the loop runs by itself. The plan
+// then says when to look again.
 func (l *Loop) scheduleSearch(s *cluster.Snapshot, p *plan.Plan) {
 	at := l.searches.due(s)
 	q := &s.Quarantine
@@ -248,8 +248,8 @@ func (l *Loop) scheduleSearch(s *cluster.Snapshot, p *plan.Plan) {
 	p.WakeAt = s.Now
 }
 
-// runSearch is one search, on a snapshot of its own: what the last plan has begun is in it. A finding without a snapshot is
-// none: that has then been told.
+// runSearch is one search, on a snapshot of its own: what the last plan has begun is in it. A result without a snapshot
+// is none: that has then been told.
 func (l *Loop) runSearch() (out searchResult) {
 	s, ok := l.snapshot()
 	if !ok {

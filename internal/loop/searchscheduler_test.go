@@ -25,7 +25,7 @@ func seen(rev, supply uint64, at time.Duration) *cluster.Snapshot {
 	return (&cluster.Snapshot{Rev: rev, SupplyRev: supply, Now: noon(at)}).Seal()
 }
 
-// after says how long after the snapshot the desk wants to search.
+// after says how long after the snapshot the search scheduler wants to search.
 func after(sched *searchScheduler, s *cluster.Snapshot) string {
 	at := sched.due(s)
 	if at.IsZero() {
@@ -34,7 +34,7 @@ func after(sched *searchScheduler, s *cluster.Snapshot) string {
 	return at.Sub(s.Now).String()
 }
 
-// came has the desk take in a search on the snapshot, and a plan that made of it what the commands say.
+// came has the search scheduler take in a search on the snapshot, and a plan that made of it what the commands say.
 func came(sched *searchScheduler, s *cluster.Snapshot, took time.Duration, proposal disrupt.Proposal, commands ...command.Command) {
 	sched.running = true
 	sched.done(searchResult{snapshot: s, proposal: proposal}, took)
@@ -112,7 +112,7 @@ func TestDeskRestsForThreeTimesItsWork(t *testing.T) {
 	}
 }
 
-// Pods that come and go all the time, and nothing to save: the desk searches less and less often.
+// Pods that come and go all the time, and nothing to save: the search scheduler searches less and less often.
 func TestDeskCalmsDown(t *testing.T) {
 	sched := &searchScheduler{}
 	now, searches := time.Duration(0), 0

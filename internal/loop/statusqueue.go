@@ -10,27 +10,28 @@ const (
 	// statusWorkers is how many commands that only write down what has been seen are carried out at the same time: nobody waits for
 	// them, and they must not keep the API server from those that somebody waits for.
 	statusWorkers = 16
-	// fewStatusWorkers is how many of them while others are under way; a note that has waited for courtesy is not held up any longer.
+	// fewStatusWorkers is how many of them while others are under way; one that has waited for courtesy is not held up
+	// any longer.
 	fewStatusWorkers  = 4
 	longestStatusWait = 2 * time.Second
 )
 
-// statusQueue is where notes wait while acts are under way. They go in the order in which plans have asked for them: what is told first may
-// be what the next act waits for.
+// statusQueue is where status commands wait while others are under way. They go in the order in which plans have asked
+// for them: what is told first may be what the next act waits for.
 type statusQueue struct {
 	mu sync.Mutex
-	// active are under way or wait for a hand; writing is how many notes are being written.
+	// active are under way or wait for a worker; writing is how many status commands are being written.
 	active, writing int
 	waiting         []*queuedStatus
 }
 
-// queuedStatus is a note in the line.
+// queuedStatus is a status command that waits.
 type queuedStatus struct {
 	since time.Time
 	ready chan struct{} // closed when it is its turn
 }
 
-// noteActive notes that acts begin, or end.
+// noteActive notes that other commands begin, or end.
 func (q *statusQueue) noteActive(n int, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +49,7 @@ func (q *statusQueue) join(now time.Time) *queuedStatus {
 	return queued
 }
 
-// await waits for a note's turn; false if the context ends first.
+// await waits for a status command's turn; false if the context ends first.
 func (q *statusQueue) await(ctx context.Context, queued *queuedStatus) bool {
 	late := time.NewTimer(longestStatusWait)
 	defer late.Stop()

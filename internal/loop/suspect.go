@@ -15,15 +15,16 @@ import (
 type suspect struct {
 	key string
 	// broadGroup is what it shares with most others: the namespaces of a class, the pool of a claim. narrowGroup is what it shares
-	// with fewer. Candidates are told apart by space first, so that one tenant's mistakes hold up nobody else for long.
+	// with fewer. Suspects are told apart by broad group first, so that one tenant's mistakes hold up nobody else for
+	// long.
 	broadGroup, narrowGroup string
 	// name is for people.
 	name  string
 	since time.Time
 }
 
-// suspectGroup is candidates that are told apart together. They are in order: those of a space stand beside each other, and
-// there those of an owner.
+// suspectGroup is suspects that are told apart together. They are in order: those of a broad group stand beside each
+// other, and there those of an owner.
 type suspectGroup struct {
 	suspects []suspect
 	// mustFail says that the planner is known to fail on some of them.
@@ -51,7 +52,8 @@ func (g suspectGroup) split() (suspectGroup, suspectGroup) {
 	return suspectGroup{suspects: g.suspects[:1]}, suspectGroup{suspects: g.suspects[1:]}
 }
 
-// classSuspects lists the classes of pods. What came first comes first: a space, in it an owner, of that a class.
+// classSuspects lists the classes of pods. What came first comes first: a broad group, in it a narrow one, of that a
+// class.
 func classSuspects(s *cluster.Snapshot, pods []*cluster.Pod) []suspect {
 	found, broadGroups := make(map[string]*suspect), make(map[string]map[string]bool)
 	for _, p := range pods {
@@ -175,7 +177,7 @@ func flatten(groups []suspectGroup) []suspect {
 	return out
 }
 
-// without lists the candidates that are none of the others.
+// without lists the suspects that are none of the others.
 func without(of []suspect, others ...[]suspect) []suspect {
 	gone := make(map[string]bool)
 	for _, list := range others {
@@ -186,7 +188,7 @@ func without(of []suspect, others ...[]suspect) []suspect {
 	return slices.DeleteFunc(slices.Clone(of), func(c suspect) bool { return gone[c.key] })
 }
 
-// clearedSuspects lists the candidates that were to be told apart and are neither guilty nor still in doubt.
+// clearedSuspects lists the suspects that were to be told apart and are neither guilty nor still in doubt.
 func clearedSuspects(leftOut map[string]cluster.Failure, of []suspect, causes []suspect, open []suspectGroup) []suspect {
 	return slices.DeleteFunc(without(of, causes, flatten(open)), func(c suspect) bool { return leftOut[c.key].Group == 0 })
 }

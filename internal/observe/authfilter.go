@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// authRemembers is how long a verdict counts, and refusalLasts a refusal; of authMost verdicts all are forgotten.
+	// authRemembers is how long a decision counts, and refusalLasts a refusal; of authMost decisions all are forgotten.
 	authRemembers = time.Minute
 	refusalLasts  = 10 * time.Second
 	authMost      = 1000

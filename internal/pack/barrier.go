@@ -2,33 +2,33 @@ package pack
 
 import "math"
 
-// barrier solves the dual of the linear program by an interior-point method: how is the price of each kind in play to be
-// split over its dimensions, so that the pods pay as much as possible when each goes where it pays the least?
+// barrier solves the dual of the linear program by an interior-point method: how is the price of each option in play to
+// be split over its dimensions, so that the pods pay as much as possible when each goes where it pays the least?
 //
-// Everything is relative: a kind's split sums to at most one, and a row's fee is counted in what its pods would pay if
-// they were alone. A pair's share is what a pod pays on the kind if its whole price lies on that dimension.
+// Everything is relative: an option's split sums to at most one, and a row's fee is counted in what its pods would pay
+// if they were alone. A pair's share is what a pod pays on the option if its whole price lies on that dimension.
 type barrier struct {
 	rows, options int
-	base          []int // by kind: where its dimensions start in split; one more at the end
+	base          []int // by option: where its dimensions start in split; one more at the end
 
 	demand []float64     // by row, sums to one
 	pairs  [][]rowOption // by row
-	split  []float64     // by kind and dimension
+	split  []float64     // by option and dimension
 	fee    []float64     // by row
 
-	slack        []float64 // by kind: what is not split
-	spent, extra []float64 // multipliers of slack ≥ 0 (by kind) and of split ≥ 0
+	slack        []float64 // by option: what is not split
+	spent, extra []float64 // multipliers of slack ≥ 0 (by option) and of split ≥ 0
 
 	matrix, right, step []float64
 	push                []float64 // by row, during a step
 	weight              []float64 // by row: sum of y/s over its pairs
 }
 
-// rowOption is a row on a kind that can hold it.
+// rowOption is a row on an option that can hold it.
 type rowOption struct {
 	option int
-	base   int       // where the kind's dimensions start
-	share  []float64 // by dimension of the kind
+	base   int       // where the option's dimensions start
+	share  []float64 // by dimension of the option
 	s, y   float64   // how much dearer than the fee it is there, and how many pods go there
 	move   float64   // change of s in the step
 }

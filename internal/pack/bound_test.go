@@ -27,8 +27,8 @@ func TestBoundIsNearlyTheLinearOptimum(t *testing.T) {
 	}
 }
 
-// linearOptimum solves the dual: fees of stacks as high as possible, such that on no offer a pod's needs, at rates for
-// which a node costs its price, come to less than its fee. Room beyond what all its pods could fill does not count.
+// linearOptimum solves the dual: fees of items as high as possible, such that on no bin type a pod's needs, at rates
+// for which a node costs its price, come to less than its fee. Room beyond what all its pods could fill does not count.
 func linearOptimum(p *pack.Problem) float64 {
 	const dims = 16
 	n := len(p.Items)
@@ -107,7 +107,7 @@ func simplex(rows [][]float64, goal []float64) float64 {
 			}
 		}
 		if leave < 0 {
-			return 0 // only a stack that no offer bounds, and there is none
+			return 0 // only an item that no bin type bounds, and there is none
 		}
 		pivot(table, leave, enter)
 		basis[leave] = enter

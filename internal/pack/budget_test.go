@@ -44,7 +44,7 @@ func unbounded(p *pack.Problem) bool {
 	return !slices.ContainsFunc(p.Limits, func(s pack.Limit) bool { return s.Nodes >= 0 || s.Limited != [resource.Size]bool{} })
 }
 
-// repelling is a problem of n stacks of one pod each that all repel each other.
+// repelling is a problem of n items of one pod each that all repel each other.
 func repelling(n int) *pack.Problem {
 	p := &pack.Problem{Limits: []pack.Limit{{Nodes: -1}}}
 	for i := range 40 {
@@ -83,14 +83,14 @@ func TestRepellingStacks(t *testing.T) {
 	}
 }
 
-// TestManySites: more sites than the linear program tells apart come to an end, with an answer and a bound that hold.
+// TestManySites: more sets than the linear program tells apart come to an end, with an answer and a bound that hold.
 func TestManySites(t *testing.T) {
 	const n = 2000
 	p := repelling(0)
 	p.FeasibleSets = nil
 	for i := range n {
 		bits := require.AllBits(len(p.BinTypes))
-		for j := range 11 { // the first offers are ruled out in a way of its own
+		for j := range 11 { // the first bin types are ruled out in a way of its own
 			if i>>j&1 == 1 {
 				bits[0] &^= 1 << j
 			}

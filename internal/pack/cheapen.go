@@ -16,7 +16,7 @@ func (r *packingRun) cheapenBins() {
 	r.bins = out
 }
 
-// sumParts says what the content asks for and in which sites it has to be.
+// sumParts says what the content asks for and in which sets it has to be.
 func (m *model) sumParts(parts []Part, load []int64, sets []uint64) {
 	clear(load)
 	clear(sets)
@@ -28,7 +28,7 @@ func (m *model) sumParts(parts []Part, load []int64, sets []uint64) {
 	}
 }
 
-// suits reports whether a node of the kind can hold the content.
+// suits reports whether a node of the option can hold the content.
 func (m *model) suits(option int, parts []Part, load []int64, sets []uint64) bool {
 	for w, s := range sets {
 		if s&^m.optionSets[option*m.words+w] != 0 {
@@ -38,8 +38,8 @@ func (m *model) suits(option int, parts []Part, load []int64, sets []uint64) boo
 	return fits(load, m.roomOf(option)) && (m.p.Suits == nil || m.p.Suits(m.options[option], parts))
 }
 
-// cheaperOption finds the cheapest offer for some of the bin's nodes and says for how many: for all of them if the ledger allows,
-// else for one, else all stay what they are.
+// cheaperOption finds the cheapest bin type for some of the bin's nodes and says for how many: for all of them if the
+// supply allows, else for one, else all stay what they are.
 func (r *packingRun) cheaperOption(bin *Bin, load []int64, sets []uint64) (binType, n int) {
 	price := r.m.p.BinTypes[bin.BinType].Price
 	for k, binType := range r.m.options {

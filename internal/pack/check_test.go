@@ -43,7 +43,7 @@ func check(p *pack.Problem, s *pack.Solution) error {
 func checkNode(p *pack.Problem, b *pack.Bin) error {
 	o := &p.BinTypes[b.BinType]
 	var load resource.Vector
-	var pods []int // the stack of each pod
+	var pods []int // the item of each pod
 	last := -1
 	for _, part := range b.Parts {
 		if part.Count < 1 || part.Item <= last {

@@ -11,8 +11,9 @@ const (
 	estimateLeast = 2e-3
 )
 
-// estimateSpending finds out cheaply on which kinds money will be spent, and in split for which of their dimensions. In turn the rows share themselves out over the kinds,
-// more to the cheaper, and each kind shifts its price towards the dimensions that it runs out of.
+// estimateSpending finds out cheaply on which options money will be spent, and in split for which of their dimensions.
+// In turn the rows share themselves out over the options, more to the cheaper, and each option shifts its price towards
+// the dimensions that it runs out of.
 func (b *barrier) estimateSpending() []float64 {
 	n := b.base[b.options]
 	b.split = make([]float64, n)
@@ -39,7 +40,7 @@ func (b *barrier) estimateSpending() []float64 {
 	return spent
 }
 
-// spreadRow adds what the row asks of each kind to the load.
+// spreadRow adds what the row asks of each option to the load.
 func (b *barrier) spreadRow(g int, soft float64, load []float64) {
 	list := b.pairs[g]
 	least := math.Inf(1)
@@ -69,7 +70,7 @@ func (b *barrier) spreadRow(g int, soft float64, load []float64) {
 	}
 }
 
-// shiftPrice moves the kind's price towards where its load is and says what is spent on it.
+// shiftPrice moves the option's price towards where its load is and says what is spent on it.
 func (b *barrier) shiftPrice(o int, load []float64) float64 {
 	v, l := b.split[b.base[o]:b.base[o+1]], load[b.base[o]:b.base[o+1]]
 	used, most := 0.0, 0.0

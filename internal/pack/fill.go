@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// floorRate is the part of a kind's price that is spread evenly over its dimensions when pods are chosen, so that
-	// dimensions that cost nothing are not wasted either.
+	// floorRate is the part of an option's price that is spread evenly over its dimensions when pods are chosen, so
+	// that dimensions that cost nothing are not wasted either.
 	floorRate = 0.05
 	// sizePower makes large pods go first among those that bring equally much for what they use.
 	sizePower = 0.1
 	// takeFraction is the part of what is free that may be taken before the pods are compared again.
 	takeFraction = 0.1
-	// listWork is the work of putting a stack on a list, compared with looking at one there.
+	// listWork is the work of putting an item on a list, compared with looking at one there.
 	listWork = 8
 )
 
@@ -22,38 +22,38 @@ const (
 type binFiller struct {
 	m     *model
 	worth []float64
-	tier  []int32         // by stack; nil if all are equal
-	lists []candidateList // by kind
+	tier  []int32         // by item; nil if all are equal
+	lists []candidateList // by option
 	marks *nodeMarks
 
 	free  []int64
 	cost  []float64 // what a unit of each dimension costs now
 	room  []float64
 	todo  []needGroup
-	used  []int // by stack: pods on the node; all zero between fills
+	used  []int // by item: pods on the node; all zero between fills
 	parts []Part
 	value float64 // worth of the parts
-	last  int     // the stack that was taken last, −1 for none yet
+	last  int     // the item that was taken last, −1 for none yet
 	work  int     // pods looked at, a measure of time
 
-	preferenceWeight float64 // how much more a pod counts on an offer that it likes completely
+	preferenceWeight float64 // how much more a pod counts on a bin type that it likes completely
 }
 
-// candidateList is what a kind would take, as lines of stacks that need the same; the best come first.
+// candidateList is what an option would take, as lines of items that need the same; the best come first.
 type candidateList struct {
 	entries []listEntry
 	lines   []needGroup
 	rate    []float64
 }
 
-// listEntry is a stack on a kind's list.
+// listEntry is an item on an option's list.
 type listEntry struct {
 	item int32
 	tier int32
 	gain float64 // what a pod brings
 }
 
-// needGroup is a part of the list: stacks that need the same, of which only the first one left is worth a look.
+// needGroup is a part of the list: items that need the same, of which only the first one left is worth a look.
 type needGroup struct {
 	at, end int32
 	top     float64 // the most that gain for use can be
@@ -63,7 +63,7 @@ func newBinFiller(m *model) *binFiller {
 	return &binFiller{m: m, lists: make([]candidateList, len(m.options)), marks: newNodeMarks(m.markCount), free: make([]int64, m.d), cost: make([]float64, m.d), room: make([]float64, m.d), used: make([]int, len(m.p.Items))}
 }
 
-// prepare ranks the stacks for each of the kinds by what they bring.
+// prepare ranks the items for each of the options by what they bring.
 func (f *binFiller) prepare(options []int, worth []float64, rate []float64, tier []int32) {
 	f.worth, f.tier = worth, tier
 	bonus := make([]float64, len(worth))
@@ -80,7 +80,7 @@ func (f *binFiller) prepare(options []int, worth []float64, rate []float64, tier
 	}
 }
 
-// prepareFew is prepare for only some of the stacks.
+// prepareFew is prepare for only some of the items.
 func (f *binFiller) prepareFew(options []int, items []int, worth []float64, rate []float64) {
 	m := f.m
 	f.worth, f.tier = worth, nil
@@ -98,13 +98,13 @@ func (f *binFiller) prepareFew(options []int, items []int, worth []float64, rate
 
 func bonusOf(worth float64) float64 { return worth * math.Pow(worth+1e-12, sizePower) }
 
-// beginList empties the kind's list.
+// beginList empties the option's list.
 func (f *binFiller) beginList(k int, rate []float64) {
 	f.lists[k].rate = rateOf(f.m, k, rate, f.lists[k].rate)
 	f.lists[k].entries = f.lists[k].entries[:0]
 }
 
-// addToList puts a stack on the kind's list.
+// addToList puts an item on the option's list.
 func (f *binFiller) addToList(k, s int, bonus float64) {
 	w := listEntry{item: int32(s), gain: bonus * f.preferenceBonus(s, k)}
 	if f.tier != nil {
@@ -113,7 +113,7 @@ func (f *binFiller) addToList(k, s int, bonus float64) {
 	f.lists[k].entries = append(f.lists[k].entries, w)
 }
 
-// sortList sorts the kind's list.
+// sortList sorts the option's list.
 func (f *binFiller) sortList(k int) {
 	m, list := f.m, &f.lists[k]
 	slices.SortFunc(list.entries, func(a, b listEntry) int {
@@ -157,7 +157,7 @@ func rateOf(m *model, k int, rate, out []float64) []float64 {
 	return out
 }
 
-// preferenceBonus is how much more a stack counts on a kind because it likes it.
+// preferenceBonus is how much more an item counts on an option because it likes it.
 func (f *binFiller) preferenceBonus(s, option int) float64 {
 	if preference := f.m.p.Items[s].Preference; f.preferenceWeight > 0 && preference >= 0 {
 		return 1 + f.preferenceWeight*float64(f.m.p.Preferences[preference][f.m.options[option]])
@@ -165,7 +165,7 @@ func (f *binFiller) preferenceBonus(s, option int) float64 {
 	return 1
 }
 
-// worthWithPreferences is the worth of the parts, with wishes counted.
+// worthWithPreferences is the worth of the parts, with preferences counted.
 func (f *binFiller) worthWithPreferences(option int) float64 {
 	if f.preferenceWeight == 0 {
 		return f.value
@@ -177,9 +177,9 @@ func (f *binFiller) worthWithPreferences(option int) float64 {
 	return sum
 }
 
-// fill puts pods on an empty node of the kind, taking from what is left. It takes the pods that bring the most worth for
-// what they use, where a dimension costs the more the less of it is left: so the node becomes full in all of them at
-// once.
+// fill puts pods on an empty node of the option, taking from what is left. It takes the pods that bring the most worth
+// for what they use, where a dimension costs the more the less of it is left: so the node becomes full in all of them
+// at once.
 func (f *binFiller) fill(option int, left []int) {
 	m := f.m
 	copy(f.free, m.roomOf(option))
@@ -260,8 +260,8 @@ func (f *binFiller) pick(pods []listEntry, least float64, left []int) int {
 	return best
 }
 
-// isKeptAway reports whether the pods that were taken last keep those of the stack away. Whoever earlier ones keep away is found out
-// when it is picked.
+// isKeptAway reports whether the pods that were taken last keep those of the item away. Whoever earlier ones keep away
+// is found out when it is picked.
 func (f *binFiller) isKeptAway(s int) bool {
 	return f.last >= 0 && f.m.hasMarks[s] && f.m.hasMarks[f.last] && f.m.itemsClash(s, f.last)
 }

@@ -56,7 +56,7 @@ func (r *packingRun) firstFit() {
 	}
 }
 
-// optionsIn lists the kinds of a site.
+// optionsIn lists the options of a set.
 func (m *model) optionsIn(known []require.Bits, set int32) require.Bits {
 	if known[set] == nil {
 		known[set] = require.NewBits(len(m.options))
@@ -78,7 +78,7 @@ func (b *undecidedBin) findLargest(m *model) {
 	}
 }
 
-// put adds as many pods of the stack as some kind can hold; it is false if none can hold one.
+// put adds as many pods of the item as some option can hold; it is false if none can hold one.
 func (r *packingRun) put(b *undecidedBin, s int, set require.Bits, marks *nodeMarks) bool {
 	m := r.m
 	need := m.needOf(s)

@@ -12,7 +12,7 @@ import (
 
 // recipe says what a generated problem has.
 type recipe struct {
-	stacks, offers, most int // most pods to a stack
+	stacks, offers, most int // most pods to an item
 	sites                bool
 	marks, shelves       bool
 	stocks, suits, likes bool

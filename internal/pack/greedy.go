@@ -12,7 +12,7 @@ type packingRun struct {
 	unplaced  []int
 	supply    remainingSupply
 	bins      []Bin
-	scratch   []int // by stack, all zero between uses
+	scratch   []int // by item, all zero between uses
 	work      int   // steps of the plain way
 	truncated bool  // there was more to look at than a run may
 }
@@ -25,7 +25,7 @@ func newPackingRun(m *model) *packingRun {
 	return r
 }
 
-// bid is what a kind has to offer, when it was last worked out.
+// bid is what an option has to offer, when it was last worked out.
 type bid struct {
 	option int
 	tier   int32   // of the pods that come first; less goes first
@@ -48,9 +48,9 @@ func (b *bids) Pop() any {
 	return x
 }
 
-// greedy buys again and again the kind that asks the least for the worth it carries away. A kind's bid only gets worse
-// as pods go, so an old bid is worked out again only when it is at the head. What a node of a kind costs is the caller's to
-// say: its price, or what it takes off something scarce.
+// greedy buys again and again the option that asks the least for the worth it carries away. An option's bid only gets
+// worse as pods go, so an old bid is worked out again only when it is at the head. What a node of an option costs is
+// the caller's to say: its price, or what it takes off something scarce.
 func (r *packingRun) greedy(f *binFiller, options []int, cost []float64) {
 	queue := make(bids, 0, len(options))
 	for _, k := range options {
@@ -92,8 +92,8 @@ func (p *Problem) steps() int {
 	return mostWork
 }
 
-// finishCheaply ends a run that has taken too long: each stack that is left gets the cheapest nodes that hold its pods, by themselves. The
-// answer is dearer, and as valid as any.
+// finishCheaply ends a run that has taken too long: each item that is left gets the cheapest nodes that hold its pods,
+// by themselves. The answer is dearer, and as valid as any.
 func (r *packingRun) finishCheaply() {
 	r.truncated = true
 	for s := range r.unplaced {
@@ -121,7 +121,7 @@ func (b bids) firstIsBest() bool {
 // bidTolerance is by how much a purchase may be dearer than an old bid promises: most old bids have become worse.
 const bidTolerance = 0.005
 
-// buy takes as many nodes with the content as pods and ledger allow.
+// buy takes as many nodes with the content as pods and supply allow.
 func (r *packingRun) buy(f *binFiller, binType int) {
 	n := 1 << 30
 	for _, p := range f.parts {

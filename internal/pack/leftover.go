@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// placeLeftOver tries, for pods that are left over, every offer of their site one by one, also those that were thought no better
-// than another: where Suits has the last word, or something has run out, they may be the only ones.
+// placeLeftOver tries, for pods that are left over, every bin type of their set one by one, also those that were
+// thought no better than another: where Suits has the last word, or something has run out, they may be the only ones.
 func (r *packingRun) placeLeftOver() {
 	m := r.m
 	if m.p.Suits == nil && len(m.p.Reservations) == 0 {
@@ -42,12 +42,12 @@ func (m *model) binTypesByPrice() []int {
 	return out
 }
 
-// fitsEmptyNode reports whether the stack's marks let one of its pods onto an empty node.
+// fitsEmptyNode reports whether the item's marks let one of its pods onto an empty node.
 func (m *model) fitsEmptyNode(s int) bool {
 	return !m.hasMarks[s] || newNodeMarks(m.markCount).allows(&m.p.Items[s], m.onePerNode[s], 1) > 0
 }
 
-// buyAlone buys nodes of the offer for pods of the stack alone.
+// buyAlone buys nodes of the bin type for pods of the item alone.
 func (r *packingRun) buyAlone(s, binType int) {
 	p := r.m.p
 	for r.unplaced[s] > 0 && r.supply.allows(binType, 1) > 0 {

@@ -12,7 +12,7 @@ type nodeMarks struct {
 
 // markState is the state of one id on a node.
 type markState struct {
-	excludes, excluded int32 // pods that shun the id, pods that are shunned under it
+	excludes, excluded int32 // pods that exclude the id, pods that are excluded as it
 	counts             int32 // pods that count for it
 	cap                int32 // the least cap, valid if capped
 	capped             bool
@@ -38,7 +38,7 @@ func (m *nodeMarks) at(id int32) *markState {
 	return &m.states[id]
 }
 
-// allows says how many pods of the stack, at most limit, the marks let onto the node.
+// allows says how many pods of the item, at most limit, the marks let onto the node.
 func (m *nodeMarks) allows(s *Item, solo bool, limit int) int {
 	n := int32(min(limit, 1<<30))
 	if solo {
@@ -71,7 +71,7 @@ func (m *nodeMarks) allows(s *Item, solo bool, limit int) int {
 	return int(max(n, 0))
 }
 
-// add puts pods of the stack on the node.
+// add puts pods of the item on the node.
 func (m *nodeMarks) add(s *Item, n int) {
 	for _, id := range s.Excludes {
 		m.at(id).excludes += int32(n)
@@ -89,8 +89,8 @@ func (m *nodeMarks) add(s *Item, n int) {
 	}
 }
 
-// itemsClash reports whether no pod of the one stack shares a node with a pod of the other, counts aside. It takes about as long as
-// the shorter of their lists.
+// itemsClash reports whether no pod of the one item shares a node with a pod of the other, counts aside. It takes about
+// as long as the shorter of their lists.
 func (m *model) itemsClash(a, b int) bool {
 	x, y := &m.p.Items[a], &m.p.Items[b]
 	return overlap(x.Excludes, y.ExcludedAs) || overlap(y.Excludes, x.ExcludedAs)

@@ -20,17 +20,17 @@ const (
 type masterProblem struct {
 	program  *linearProgram
 	pricings []*pricingProblem
-	inPlay   []bool    // by place in sellers
-	dims     [][]int   // by place in sellers: the dimensions that count in the bargain
-	alone    []float64 // by row: what a pod pays on the kind that is cheapest for its row alone
+	inPlay   []bool    // by place in pricings
+	dims     [][]int   // by place in pricings: the dimensions that count in the bargain
+	alone    []float64 // by row: what a pod pays on the option that is cheapest for its row alone
 	worth    []float64 // by row
 
 	widened bool // some dimensions have just been added
 
-	hints  []*pricingProblem // by place in sellers: the same kind in a rougher market
+	hints  []*pricingProblem // by place in pricings: the same option in a rougher master problem
 	hinted []float64         // by row: what a pod paid at least there
 
-	cheapest []int // by row: the place of the kind that is cheapest for it alone, −1 if none holds it
+	cheapest []int // by row: the place of the option that is cheapest for it alone, −1 if none holds it
 	everyDim []int
 }
 
@@ -46,7 +46,7 @@ func (mp *masterProblem) finish(out *relaxation) {
 	mp.deriveBound(out)
 }
 
-// newMasterProblem has all the kinds that hold something.
+// newMasterProblem has all the options that hold something.
 func newMasterProblem(lp *linearProgram) *masterProblem {
 	p := &masterProblem{program: lp}
 	for k := range lp.m.options {
@@ -54,14 +54,14 @@ func newMasterProblem(lp *linearProgram) *masterProblem {
 			p.pricings = append(p.pricings, pp)
 		}
 	}
-	// Kinds of the same sites side by side keep the equations of the bargain narrow.
+	// Options of the same sets side by side keep the equations of the bargain narrow.
 	slices.SortStableFunc(p.pricings, func(a, b *pricingProblem) int {
 		return slices.Compare(lp.m.setsOf(a.option), lp.m.setsOf(b.option))
 	})
 	return p
 }
 
-// refine goes on with all rows, but only with the kinds that matter and where they matter.
+// refine goes on with all rows, but only with the options that matter and where they matter.
 func (mp *masterProblem) refine() *masterProblem {
 	out := &masterProblem{program: newLinearProgram(mp.program.m, maxRows, math.Inf(1), maxGroups)}
 	for _, p := range mp.pricings {
@@ -86,8 +86,8 @@ func (mp *masterProblem) refine() *masterProblem {
 	return out
 }
 
-// start brings into play the kinds that are cheapest for some row, alone or beside other pods that leave it a part of the
-// price.
+// start brings into play the options that are cheapest for some row, alone or beside other pods that leave it a part of
+// the price.
 func (mp *masterProblem) start() {
 	lp, n := mp.program, len(mp.program.rows)
 	mp.alone, mp.worth = make([]float64, n), make([]float64, n)
@@ -125,7 +125,7 @@ func (mp *masterProblem) start() {
 	}
 }
 
-// norm is a pod's size on a kind: its largest share (infinite power), the sum of its shares, or something between.
+// norm is a pod's size on an option: its largest share (infinite power), the sum of its shares, or something between.
 func (mp *masterProblem) norm(p *pricingProblem, r *demandRow, power float64) float64 {
 	sum, most := 0.0, 0.0
 	for j, x := range r.need {
@@ -148,7 +148,7 @@ func (mp *masterProblem) norm(p *pricingProblem, r *demandRow, power float64) fl
 	return most
 }
 
-// narrow leaves in play only the kinds on which money will probably be spent, and only the dimensions of theirs that
+// narrow leaves in play only the options on which money will probably be spent, and only the dimensions of theirs that
 // will probably run out.
 func (mp *masterProblem) narrow() {
 	for k := range mp.pricings {
@@ -166,7 +166,7 @@ func (mp *masterProblem) narrow() {
 	mp.ensureEveryRow()
 }
 
-// ensureEveryRow makes sure that each row has a kind in play.
+// ensureEveryRow makes sure that each row has an option in play.
 func (mp *masterProblem) ensureEveryRow() {
 	served := make([]bool, len(mp.program.rows))
 	for k, p := range mp.pricings {
@@ -184,8 +184,8 @@ func (mp *masterProblem) ensureEveryRow() {
 	}
 }
 
-// keepDims keeps the kind's dimensions that bear a good part of its price, and those without which some row would stay there
-// for next to nothing.
+// keepDims keeps the option's dimensions that bear a good part of its price, and those without which some row would
+// stay there for next to nothing.
 func (mp *masterProblem) keepDims(k int, split []float64) {
 	p := mp.pricings[k]
 	keep := make([]bool, mp.program.d)
@@ -226,7 +226,7 @@ func (r *demandRow) eachNeed(d int, f func(dim int, amount float64)) {
 	}
 }
 
-// isPlausible reports whether the row could go to the kind, by what was found out about it before.
+// isPlausible reports whether the row could go to the option, by what was found out about it before.
 func (mp *masterProblem) isPlausible(k int, i int32) bool {
 	if mp.hints == nil || mp.hints[k] == nil {
 		return true
@@ -234,7 +234,7 @@ func (mp *masterProblem) isPlausible(k int, i int32) bool {
 	return mp.hints[k].dualPriceOf(&mp.program.rows[i]) <= mp.hinted[i]*plausiblePrice
 }
 
-// solveInPlay finds the worths at which the kinds in play are content.
+// solveInPlay finds the worths at which the options in play are content.
 func (mp *masterProblem) solveInPlay(precision float64) {
 	b := mp.newBarrier()
 	b.run(precision)
@@ -282,7 +282,7 @@ func (mp *masterProblem) addDims(b *barrier) {
 	}
 }
 
-// newBarrier states the program over the kinds in play.
+// newBarrier states the program over the options in play.
 func (mp *masterProblem) newBarrier() *barrier {
 	lp := mp.program
 	b := &barrier{rows: len(lp.rows), base: []int{0}, pairs: make([][]rowOption, len(lp.rows)), demand: make([]float64, len(lp.rows))}
@@ -327,7 +327,7 @@ func (mp *masterProblem) newBarrier() *barrier {
 	return b
 }
 
-// askOthers asks the kinds out of play; those for which pods would pay more than their price come into play.
+// askOthers asks the options out of play; those for which pods would pay more than their price come into play.
 func (mp *masterProblem) askOthers(tolerance float64) bool {
 	type claim struct {
 		place int
@@ -359,8 +359,8 @@ func (mp *masterProblem) askOthers(tolerance float64) bool {
 	return len(claims) == 0 && !mp.widened
 }
 
-// deriveBound turns the sellers' rates into a bound: each seller's rates are scaled so that a node costs exactly its price;
-// a pod then pays on the cheapest node that takes it.
+// deriveBound turns the pricing problems' rates into a bound: each problem's rates are scaled so that a node costs
+// exactly its price; a pod then pays on the cheapest node that takes it.
 func (mp *masterProblem) deriveBound(out *relaxation) {
 	for _, p := range mp.pricings {
 		p.solve(mp.worth)

@@ -10,37 +10,37 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// preferenceMargin is how much dearer an offer may be and still be bought because it is liked.
+// preferenceMargin is how much dearer a bin type may be and still be bought because it is liked.
 const preferenceMargin = 1.05
 
-// model is a problem in the shape that searching needs: only the dimensions that somebody asks for, only the offers
-// that could be part of a cheapest answer, and for each offer the stacks that it can hold.
+// model is a problem in the shape that searching needs: only the dimensions that somebody asks for, only the bin types
+// that could be part of a cheapest answer, and for each bin type the items that it can hold.
 type model struct {
 	p            *Problem
 	unrestricted bool
 	dims         []int
 	d            int // len(dims)
 
-	// By stack: what it asks for in the dimensions in use.
+	// By item: what it asks for in the dimensions in use.
 	need       []int64
 	needf      []float64
-	setOf      []int32 // dense number of the site
-	needClass  []int32 // stacks with the same number need the same
+	setOf      []int32 // dense number of the set
+	needClass  []int32 // items with the same number need the same
 	hasMarks   []bool  // has marks
 	onePerNode []bool  // at most one pod of it to a node
 
-	// By kind, that is an offer worth looking at, from cheap to dear.
+	// By option, that is a bin type worth looking at, from cheap to dear.
 	options      []int // place in Problem.BinTypes
 	room         []int64
-	optionSets   []uint64 // for each kind: the sites it is in, words to a kind
+	optionSets   []uint64 // for each option: the sets it is in, words to an option
 	words        int
-	fittingItems [][]int32 // the stacks that fit when the node is empty
+	fittingItems [][]int32 // the items that fit when the node is empty
 
 	markCount int // one more than the largest id in the marks
 }
 
-// newModel reads a problem. A loose model takes the stacks' loose sites and forgets shelves, stocks and wishes: it is
-// what the lower bound counts with.
+// newModel reads a problem. An unrestricted model takes the items' unrestricted sets and forgets limits, reservations
+// and preferences: it is what the lower bound counts with.
 func newModel(p *Problem, loose bool) *model {
 	m := &model{p: p, unrestricted: loose}
 	m.readItems()
@@ -114,7 +114,7 @@ func intersects(a, b []int32) bool {
 	return false
 }
 
-// readSets numbers the sites that stacks refer to; those with the same offers are one.
+// readSets numbers the sets that items refer to; those with the same bin types are one.
 func (m *model) readSets() (sets []require.Bits, of []int32) {
 	dense := make([]int32, len(m.p.FeasibleSets))
 	of = make([]int32, len(m.p.Items))
@@ -141,23 +141,23 @@ func (m *model) readSets() (sets []require.Bits, of []int32) {
 	return sets, of
 }
 
-// needOf is what a pod of the stack asks for.
+// needOf is what a pod of the item asks for.
 func (m *model) needOf(item int) []int64 { return m.need[item*m.d : item*m.d+m.d] }
 
-// roomOf is what an empty node of the kind has.
+// roomOf is what an empty node of the option has.
 func (m *model) roomOf(option int) []int64 { return m.room[option*m.d : option*m.d+m.d] }
 
-// setsOf are the sites that the kind is in.
+// setsOf are the sets that the option is in.
 func (m *model) setsOf(option int) []uint64 {
 	return m.optionSets[option*m.words : option*m.words+m.words]
 }
 
-// isIn reports whether the kind is in the site.
+// isIn reports whether the option is in the set.
 func (m *model) isIn(option int, set int32) bool {
 	return m.optionSets[option*m.words+int(set>>6)]&(1<<(set&63)) != 0
 }
 
-// total is what all stacks ask for together: room beyond it is worth nothing.
+// total is what all items ask for together: room beyond it is worth nothing.
 func (m *model) total() []int64 {
 	out := make([]int64, m.d)
 	for j := range out {
@@ -173,7 +173,7 @@ func (m *model) total() []int64 {
 	return out
 }
 
-// binTypeCandidate is an offer that has not been compared with the others yet.
+// binTypeCandidate is a bin type that has not been compared with the others yet.
 type binTypeCandidate struct {
 	binType int
 	price   float64
@@ -181,7 +181,7 @@ type binTypeCandidate struct {
 	sets    []uint64
 }
 
-// readBinTypes keeps the offers that are in some site and not dominated by another.
+// readBinTypes keeps the bin types that are in some set and not dominated by another.
 func (m *model) readBinTypes(sets []require.Bits) {
 	list := m.dropHopeless(m.candidates(sets))
 	slices.SortFunc(list, func(a, b binTypeCandidate) int {
@@ -243,7 +243,7 @@ func (m *model) candidates(sets []require.Bits) []binTypeCandidate {
 	return list
 }
 
-// dropHopeless takes out what is dominated by the cheapest offer that could hold everything. When there is little to
+// dropHopeless takes out what is dominated by the cheapest bin type that could hold everything. When there is little to
 // pack that is nearly all of them, and sorting is spared.
 func (m *model) dropHopeless(list []binTypeCandidate) []binTypeCandidate {
 	total := m.total()
@@ -313,7 +313,7 @@ func (m *model) limitDominates(x, y *BinType) bool {
 	return true
 }
 
-// match lists for each kind the stacks that it can hold.
+// match lists for each option the items that it can hold.
 func (m *model) match() {
 	m.fittingItems = make([][]int32, len(m.options))
 	for k := range m.options {
@@ -326,7 +326,7 @@ func (m *model) match() {
 	}
 }
 
-// suitsAlone reports whether a node of the kind may be bought for one pod of the stack alone.
+// suitsAlone reports whether a node of the option may be bought for one pod of the item alone.
 func (m *model) suitsAlone(option, s int) bool {
 	return m.unrestricted || m.p.Suits == nil || m.p.Suits(m.options[option], []Part{{Item: s, Count: 1}})
 }

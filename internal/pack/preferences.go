@@ -2,14 +2,14 @@ package pack
 
 import "slices"
 
-// What wishes may cost: more money and more nodes than the best answer without them, as factors.
+// What preferences may cost: more money and more nodes than the best answer without them, as factors.
 const (
 	preferencePrice = 1.02
 	preferenceNodes = 1.1
 )
 
-// improvePreferences looks for an answer that is about as good as the best and meets more wishes: the same nodes bought as offers
-// that are liked better, or nodes filled anew with pods of like wishes.
+// improvePreferences looks for an answer that is about as good as the best and meets more preferences: the same nodes
+// bought as bin types that are liked better, or nodes filled anew with pods of like preferences.
 func (s *solver) improvePreferences() {
 	m := s.m
 	if !slices.ContainsFunc(m.p.Items, func(st Item) bool { return st.Preference >= 0 }) {
@@ -27,7 +27,7 @@ func (s *solver) improvePreferences() {
 	each := base.Price / float64(max(base.nodes(), 1))
 	cost := make([]float64, len(s.price))
 	for _, try := range [][2]float64{{0.1, 0.03}, {0.05, 0.03}, {0.1, 0.02}, {0.05, 0.02}} {
-		// A surcharge on every node keeps their number down while pods are sorted by their wishes.
+		// A surcharge on every node keeps their number down while pods are sorted by their preferences.
 		for k, price := range s.price {
 			cost[k] = price + try[1]*each
 		}
@@ -41,8 +41,8 @@ func (s *solver) improvePreferences() {
 	}
 }
 
-// keepIfLiked keeps the run's answer if it costs little more than the base, leaves nobody out for it, and meets more wishes than
-// the best so far.
+// keepIfLiked keeps the run's answer if it costs little more than the base, leaves nobody out for it, and meets more
+// preferences than the best so far.
 func (s *solver) keepIfLiked(r *packingRun, base *Solution) {
 	answer := r.solution()
 	if answer.Price <= base.Price*preferencePrice && answer.nodes() <= int(preferenceNodes*float64(base.nodes())) &&
@@ -60,7 +60,7 @@ func (s *Solution) nodes() int {
 	return n
 }
 
-// preferenceScore is how far wishes are met, over all pods.
+// preferenceScore is how far preferences are met, over all pods.
 func (m *model) preferenceScore(s *Solution) float64 {
 	sum := 0.0
 	for i := range s.Bins {

@@ -11,7 +11,7 @@ import (
 )
 
 // firstFitDecreasing is what the peers do: pods by CPU, then memory, from large to small; each on the first node of which
-// some offer can hold all; in the end each node becomes the cheapest such offer.
+// some bin type can hold all; in the end each node becomes the cheapest such bin type.
 func firstFitDecreasing(p *pack.Problem) (price float64) {
 	var pods []int
 	for i := range p.Items {
@@ -117,8 +117,8 @@ func TestProblemIsNotChanged(t *testing.T) {
 	}
 }
 
-// Wishes choose among offers of about the same price: they are met where it costs nothing, and neither the price nor the
-// number of nodes grows much.
+// Preferences choose among bin types of about the same price: they are met where it costs nothing, and neither the
+// price nor the number of nodes grows much.
 func TestWishesAreMetWhereTheyCostLittle(t *testing.T) {
 	p := fleet(11, 2000, 120, 4)
 	zones := slices.Compact(slices.Sorted(slices.Values(ec2().zone)))

@@ -40,7 +40,7 @@ func TestRankDecidesWhoIsServed(t *testing.T) {
 	}
 }
 
-// instead is the content of the bin with one more pod of the stack and without any of a lower rank; lower says whether
+// instead is the content of the bin with one more pod of the item and without any of a lower rank; lower says whether
 // there were such.
 func instead(p *pack.Problem, item int, b pack.Bin) (content []pack.Part, lower bool) {
 	added := false

@@ -2,19 +2,19 @@ package pack
 
 import "math"
 
-// relaxation is an answer to the dual of the problem with fractions: what resources cost on each kind of node, and from
+// relaxation is an answer to the dual of the problem with fractions: what resources cost on each option, and from
 // it what each pod is worth.
 type relaxation struct {
 	bound float64
-	worth []float64 // by stack; what one pod has to pay at least
-	rate  []float64 // by kind and dimension: what a unit costs; a node's room costs at most its price
-	merit []float64 // by kind: the worth of what a node can hold at best, for its price
-	rowOf []int32   // by stack: its row, −1 for those that nothing holds
+	worth []float64 // by item; what one pod has to pay at least
+	rate  []float64 // by option and dimension: what a unit costs; a node's room costs at most its price
+	merit []float64 // by option: the worth of what a node can hold at best, for its price
+	rowOf []int32   // by item: its row, −1 for those that nothing holds
 	// isGuess says that there was too much to tell apart for the linear program: the rates are a guess, as good for a bound as any.
 	isGuess bool
 }
 
-// relax solves the linear program nearly and turns its answer into rates that hold for every stack. Unless it has to be
+// relax solves the linear program nearly and turns its answer into rates that hold for every item. Unless it has to be
 // exact it stops where the rates are good enough to choose by; the bound holds in any case.
 func relax(m *model, exact bool) relaxation {
 	out := relaxation{worth: make([]float64, len(m.p.Items)), rate: make([]float64, len(m.options)*m.d),
@@ -66,7 +66,7 @@ func (r *relaxation) sum(m *model) {
 	}
 }
 
-// splitEvenly splits the price of each kind evenly over its dimensions.
+// splitEvenly splits the price of each option evenly over its dimensions.
 func (r *relaxation) splitEvenly(m *model, lp *linearProgram) {
 	r.isGuess = true
 	for s := range r.worth {
@@ -85,7 +85,7 @@ func (r *relaxation) splitEvenly(m *model, lp *linearProgram) {
 	r.sum(m)
 }
 
-// lowerWorth lowers the worth of the stacks to what they pay on a kind of node.
+// lowerWorth lowers the worth of the items to what they pay on an option.
 func (m *model) lowerWorth(worth []float64, option int, rate, marks []float64, of []int32) {
 	for _, s := range m.fittingItems[option] {
 		sum := marks[of[s]]

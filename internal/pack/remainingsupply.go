@@ -17,7 +17,7 @@ func (rs *remainingSupply) clone() remainingSupply {
 	return remainingSupply{p: rs.p, limits: slices.Clone(rs.limits), reservations: slices.Clone(rs.reservations)}
 }
 
-// allows says how many nodes of the offer, at most limit, may be bought.
+// allows says how many nodes of the bin type, at most limit, may be bought.
 func (rs *remainingSupply) allows(binType, limit int) int {
 	o := &rs.p.BinTypes[binType]
 	n := int64(limit)
@@ -42,7 +42,7 @@ func (rs *remainingSupply) allows(binType, limit int) int {
 	return int(max(n, 0))
 }
 
-// buy takes nodes of the offer off what is left; a negative number gives them back.
+// buy takes nodes of the bin type off what is left; a negative number gives them back.
 func (rs *remainingSupply) buy(binType, nodes int) {
 	o := &rs.p.BinTypes[binType]
 	if o.Reservation >= 0 && o.Reservation < len(rs.reservations) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Bounds of the linear program: stacks that are alike are joined until there are at most fewRows while it is found out
+// Bounds of the linear program: items that are alike are joined until there are at most fewRows while it is found out
 // which kinds matter, and at most maxRows then; of the marks that pods share, the maxGroups that force the most nodes take
 // part. All this only makes the bound a little smaller.
 const (
@@ -16,11 +16,11 @@ const (
 	fineStep  = 0.25
 	roughStep = 0.3
 	maxGroups = 16
-	// roundAll is a step with which all needs round to the same: only sites and shared marks tell rows apart then.
+	// roundAll is a step with which all needs round to the same: only sets and shared marks tell rows apart then.
 	roundAll = 50
 )
 
-// demandRow is stacks that the linear program does not tell apart.
+// demandRow is items that the linear program does not tell apart.
 type demandRow struct {
 	need      []float64 // of a pod, on average
 	pods      float64
@@ -34,12 +34,12 @@ type demandRow struct {
 type linearProgram struct {
 	m      *model
 	rows   []demandRow
-	rowOf  []int32 // by stack: its row, −1 for those that nothing holds
+	rowOf  []int32 // by item: its row, −1 for those that nothing holds
 	groups int     // how many shared marks are dimensions
 	d      int     // m.d + groups
 	scale  []float64
 
-	constant []bool // by dimension: all stacks need the same of it
+	constant []bool // by dimension: all items need the same of it
 }
 
 // newLinearProgram makes at most so many rows, if that is possible with steps up to the widest.
@@ -79,8 +79,8 @@ func (lp *linearProgram) measure() {
 	}
 }
 
-// joinItems makes rows of the stacks. Stacks are joined when they have the same site and shared marks and needs that round to
-// the same on a logarithmic scale with the step; a step of 0 joins equals only.
+// joinItems makes rows of the items. Items are joined when they have the same set and shared marks and needs that round
+// to the same on a logarithmic scale with the step; a step of 0 joins equals only.
 func (lp *linearProgram) joinItems(held []bool, shared sharedMarks, step float64) {
 	m := lp.m
 	lp.rows = lp.rows[:0]
@@ -146,10 +146,10 @@ func (r *demandRow) add(m *model, s int) {
 	}
 }
 
-// sharedMarks are ids under which pods of several stacks get in each other's way.
+// sharedMarks are ids under which pods of several items get in each other's way.
 type sharedMarks struct {
 	ids    []int32
-	byItem [][]markShare // by stack
+	byItem [][]markShare // by item
 }
 
 // markShare is how much of a node a pod uses up under a shared mark.
@@ -192,7 +192,7 @@ func (m *model) sharedMarks(most int) sharedMarks {
 	return out
 }
 
-// sharesOf names the ids under which the stack's pods get in the way of their own kind.
+// sharesOf names the ids under which the item's pods get in the way of their own kind.
 func (m *model) sharesOf(s int, each func(id int32, share float64)) {
 	if !m.hasMarks[s] {
 		return

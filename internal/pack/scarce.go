@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// solveScarce is for when shelves or stocks run short. Higher ranks are served first, and lower ones fill the gaps that these
-// leave; nodes are chosen by their price or by what they take off what is scarce; and pods by their worth, or all alike,
-// so that many small ones are served rather than few large ones.
+// solveScarce is for when limits or reservations run short. Higher ranks are served first, and lower ones fill the gaps
+// that these leave; nodes are chosen by their price or by what they take off what is scarce; and pods by their worth,
+// or all alike, so that many small ones are served rather than few large ones.
 func (s *solver) solveScarce() {
 	m := s.m
 	tier := s.tiers()
@@ -50,7 +50,7 @@ func (s *solver) exchangeRanks() {
 	s.best = r.solution()
 }
 
-// tiers are the stacks' ranks, numbered from the highest.
+// tiers are the items' ranks, numbered from the highest.
 func (s *solver) tiers() []int32 {
 	out := make([]int32, len(s.m.p.Items))
 	for i := range out {
@@ -59,7 +59,8 @@ func (s *solver) tiers() []int32 {
 	return out
 }
 
-// limitUse is, by kind, what a node takes off its shelf, as parts of what there is; the price only decides among equals.
+// limitUse is, by option, what a node takes off its limit, as parts of what there is; the price only decides among
+// equals.
 func (m *model) limitUse() []float64 {
 	out := make([]float64, len(m.options))
 	dearest := 1e-12
@@ -117,8 +118,8 @@ func (r *packingRun) exchange() {
 	}
 }
 
-// displace puts one pod of the stack on a node of the bin, as it is or sold for another offer, and takes off pods of
-// lower rank where needed. It names the stacks whose pods were taken off.
+// displace puts one pod of the item on a node of the bin, as it is or sold for another bin type, and takes off pods of
+// lower rank where needed. It names the items whose pods were taken off.
 func (r *packingRun) displace(bin, s int, marks *nodeMarks) ([]int, bool) {
 	m := r.m
 	b := r.bins[bin]
@@ -152,7 +153,7 @@ func (r *packingRun) displace(bin, s int, marks *nodeMarks) ([]int, bool) {
 	return nil, false
 }
 
-// makeRoomFor makes a content of one pod of the stack, all that has its rank or a higher one, and as much of the rest as
+// makeRoomFor makes a content of one pod of the item, all that has its rank or a higher one, and as much of the rest as
 // still goes.
 func (r *packingRun) makeRoomFor(binType, s int, parts []Part, marks *nodeMarks) ([]Part, bool) {
 	m := r.m
@@ -189,7 +190,7 @@ func (r *packingRun) makeRoomFor(binType, s int, parts []Part, marks *nodeMarks)
 	return out, p.Suits == nil || p.Suits(binType, out)
 }
 
-// insertPart returns the parts with pods of a stack more.
+// insertPart returns the parts with pods of an item more.
 func insertPart(parts []Part, item, n int) []Part {
 	out := slices.Clone(parts)
 	at, ok := slices.BinarySearchFunc(out, item, func(p Part, s int) int { return cmp.Compare(p.Item, s) })
@@ -200,7 +201,7 @@ func insertPart(parts []Part, item, n int) []Part {
 	return slices.Insert(out, at, Part{Item: item, Count: n})
 }
 
-// replace splits one node off the bin and gives it the new offer and content. It names the stacks that lost pods.
+// replace splits one node off the bin and gives it the new bin type and content. It names the items that lost pods.
 func (r *packingRun) replace(bin, binType, s int, parts []Part) []int {
 	var dropped []int
 	for _, p := range r.bins[bin].Parts {

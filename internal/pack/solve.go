@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Solve finds a cheap set of nodes for the stacks. It tries several ways and keeps the best answer: one that leaves the
+// Solve finds a cheap set of nodes for the items. It tries several ways and keeps the best answer: one that leaves the
 // fewest pods of the highest rank, then of the next, and costs the least.
 func Solve(p *Problem) Solution {
 	m := newModel(p, false)
@@ -54,8 +54,8 @@ type solver struct {
 	relaxation *relaxation
 	filler     *binFiller
 	options    []int
-	price      []float64 // by kind
-	worth      []float64 // by stack, as learned for the best run
+	price      []float64 // by option
+	worth      []float64 // by item, as learned for the best run
 	ranks      []int32   // from high to low
 	best       Solution
 	found      bool
@@ -80,8 +80,8 @@ func newSolver(m *model, relaxed *relaxation) *solver {
 	return s
 }
 
-// usefulOptions are the kinds that could be good for something: nearly worth their price in the linear program, or the
-// cheapest that holds a pod of some stack. Where there are few, all are.
+// usefulOptions are the options that could be good for something: nearly worth their price in the linear program, or
+// the cheapest that holds a pod of some item. Where there are few, all are.
 func (m *model) usefulOptions(r *relaxation) []int {
 	in := make([]bool, len(m.options))
 	held := make([]bool, len(m.p.Items))
@@ -192,7 +192,7 @@ func (s *solver) byRank(left []int) []int {
 	return out
 }
 
-// isScarce reports whether pods are left for which there would be a kind.
+// isScarce reports whether pods are left for which there would be an option.
 func (s *solver) isScarce() bool {
 	for i, n := range s.best.Unplaced {
 		if n > 0 && s.relaxation.rowOf[i] >= 0 && s.m.fitsEmptyNode(i) {

@@ -40,7 +40,7 @@ func TestEveryRuleHolds(t *testing.T) {
 	}
 }
 
-// homeOf is an offer that can hold a pod of the stack, or −1.
+// homeOf is a bin type that can hold a pod of the item, or −1.
 func homeOf(p *pack.Problem, item int) int {
 	s := &p.Items[item]
 	for _, c := range s.Caps {

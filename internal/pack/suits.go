@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// maxRefusals bounds how often Suits is asked about stacks that could fill up a node.
+// maxRefusals bounds how often Suits is asked about items that could fill up a node.
 const maxRefusals = 40
 
-// removeUntilSuits takes pods away until the node may be bought as the kind, and then fills it up with others that suit; nothing may be
-// left in the end.
+// removeUntilSuits takes pods away until the node may be bought as the option, and then fills it up with others that
+// suit; nothing may be left in the end.
 func (f *binFiller) removeUntilSuits(option int, left []int) {
 	suits, binType := f.m.p.Suits, f.m.options[option]
 	if suits == nil || len(f.parts) == 0 || suits(binType, f.parts) {
@@ -48,7 +48,7 @@ func (f *binFiller) removeUntilSuits(option int, left []int) {
 	f.sortParts()
 }
 
-// addSuiting adds as many pods of the stack, at most n, as suit together with what is on the node. Since what suits also
+// addSuiting adds as many pods of the item, at most n, as suit together with what is on the node. Since what suits also
 // suits with less in it, halving finds how many.
 func (f *binFiller) addSuiting(binType, s, n int) int {
 	low, high := 0, n // low pods suit, more than high don't

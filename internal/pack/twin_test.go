@@ -65,7 +65,7 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 	}
 }
 
-// small has up to seven pods and up to six offers.
+// small has up to seven pods and up to six bin types.
 func small(r *rand.Rand) *pack.Problem {
 	c := recipe{stacks: 1 + r.Intn(6), offers: 1 + r.Intn(6), most: 2, sites: r.Intn(2) == 0, marks: r.Intn(3) == 0}
 	p := generate(r, c)
@@ -96,7 +96,7 @@ func cheapest(p *pack.Problem, pods []int, nodes [][]int) float64 {
 	return best
 }
 
-// priceOf is the price of the cheapest offer that holds the pods.
+// priceOf is the price of the cheapest bin type that holds the pods.
 func priceOf(p *pack.Problem, pods []int) float64 {
 	b := pack.Bin{Times: 1}
 	for _, s := range slices.Sorted(slices.Values(pods)) {

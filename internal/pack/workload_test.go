@@ -15,7 +15,7 @@ import (
 // gpu is the dimension of the graphics cards in the workloads.
 const gpu = 4
 
-// shop is the EC2 catalog as offers, with what each offer is called by.
+// shop is the EC2 catalog as bin types, with what each bin type is called by.
 type shop struct {
 	offers      []pack.BinType
 	arch, zone  []string
@@ -58,7 +58,7 @@ type want struct {
 	onDemand   bool
 }
 
-// desk collects sites by what they want.
+// desk collects sets by what they want.
 type desk struct {
 	p     *pack.Problem
 	sites map[want]int
@@ -135,7 +135,7 @@ func fleet(seed int64, n, deployments int, perCore float64) *pack.Problem {
 	return d.p
 }
 
-// plainFleet has no wishes for its nodes but amd64 and on-demand.
+// plainFleet has no preferences for its nodes but amd64 and on-demand.
 func plainFleet(seed int64, n, deployments int) *pack.Problem {
 	p := fleet(seed, n, deployments, 4)
 	d := &desk{p: p, sites: map[want]int{}}

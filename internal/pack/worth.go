@@ -1,5 +1,5 @@
 package pack
 
-// Worth is what a pod of each stack has to pay at least, whatever nodes are bought: the stacks' worths together are a
+// Worth is what a pod of each item has to pay at least, whatever nodes are bought: the items' worths together are a
 // price that no choice of nodes can undercut. A node whose pods are worth much less than it costs is a wasteful one.
 func Worth(p *Problem) []float64 { return relax(newModel(p, true), false).worth }

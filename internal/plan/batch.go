@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// settleTime is how long to wait for company of a pod that nobody but its maker wants: long enough for a burst, too short to
-// notice. growthTime is how long other owners that have just been made, or want more pods, may take to make them:
-// what is applied together is planned for together.
+// settleTime is how long to wait for others to join a pod that nobody but its maker wants: long enough for a burst, too
+// short to notice. growthTime is how long other owners that have just been made, or want more pods, may take to make
+// them: what is applied together is planned for together.
 const (
 	settleTime = 50 * time.Millisecond
 	growthTime = 250 * time.Millisecond

@@ -99,8 +99,8 @@ func (ck *checker) nodeEligibility() *disrupt.Eligibility {
 	return ck.eligibility
 }
 
-// departuresWithoutRoom finds the parties of nodes whose pods no longer have room elsewhere. What is sick goes in any case, and in a static pool
-// each node goes for another.
+// departuresWithoutRoom finds the departures whose pods no longer have room elsewhere. What is unhealthy goes in any
+// case, and in a static pool each node goes for another.
 func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 	parties := make(map[string][]string)
 	for _, c := range p.Commands {
@@ -284,8 +284,8 @@ func (ck *checker) mayStillGo(claim *cluster.Claim, n *cluster.Node) bool {
 	return blocked == nil || reason == command.Unhealthy && ck.forcesUnhealthy(claim, blocked)
 }
 
-// forcesUnhealthy reports whether a sick node goes although something speaks for its staying: pods do only if no time is set by which they have
-// to leave.
+// forcesUnhealthy reports whether an unhealthy node goes although something speaks for its staying: pods do only if no
+// time is set by which they have to leave.
 func (ck *checker) forcesUnhealthy(claim *cluster.Claim, blocked *disrupt.BlockedNode) bool {
 	return !blocked.ByPod() || ck.health.HasForcedEnd(claim)
 }

@@ -58,8 +58,8 @@ func newClaimAdmission(s *cluster.Snapshot) *claimAdmission {
 	return &claimAdmission{s: s, tried: make(map[*cluster.WorkloadTries]bool)}
 }
 
-// admit reports whether a node may be made for the pods: each of their owners is free of setbacks that concern them, or may make a try
-// that none has made in this plan.
+// admit reports whether a node may be made for the pods: each of their owners is free of tries that concern them, or
+// may make a try that none has made in this plan.
 func (g *claimAdmission) admit(pods []*cluster.Pod) bool { return g.admitAll([][]*cluster.Pod{pods}) }
 
 // admitAll reports whether nodes may be made for all these groups of pods, one for each; if not, none counts as tried.

@@ -130,9 +130,9 @@ type PlannerFailure struct {
 	Tries int
 	// Commands are the keys of those that are left out of this plan, because it could not be checked with them.
 	Commands []string
-	// Minimal says that plans fail whatever is left out, so that only NodeClaims that are there go on (plan.MakeMinimal), and Helpless
-	// that this fails, too. Unchecked says that the plan could not be checked, so that nothing of it is begun which takes a
-	// node away.
+	// Minimal says that plans fail whatever is left out, so that only NodeClaims that are there go on
+	// (plan.MakeMinimal), and MinimalFailed that this fails, too. Unchecked says that the plan could not be checked, so
+	// that nothing of it is begun which takes a node away.
 	Minimal, MinimalFailed, Unchecked bool
 }
 

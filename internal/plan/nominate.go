@@ -42,9 +42,9 @@ func (p *Plan) addNominations(s *cluster.Snapshot, policy Policy) {
 	p.Commands = append(p.Commands, n.firstSteps()...)
 }
 
-// nominationPlacement is the placement by which pods are guided. While more pods are awaited none is made; but nodes may be coming for
-// pods that were planned for before, and these are guided by what a placement of all that are there would be. No claim is
-// made from it.
+// nominationPlacement is the placement by which pods are nominated. While more pods are awaited none is made; but nodes
+// may be coming for pods that were planned for before, and these are nominated by what a placement of all that are
+// there would be. No claim is made from it.
 func (p *Plan) nominationPlacement(s *cluster.Snapshot, policy Policy) *schedule.Placement {
 	if p.Provisioned {
 		return &p.Placement

@@ -69,8 +69,8 @@ type Plan struct {
 	// Provisioned says that pending pods were planned for; Placement is where they go, or why they can't.
 	Provisioned bool
 	Placement   schedule.Placement
-	// Begun are the moves of nodes that begin with this plan, GivenUp those that don't come about, Would those of which a dry
-	// run only tells.
+	// Begun are the moves of nodes that begin with this plan, GivenUp those that don't come about, DryRuns those of
+	// which a dry run only tells.
 	Begun   []disrupt.Move
 	GivenUp []disrupt.GivenUp
 	DryRuns []disrupt.Move
@@ -93,7 +93,7 @@ type Plan struct {
 	PlanSoon bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
-	// Orphans counts the instances that nobody claims, if Collected says that they were looked for.
+	// Orphans counts the instances that nobody claims, if OrphansChecked says that they were looked for.
 	Orphans        lifecycle.OrphanStatus
 	OrphansChecked bool
 }
@@ -142,8 +142,9 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 		p.addNominations(s, policy)
 	}
 
-	// 3. Nodes that nobody needs go, and those that are sick, drifted, near their end or too dear are replaced; unless pods
-	// that are still being counted might want them. Sick nodes of no pool go, and static pools get the nodes that they ask for.
+	// 3. Nodes that nobody needs go, and those that are unhealthy, drifted, near their end or too dear are replaced;
+	// unless pods that are still being counted might want them. Sick nodes of no pool go, and static pools get the
+	// nodes that they ask for.
 	p.addResult(disrupt.ReopenQuarantined(s, q.LeavesOut(cluster.Disrupting)))
 	if !q.LeavesOut(cluster.Disrupting) {
 		p.removeNodes(s, policy, found, closed)

@@ -5,15 +5,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// nodePlace is room on a node for pods that are twins.
+// nodePlace is room on a node for pods that are interchangeable.
 type nodePlace struct {
 	cluster.InterchangeKey
 	node string
 }
 
-// podNodes says which pod goes to which node, by the pod's UID. It is the placement, but for which of several twins goes
-// where: a pod that has been told a node keeps it as long as the placement sends one of its twins there, so that a new pod
-// does not move all the others about.
+// podNodes says which pod goes to which node, by the pod's UID. It is the placement, but for which of several
+// interchangeable pods goes where: a pod that has been told a node keeps it as long as the placement sends one that is
+// interchangeable with it there, so that a new pod does not move all the others about.
 func podNodes(s *cluster.Snapshot, placement *schedule.Placement) map[string]string {
 	places := make(map[nodePlace]int)
 	for _, a := range placement.Assigned {

@@ -147,7 +147,7 @@ func (nom *nominator) mayNominateBeside(pod *cluster.Pod, node string) bool {
 	return true
 }
 
-// add counts a pod in; of twins the first stands for all.
+// add counts a pod in; of interchangeable pods the first stands for all.
 func (p *nominatedPods) add(pod *cluster.Pod, node string) {
 	t := cluster.InterchangeKeyOf(pod)
 	if !slices.ContainsFunc(p.byNode[node], func(q *cluster.Pod) bool { return cluster.InterchangeKeyOf(q) == t }) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// droppedCommands are what a plan has to do without: the parties of nodes of which one can't go now, and the moves of which a node can't be
-// fenced.
+// droppedCommands are what a plan has to do without: the departures of which one can't go now, and the moves of which a
+// node can't be fenced.
 type droppedCommands struct{ departures, moves map[string]bool }
 
 func newDroppedCommands() *droppedCommands {
@@ -23,8 +23,8 @@ func (dc *droppedCommands) fence(c command.Command) {
 	}
 }
 
-// holdBack notes that a command has to wait. A node that has to is no reason to wait for the others of its party once some have
-// gone ahead: what takes their place is paid for, and the sooner they all go the better.
+// holdBack notes that a command has to wait. A node that has to is no reason to wait for the others of its departure
+// once some have gone ahead: what takes their place is paid for, and the sooner they all go the better.
 func (dc *droppedCommands) holdBack(c command.Command, s *cluster.Snapshot) {
 	dc.fence(c)
 	d, ok := c.(command.DeleteClaim)

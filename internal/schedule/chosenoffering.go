@@ -38,7 +38,7 @@ type chosenOffering struct {
 	market   *poolMarket
 	offering int
 	content  resource.Vector
-	// matches are the alternatives, one of each site in it, that the offering meets.
+	// matches are the alternatives, one of each feasible set in it, that the offering meets.
 	matches []*termMatch
 	// likedSorts says, if the pods have wishes, which sorts of offerings meet them as well; sorts is the sort of each offering.
 	likedSorts []bool
@@ -52,7 +52,7 @@ func (co *chosenOffering) isLiked(row int) bool {
 	return co.likedSorts == nil || co.likedSorts[co.sorts[row]]
 }
 
-// newChosenOffering finds which alternatives of the sites the offering meets.
+// newChosenOffering finds which alternatives of the feasible sets the offering meets.
 func newChosenOffering(pm *poolMarket, row int, sets []*feasibleSet, content resource.Vector) *chosenOffering {
 	c := &chosenOffering{market: pm, offering: row, content: content}
 	for _, fs := range sets {
@@ -178,7 +178,7 @@ func (pm *poolMarket) rank(rows require.Bits) []rankedType {
 
 // dropTight narrows the offerings that fit until no combination of their types, zones and capacity types is one that is too
 // tight: a claim lists each by itself, so the cloud may combine them freely. Offerings of one type differ in room where
-// a daemonset selects some of them. The purchase itself always stays.
+// a daemonset selects some of them. The chosen offering itself always stays.
 func (co *chosenOffering) dropTight(fits, tight require.Bits) (require.Bits, require.Set) {
 	var settled require.Set
 	pm := co.market
@@ -283,7 +283,7 @@ func (pm *poolMarket) firstMinValuesKey() string {
 	return ""
 }
 
-// toBin writes the purchase down as a node.
+// toBin writes the chosen offering down as a node.
 func (co *chosenOffering) toBin() Bin {
 	pm, catalog := co.market, co.market.pool.Catalog
 	c := co.interchangeable()

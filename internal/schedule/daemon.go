@@ -6,7 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// markDaemonFollowers finds the kinds whose affinity nobody but a DaemonSet's pods can meet: they go where those come.
+// markDaemonFollowers finds the pod sets whose affinity nobody but a DaemonSet's pods can meet: they go where those
+// come.
 func (tc *topologyCounts) markDaemonFollowers(mk *market, podSets []*podSet) {
 	if len(tc.s.Daemons) == 0 {
 		return
@@ -66,8 +67,8 @@ func ruleSelectsDaemon(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) 
 	return len(r.Selectors) > 0
 }
 
-// restrictByDaemons takes the offerings out of a site's alternative on which daemonsets leave no place for the class: they occupy
-// its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
+// restrictByDaemons takes the offerings out of a feasible set's alternative on which daemonsets leave no place for the
+// class: they occupy its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
 func (pm *poolMarket) restrictByDaemons(s *cluster.Snapshot, tm *termMatch, c *cluster.PodClass, attached bool) {
 	if len(c.Rules) == 0 && len(c.Ports) == 0 {
 		return

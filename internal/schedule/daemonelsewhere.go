@@ -41,7 +41,7 @@ func (mk *market) findDaemonsElsewhere() {
 }
 
 // buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds together with all
-// DaemonSets. The kinds of these pods are returned; what is for sale is left to each pool's own rule.
+// DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own rule.
 func (p *Placement) buyWithoutForeignDaemons(
 	counts *topologyCounts,
 	mk *market,

@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// domainShare is companies that go to the same domains.
+// domainShare is groups that go to the same domains.
 type domainShare struct {
 	group *podGroup
 	units int
@@ -45,11 +45,11 @@ type combinationKey struct {
 
 // domainCombination is a domain for each of some keys.
 type domainCombination struct {
-	domains  []int32 // by key of the ledger; fresh for hostnames, unknown for keys that don't matter
+	domains  []int32 // by key of the topology counts; fresh for hostnames, unknown for keys that don't matter
 	feasible *feasibleSet
 }
 
-// assign shares the parties out. What no domain takes stays where it is.
+// assign shares the groups out. What no domain takes stays where it is.
 func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 	da.byKey, da.combinations = make(map[domainShareKey]*domainShare), make(map[combinationKey][]domainCombination)
 	open := make([]*domainChoice, 0, len(groups))
@@ -74,24 +74,24 @@ func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 	return da.shares
 }
 
-// domainChoice is a party for which domains have to be chosen.
+// domainChoice is a group for which domains have to be chosen.
 type domainChoice struct {
 	group        *podGroup
 	keys         []int32
 	anyDomain    *feasibleSet
 	combinations []domainCombination
-	used         []int // by combination: how many companies went there
+	used         []int // by combination: how many groups went there
 	hosts        []hostsWithRoom
 	assigned     int
 }
 
-// hostsWithRoom are hosts in the same domains that have room for a party.
+// hostsWithRoom are hosts in the same domains that have room for a group.
 type hostsWithRoom struct {
 	domains []int32 // with a fresh hostname
 	hosts   []*hostState
 }
 
-// orderWithoutRules is 0 for parties without rules of their own.
+// orderWithoutRules is 0 for groups without rules of their own.
 func (c *domainChoice) orderWithoutRules() int {
 	for _, member := range c.group.members {
 		if len(member.podSet.declared) > 0 {
@@ -101,7 +101,7 @@ func (c *domainChoice) orderWithoutRules() int {
 	return 0
 }
 
-// choiceFor passes parties on that no domain matters to, and finds the choice for the others.
+// choiceFor passes groups on that no domain matters to, and finds the choice for the others.
 func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
 	keys := da.topologyKeysOf(g)
 	unrestricted := da.market.feasibleSet(g.classes(), nil)
@@ -113,7 +113,7 @@ func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
 	return &domainChoice{group: g, keys: keys, anyDomain: unrestricted, combinations: combos, used: make([]int, len(combos)), hosts: da.hostsWithRoomFor(g)}
 }
 
-// hostsWithRoomFor finds the hosts that would take a pod of the party, were it not for the rules.
+// hostsWithRoomFor finds the hosts that would take a pod of the group, were it not for the rules.
 func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
 	if len(g.members) != 1 || g.members[0].count != 1 || len(g.members[0].podSet.declared) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
 	return out
 }
 
-// placeOnHost gives the next pod of the party a place on a host, now that others have been dealt.
+// placeOnHost gives the next pod of the group a place on a host, now that others have been assigned.
 func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 	for _, r := range c.hosts {
 		p := c.group.members[0].podSet
@@ -166,8 +166,8 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 	return false
 }
 
-// topologyKeysOf lists the keys, hostname aside, whose domains matter to the party: by its own rules, and by those of others
-// that count its pods.
+// topologyKeysOf lists the keys, hostname aside, whose domains matter to the group: by its own rules, and by those of
+// others that count its pods.
 func (da *domainAssigner) topologyKeysOf(g *podGroup) []int32 {
 	var keys []int32
 	add := func(id int32) {
@@ -193,7 +193,7 @@ func (da *domainAssigner) topologyKeysOf(g *podGroup) []int32 {
 // maxCombinations bounds how many combinations of domains are looked at.
 const maxCombinations = 4096
 
-// combinationsFor lists the combinations of domains in which nodes for the party's site can be had.
+// combinationsFor lists the combinations of domains in which nodes for the group's feasible set can be had.
 func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet, keys []int32) []domainCombination {
 	at := combinationKey{unrestricted, string(signature(nil, keys, nil, nil))}
 	if list, ok := da.combinations[at]; ok {
@@ -241,7 +241,8 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 	return list
 }
 
-// labelValues lists what a label may be on nodes that can be bought for the site; without says that there are some that lack it.
+// labelValues lists what a label may be on nodes that can be bought for the feasible set; without says that there are
+// some that lack it.
 func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []string, without bool) {
 	for i, pm := range da.market.markets {
 		rows := fs.offerings[i].And(pm.buyable)
@@ -272,7 +273,7 @@ func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []str
 	return slices.Compact(values), without
 }
 
-// registerDomains makes the domains count in which the party's pods could be.
+// registerDomains makes the domains count in which the group's pods could be.
 func (da *domainAssigner) registerDomains(dc *domainChoice) {
 	for _, member := range dc.group.members {
 		for _, n := range member.podSet.spreads {
@@ -291,7 +292,7 @@ func (da *domainAssigner) registerDomains(dc *domainChoice) {
 	}
 }
 
-// assignOne gives the next company its domains: the emptiest where its pods are to be spread, else the cheapest.
+// assignOne gives the next group its domains: the emptiest where its pods are to be spread, else the cheapest.
 func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 	best, bestLoad, bestPrice := -1, 0, 0.0
 	for i := range dc.combinations {
@@ -329,8 +330,8 @@ func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 	return true
 }
 
-// spreadsOverSeveralKeys reports whether the kind's pods are spread over several keys beside the hostname: then not every order in which
-// they are let in comes to an end.
+// spreadsOverSeveralKeys reports whether the pod set's pods are spread over several keys beside the hostname: then not
+// every order in which they are let in comes to an end.
 func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
 	keys := 0
 	for _, n := range p.spreads {
@@ -341,7 +342,7 @@ func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
 	return keys > 1
 }
 
-// rulesAllow asks the rules of every pod of a company. That they follow one another is left to the referee.
+// rulesAllow asks the rules of every pod of a group. That they follow one another is left to the verification.
 func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) bool {
 	for _, member := range dc.group.members {
 		if reason, ok := da.counts.allows(c.domains, member.podSet); !ok {
@@ -352,7 +353,7 @@ func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) boo
 	return true
 }
 
-// podsSeen counts the pods that a company's spreads would see in the combination.
+// podsSeen counts the pods that a group's spreads would see in the combination.
 func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
 	n := 0
 	for _, member := range dc.group.members {
@@ -363,7 +364,7 @@ func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
 	return n
 }
 
-// addToShare adds units of a party to the portion for the site.
+// addToShare adds units of a group to the share for the feasible set.
 func (da *domainAssigner) addToShare(g *podGroup, units int, fs, unrestricted *feasibleSet) {
 	for _, near := range da.shareByPreference(g, units, fs) {
 		key := domainShareKey{group: g, feasible: fs}

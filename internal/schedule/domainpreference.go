@@ -7,14 +7,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// preferredCount is how many companies would like to be in which domains.
+// preferredCount is how many groups would like to be in which domains.
 type preferredCount struct {
 	set   require.Set
 	units int
 }
 
-// shareByPreference shares companies out over the domains that their pods would like. Nothing is held against a domain that they
-// don't like: it is only what is taken first where the price is the same.
+// shareByPreference shares groups out over the domains that their pods would like. Nothing is held against a domain
+// that they don't like: it is only what is taken first where the price is the same.
 func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasibleSet) []preferredCount {
 	if !da.usePreferences || len(g.members) != 1 || !da.hasDomainPreferences(g.members[0].podSet) {
 		return []preferredCount{{units: units}}
@@ -36,13 +36,13 @@ func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasible
 	return out
 }
 
-// hasDomainPreferences reports whether the kind wishes for something about domains other than a single node.
+// hasDomainPreferences reports whether the pod set wishes for something about domains other than a single node.
 func (da *domainAssigner) hasDomainPreferences(p *podSet) bool {
 	return slices.ContainsFunc(p.preferred, func(id int32) bool { return !da.counts.keys[da.counts.rules[id].key].isHostname })
 }
 
-// preferredDomainsFor chooses, for each key that the kind's wishes are about, the domain that meets most of them, and counts the pod
-// there.
+// preferredDomainsFor chooses, for each key that the pod set's wishes are about, the domain that meets most of them,
+// and counts the pod there.
 func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feasibleSet) require.Set {
 	var out require.Set
 	done := make([]bool, len(da.counts.keys))
@@ -73,7 +73,7 @@ func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feas
 	return out
 }
 
-// preferenceWeight is the weight of the kind's wishes about the key that the value would meet.
+// preferenceWeight is the weight of the pod set's wishes about the key that the value would meet.
 func (da *domainAssigner) preferenceWeight(p *podSet, key int32, value string) int64 {
 	sum, domain := int64(0), da.counts.domainIndex(key, value)
 	for i := range p.class.Preferences {

@@ -26,8 +26,8 @@ func (f Fault) String() string {
 		f.Invariant, f.Class, f.Have, f.Most)
 }
 
-// keepConsistentGroups keeps the groups that together ask for no more pods of a kind than there are, and writes down which do
-// not.
+// keepConsistentGroups keeps the groups that together ask for no more pods of a pod set than there are, and writes down
+// which do not.
 func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
 	given := make(map[*podSet]int)
 	return slices.DeleteFunc(groups, func(g *podGroup) bool {

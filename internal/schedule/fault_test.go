@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// Were a kind counted into two groups, the second of them would be left out and told, and nothing would panic.
+// Were a pod set counted into two groups, the second of them would be left out and told, and nothing would panic.
 func TestAGroupThatAsksForTooMuchIsDropped(t *testing.T) {
 	pods := func(n int) []*cluster.Pod { return make([]*cluster.Pod, n) }
 	a := &podSet{class: &cluster.PodClass{Key: "a"}, pods: pods(2)}

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// Three pods of a kind wait; those of web and of db are held. On a node that is up all may take seats. On one that is on its way, or kept for
-// a move, those that are held may only if it was made for their workload.
+// Three pods of a pod set wait; those of web and of db are held. On a node that is up all may take seats. On one that
+// is on its way, or kept for a move, those that are held may only if it was made for their workload.
 func TestWhoMaySitWhileHeld(t *testing.T) {
 	made := func(owners ...string) (out []cluster.MadeFor) {
 		for _, owner := range owners {

@@ -25,13 +25,14 @@ func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
 	}
 }
 
-// isIndependent reports whether what the kind's pods find depends on nothing but their class, nodes and what is for sale.
+// isIndependent reports whether what the pod set's pods find depends on nothing but their class, nodes and what is for
+// sale.
 func isIndependent(p *podSet) bool {
 	return len(p.declared) == 0 && len(p.selectedBy) == 0 && len(p.exclusive) == 0 && len(p.volumes) == 0
 }
 
-// findHopeless finds the kinds for which there is nothing, were they alone: neither a host nor anything for sale. Kinds that others
-// were preferred to are not among them: they are tried again each time.
+// findHopeless finds the pod sets for which there is nothing, were they alone: neither a host nor anything for sale.
+// Pod sets that others were preferred to are not among them: they are tried again each time.
 func (f *hostFitter) findHopeless() {
 	for _, p := range f.podSets {
 		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) &&
@@ -39,12 +40,12 @@ func (f *hostFitter) findHopeless() {
 	}
 }
 
-// hasSeatFor reports whether the host keeps a seat for pods of the kind.
+// hasSeatFor reports whether the host keeps a seat for pods of the pod set.
 func (h *hostState) hasSeatFor(p *podSet) bool {
 	return slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == p.class.Key })
 }
 
-// rememberHopeless keeps the reason of a kind for which there is nothing.
+// rememberHopeless keeps the reason of a pod set for which there is nothing.
 func (p *Placement) rememberHopeless(set *podSet, reason Unplaced) {
 	if reason.Pod = nil; set.hopeless {
 		p.hopeless[set.class.Key] = reason

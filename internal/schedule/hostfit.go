@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// hostState is a host with its place in the ledger.
+// hostState is a host with its place in the topology counts.
 type hostState struct {
 	*cluster.Host
 	*position
@@ -14,7 +14,7 @@ type hostState struct {
 	meetsCache []int8
 }
 
-// addHosts takes the hosts and their pods into the ledger.
+// addHosts takes the hosts and their pods into the topology counts.
 func addHosts(t *topologyCounts, hosts []cluster.Host) []*hostState {
 	houses := make([]*hostState, len(hosts))
 	for i := range hosts {
@@ -76,8 +76,8 @@ func (f *hostFitter) fitAll() {
 	}
 }
 
-// maxVisits bounds how often it is looked whether a host takes pods of a kind, once all hosts were looked at a few times: pods
-// that wait for each other in a long row would go round and round.
+// maxVisits bounds how often it is looked whether a host takes pods of a pod set, once all hosts were looked at a few
+// times: pods that wait for each other in a long row would go round and round.
 const (
 	maxVisits = 20_000_000
 	minRounds = 4
@@ -171,12 +171,12 @@ func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 	return progress
 }
 
-// onlyRoomDecides reports whether nothing but room decides how many of the kind's pods a host takes.
+// onlyRoomDecides reports whether nothing but room decides how many of the pod set's pods a host takes.
 func (p *podSet) onlyRoomDecides() bool {
 	return p.hasNoRules() && len(p.volumes) == 0 && len(p.exclusive) == 0 && len(p.class.Ports) == 0
 }
 
-// fillRoom uses the room on hosts for the kind's pods.
+// fillRoom uses the room on hosts for the pod set's pods.
 func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 	for _, h := range f.hosts {
 		if len(p.pods) == 0 {
@@ -200,7 +200,7 @@ func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 	return progress
 }
 
-// fits reports whether the host has room and ports for one more pod of the kind.
+// fits reports whether the host has room and ports for one more pod of the pod set.
 func (f *hostFitter) fits(h *hostState, p *podSet) bool {
 	return !h.Closed && !h.Reserved && h.holdsSeated(p)
 }
@@ -245,7 +245,7 @@ func (v *volumeUse) reserve(handles []string) bool {
 	return true
 }
 
-// place gives n pods of the kind a place on the host.
+// place gives n pods of the pod set a place on the host.
 func (f *hostFitter) place(p *podSet, h *hostState, n int) {
 	for _, pod := range p.takePods(n) {
 		f.out.Assigned = append(f.out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
@@ -254,7 +254,7 @@ func (f *hostFitter) place(p *podSet, h *hostState, n int) {
 	f.counts.addPods(h.domains, h.countsForSpread, p, n)
 }
 
-// occupy takes the room, the ports and the attachments that n pods of the kind need.
+// occupy takes the room, the ports and the attachments that n pods of the pod set need.
 func (h *hostState) occupy(p *podSet, n int) {
 	h.Free = h.Free.Sub(p.class.Requests.Times(int64(n)))
 	h.Ports = append(h.Ports, p.class.Ports...)

@@ -13,18 +13,19 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// market is all markets, and the sites that have been asked for.
+// market is all markets, and the feasible sets that have been asked for.
 type market struct {
 	s            *cluster.Snapshot
 	tiers        [][]*poolMarket
 	markets      []*poolMarket
 	feasibleSets map[string]*feasibleSet
 	setList      []*feasibleSet
-	// appraisedSets are sites by the offerings that they have: pods that ask for different labels often get the same.
+	// appraisedSets are feasible sets by the offerings that they have: pods that ask for different labels often get the
+	// same.
 	appraisedSets map[string]*feasibleSet
 	demands       map[*cluster.PodClass]demand
 	demandNumbers map[string]int
-	// reservations are how many instances each reservation has left; relax lets minValues give way.
+	// reservations are how many instances each reservation has left; relaxMinValues lets minValues give way.
 	reservations   map[string]int
 	relaxMinValues bool
 	// truncated says that a search was brought to an end by its budget.
@@ -35,7 +36,8 @@ type market struct {
 	daemonsElsewhere map[*cluster.Daemon]bool
 	// followDaemon are the classes that can only go where a DaemonSet's pods come.
 	followDaemon map[*cluster.PodClass]bool
-	// scratchCounts is the memory of the copies of ledgers on which pods are dealt; rows and offers that of the tables that buyers write.
+	// scratchCounts is the memory of the copies of topology counts on which pods are assigned; scratchOfferings and
+	// scratchBinTypes that of the tables that tier packers write.
 	scratchCounts    topologyCounts
 	scratchOfferings []poolOffering
 	scratchBinTypes  []pack.BinType
@@ -53,7 +55,7 @@ type demand struct {
 type feasibleSet struct {
 	number  int
 	matches [][]termMatch // by market
-	// offerings is the union of a market's wants.
+	// offerings is the union of a market's matches.
 	offerings []require.Bits
 	// largestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of resources:
 	// what is needed to tell quickly whether, and for about how much, a pod can be had.
@@ -98,7 +100,7 @@ func (mk *market) refresh() {
 	mk.forgetSets()
 }
 
-// forgetSets drops the sites, and what was kept for them.
+// forgetSets drops the feasible sets, and what was kept for them.
 func (mk *market) forgetSets() {
 	clear(mk.feasibleSets)
 	clear(mk.appraisedSets)
@@ -203,7 +205,7 @@ func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) 
 	return fs
 }
 
-// offeringsText is the same for sites with the same offerings.
+// offeringsText is the same for feasible sets with the same offerings.
 func offeringsText(rows []require.Bits) string {
 	var text []byte
 	for _, bits := range rows {
@@ -266,8 +268,8 @@ func jointTerms(classes []*cluster.PodClass, pins require.Set) []require.Set {
 	return out
 }
 
-// appraise finds the largest rooms and the best bargains among what the site can buy now. Only the first tier that has
-// something counts for the price, because it comes first.
+// appraise finds the largest rooms and the best bargains among what the feasible set can buy now. Only the first tier
+// that has something counts for the price, because it comes first.
 func (mk *market) appraise(fs *feasibleSet) {
 	priced := false
 	for _, tier := range mk.tiers {
@@ -334,7 +336,7 @@ func largestShare(need, room *resource.Vector) float64 {
 	return most
 }
 
-// fits reports whether the site has an offering with room for the need.
+// fits reports whether the feasible set has an offering with room for the need.
 func (fs *feasibleSet) fits(need *resource.Vector) bool {
 	for i := range fs.largestRooms {
 		if need.Fits(fs.largestRooms[i]) {
@@ -344,7 +346,7 @@ func (fs *feasibleSet) fits(need *resource.Vector) bool {
 	return false
 }
 
-// roughPrice is roughly what the need costs at the site, as its share of a node.
+// roughPrice is roughly what the need costs at the feasible set, as its share of a node.
 func (fs *feasibleSet) roughPrice(need *resource.Vector) float64 {
 	least := 1e18
 	for i := range fs.bargains {

@@ -7,7 +7,7 @@ import (
 )
 
 // separateOversized parts pods from the rest that have a place nowhere, whatever others do: no host has room for one and
-// nothing for sale is large enough. Zones are dealt by the rules of all who wait, and steps are counted for all of
+// nothing for sale is large enough. Zones are assigned by the rules of all who wait, and steps are counted for all of
 // them, so such a pod would cost others choice and money in vain.
 func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod) (rest, oversized []*cluster.Pod) {
 	known := make(map[*cluster.PodClass]bool)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// packItem is portions that packing can't tell apart.
+// packItem is shares that packing can't tell apart.
 type packItem struct {
 	pack.Item
 	feasible, anyDomain *feasibleSet
@@ -17,7 +17,7 @@ type packItem struct {
 	preferences         *podPreferences
 }
 
-// itemBuilder turns portions into stacks.
+// itemBuilder turns shares into items.
 type itemBuilder struct {
 	counts         *topologyCounts
 	usePreferences bool
@@ -41,7 +41,7 @@ type openLabelKey struct {
 // openDigits bounds the number of values of such a label, 4096, that pods are kept apart by.
 const openDigits = 12
 
-// itemKey tells stacks apart.
+// itemKey tells items apart.
 type itemKey struct {
 	need                resource.Vector
 	feasible, anyDomain *feasibleSet

@@ -33,7 +33,7 @@ type Settings struct {
 type PodHold struct {
 	Setback *cluster.WorkloadTries
 	Failure *cluster.UnusedNode
-	// TryUnderWay says that a node is tried right now, for another pod of the same kind.
+	// TryUnderWay says that a node is tried right now, for another pod of the same pod set.
 	TryUnderWay bool
 	// MeantForNode says that the pod is meant for that very node all the same: it would do, and only kube-scheduler says no.
 	MeantForNode bool
@@ -80,13 +80,13 @@ type Assignment struct {
 	Later bool
 }
 
-// maxRounds bounds how often pods are dealt and packed: what a round could not place because of what it did itself, the
-// next may.
+// maxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
+// the next may.
 const maxRounds = 3
 
 // Place finds a place for each pending pod of the overlay.
 func Place(o *cluster.Overlay, settings Settings) Placement {
-	// 1. Sort the pods into kinds, and take in what is there.
+	// 1. Sort the pods into pod sets, and take in what is there.
 	out := Placement{helpRev: o.Base.RoomRev, hopeless: make(map[string]Unplaced)}
 	pending, later, next := selectPending(o.Base, o.Pending(), !settings.IgnorePreferences, settings.LastPlacement)
 	out.lastTurns = next
@@ -150,7 +150,7 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	return out
 }
 
-// buyAll buys nodes for the kinds' pods in a few rounds, beside the crates that there are already.
+// buyAll buys nodes for the pod sets' pods in a few rounds, beside the bins that there are already.
 func buyAll(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter, bins []*openBin) []*openBin {
 	for round := range maxRounds {
 		if !anyUnplaced(podSets) {
@@ -168,7 +168,7 @@ func buyAll(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitt
 }
 
 // anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did, or pods that
-// wanted company that could not be had are given up, so that the company can go without them.
+// wanted group that could not be had are given up, so that the group can go without them.
 func anotherRoundHelps(t *topologyCounts, podSets []*podSet, bought, dropped int) bool {
 	again := dropped > 0
 	for _, p := range podSets {
@@ -198,7 +198,7 @@ func (p *Placement) separateHostPods(bins []*openBin) []*openBin {
 	})
 }
 
-// setAside empties the kinds that may not be given new nodes and returns their pods.
+// setAside empties the pod sets that may not be given new nodes and returns their pods.
 func setAside(podSets []*podSet) []*podSet {
 	var out []*podSet
 	for _, p := range podSets {
@@ -209,7 +209,7 @@ func setAside(podSets []*podSet) []*podSet {
 	return out
 }
 
-// takeOutHeld takes the pods that are held out of the kinds.
+// takeOutHeld takes the pods that are held out of the pod sets.
 func (p *Placement) takeOutHeld(podSets []*podSet, held map[string]PodHold) {
 	if len(held) == 0 {
 		return
@@ -226,7 +226,7 @@ func (p *Placement) takeOutHeld(podSets []*podSet, held map[string]PodHold) {
 	}
 }
 
-// buyTiers deals pods to domains and packs each tier of pools, the heaviest first.
+// buyTiers assigns pods to domains and packs each tier of pools, the heaviest first.
 func buyTiers(counts *topologyCounts, mk *market, podSets []*podSet, hosts *hostFitter, allDomains bool) []*openBin {
 	for _, p := range podSets {
 		p.lastConflict, p.assignedSets = nil, nil
@@ -249,7 +249,7 @@ func buyTiers(counts *topologyCounts, mk *market, podSets []*podSet, hosts *host
 	return out
 }
 
-// remaining counts what is left of a stack.
+// remaining counts what is left of an item.
 func (it *packItem) remaining() int {
 	it.Count = 0
 	for _, p := range it.shares {

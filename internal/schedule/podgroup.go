@@ -8,16 +8,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// podGroup is pods that look for a new node together: mostly each by itself, in companies where affinity wants several on
+// podGroup is pods that look for a new node together: mostly each by itself, in groups where affinity wants several on
 // one node.
 type podGroup struct {
 	members []groupMember
-	// units is how many companies there are; need is what one of them asks for.
+	// units is how many groups there are; need is what one of them asks for.
 	units int
 	need  resource.Vector
 }
 
-// groupMember is how many pods of a kind belong to a company.
+// groupMember is how many pods of a pod set belong to a group.
 type groupMember struct {
 	podSet *podSet
 	count  int
@@ -31,11 +31,11 @@ func (g *podGroup) classes() []*cluster.PodClass {
 	return out
 }
 
-// makePodGroups makes companies of the pods that must share a node with others, and lets the rest go alone. Kinds whose
+// makePodGroups makes groups of the pods that must share a node with others, and lets the rest go alone. Pod sets whose
 // affinity nobody can meet are left out.
 //
-// Each pod is in at most one company. That holds because a kind joins once at most: whoever is in a company is taken, as its
-// leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
+// Each pod is in at most one group. That holds because a pod set joins once at most: whoever is in a group is taken, as
+// its leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
 func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup {
 	var out []*podGroup
 	taken, follows := make(map[*podSet]bool), make(map[*podSet]bool)
@@ -74,7 +74,7 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 	return out
 }
 
-// placeableNow is how many of the kind's pods may be given a place at once.
+// placeableNow is how many of the pod set's pods may be given a place at once.
 func (p *podSet) placeableNow() int {
 	if len(p.exclusive) > 0 {
 		return min(len(p.pods), 1)
@@ -82,7 +82,7 @@ func (p *podSet) placeableNow() int {
 	return len(p.pods)
 }
 
-// countInGroups counts the pods of a kind that belong to companies.
+// countInGroups counts the pods of a pod set that belong to groups.
 func countInGroups(groups []*podGroup, set *podSet) int {
 	n := 0
 	for _, g := range groups {
@@ -95,20 +95,20 @@ func countInGroups(groups []*podGroup, set *podSet) int {
 	return n
 }
 
-// needsSameNode reports whether the kind's pods must share a node with others.
+// needsSameNode reports whether the pod set's pods must share a node with others.
 func (tc *topologyCounts) needsSameNode(p *podSet) bool {
 	return slices.ContainsFunc(p.declared, func(id int32) bool {
 		return tc.rules[id].rule.Kind == cluster.Affinity && tc.keys[tc.rules[id].key].isHostname
 	})
 }
 
-// isFirstOfGroup reports whether the kind's pods are the first of those that they want to share a node with.
+// isFirstOfGroup reports whether the pod set's pods are the first of those that they want to share a node with.
 func (tc *topologyCounts) isFirstOfGroup(p *podSet) bool {
 	return tc.mayJoin(p, p) && !tc.affinityMetSomewhere(p)
 }
 
-// groupsAround joins the kind's pods with each other, if they select themselves and nobody else is selected yet, or with
-// pods of another kind that are selected.
+// groupsAround joins the pod set's pods with each other, if they select themselves and nobody else is selected yet, or
+// with pods of another pod set that are selected.
 func (tc *topologyCounts) groupsAround(mk *market, p *podSet, podSets []*podSet, taken map[*podSet]bool) []*podGroup {
 	if tc.isFirstOfGroup(p) {
 		return tc.mutualGroups(mk, p, podSets, taken)
@@ -126,8 +126,8 @@ func (tc *topologyCounts) groupsAround(mk *market, p *podSet, podSets []*podSet,
 	return nil
 }
 
-// mutualGroups makes one company of the kinds that ask to share a node with the same pods, themselves among them: as many of their
-// pods as the largest node holds.
+// mutualGroups makes one group of the pod sets that ask to share a node with the same pods, themselves among them: as
+// many of their pods as the largest node holds.
 func (tc *topologyCounts) mutualGroups(mk *market, set *podSet, podSets []*podSet, taken map[*podSet]bool) []*podGroup {
 	var members []groupMember
 	for _, other := range podSets {
@@ -160,7 +160,7 @@ func (tc *topologyCounts) mutualGroups(mk *market, set *podSet, podSets []*podSe
 	return []*podGroup{{members: members, units: 1, need: need}}
 }
 
-// mayJoin reports whether pods of a kind that clings may share k's node: k's pods are what all of its rules ask for.
+// mayJoin reports whether pods of a pod set that clings may share k's node: k's pods are what all of its rules ask for.
 func (tc *topologyCounts) mayJoin(other, p *podSet) bool {
 	rules := tc.hostAffinities(other)
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(id int32) bool {
@@ -169,7 +169,7 @@ func (tc *topologyCounts) mayJoin(other, p *podSet) bool {
 	})
 }
 
-// hostAffinities are the rules by which the kind's pods must share a node with others, sorted.
+// hostAffinities are the rules by which the pod set's pods must share a node with others, sorted.
 func (tc *topologyCounts) hostAffinities(p *podSet) []int32 {
 	var out []int32
 	for _, id := range p.declared {
@@ -180,7 +180,7 @@ func (tc *topologyCounts) hostAffinities(p *podSet) []int32 {
 	return out
 }
 
-// affinityMetSomewhere reports whether a pod that the kind's affinity to a node selects has a place already.
+// affinityMetSomewhere reports whether a pod that the pod set's affinity to a node selects has a place already.
 func (tc *topologyCounts) affinityMetSomewhere(p *podSet) bool {
 	return slices.ContainsFunc(p.declared, func(id int32) bool {
 		t := &tc.rules[id]
@@ -197,8 +197,8 @@ func (tc *topologyCounts) hostAffinity(p *podSet) *cluster.Rule {
 	return nil
 }
 
-// splitIntoGroups shares total pods of one of the parts out over the companies, as evenly as the largest node allows. Leaders
-// without followers go alone.
+// splitIntoGroups shares total pods of one of the parts out over the groups, as evenly as the largest node allows.
+// Leaders without followers go alone.
 func (tc *topologyCounts) splitIntoGroups(mk *market, members []groupMember, of, total, companies int) []*podGroup {
 	var out []*podGroup
 	model := podGroup{members: members}
@@ -222,7 +222,7 @@ func (tc *topologyCounts) splitIntoGroups(mk *market, members []groupMember, of,
 	return out
 }
 
-// maxPerNode is how many pods of one of the parts can share a node with each other and with the rest of the company, room
+// maxPerNode is how many pods of one of the parts can share a node with each other and with the rest of the group, room
 // aside: ports, volumes for one pod only, anti-affinity and spread over hosts bound it.
 func (tc *topologyCounts) maxPerNode(members []groupMember, of int) int {
 	p, most := members[of].podSet, 1<<30

@@ -15,26 +15,26 @@ import (
 type podSet struct {
 	class *cluster.PodClass
 	pods  []*cluster.Pod
-	// declared are the rules that its pods have, selectedBy are those that select its pods, wishes those that they would
-	// like: places in the ledger, sorted.
+	// declared are the rules that its pods have, selectedBy are those that select its pods, preferred those that they
+	// would like: places in the topology counts, sorted.
 	declared, selectedBy, preferred []int32
-	// spreads are the places of its spread rules' tallies in the ledger: a spread counts only nodes that its pods may
-	// use.
+	// spreads are the places of its spread rules' tallies in the topology counts: a spread counts only nodes that its
+	// pods may use.
 	spreads []int32
-	// handles are the volumes that pods of other kinds may share; exclusive those that nobody may.
+	// handles are the volumes that pods of other pod sets may share; exclusive those that nobody may.
 	volumes   []cluster.Volume
 	exclusive []string
-	// followsDaemon says that a DaemonSet's pod, which every node for the kind will have, meets its affinity.
+	// followsDaemon says that a DaemonSet's pod, which every node for the pod set will have, meets its affinity.
 	followsDaemon bool
-	// assignedSets is the sites to which the kind's pods were dealt, one after the other.
+	// assignedSets is the feasible sets to which the pod set's pods were assigned, one after the other.
 	assignedSets []*feasibleSet
-	// hopeless says that there is nothing for the kind's pods, even were they alone.
+	// hopeless says that there is nothing for the pod set's pods, even were they alone.
 	hopeless bool
-	// withoutGroup says that the company that the kind's pods want could not be had.
+	// withoutGroup says that the group that the pod set's pods want could not be had.
 	withoutGroup bool
 	// held are the workloads of those of its pods that are held: the last of them, in the same order.
 	held []string
-	// lastConflict is the last rule that kept the kind's pods from a domain, for the explanation.
+	// lastConflict is the last rule that kept the pod set's pods from a domain, for the explanation.
 	lastConflict *ruleConflict
 }
 
@@ -56,11 +56,11 @@ func orderHeldLast(podSets []*podSet, held map[string]PodHold) {
 	}
 }
 
-// notHeld is how many of the kind's pods are not held.
+// notHeld is how many of the pod set's pods are not held.
 func (p *podSet) notHeld() int { return len(p.pods) - len(p.held) }
 
-// mayUse is how many of the kind's pods may take room on the host. Those that are held take none of a node that is on its way,
-// but for their seats: it is for others, and what they take of it would be bought again for these.
+// mayUse is how many of the pod set's pods may take room on the host. Those that are held take none of a node that is
+// on its way, but for their seats: it is for others, and what they take of it would be bought again for these.
 func (p *podSet) mayUse(h *hostState) int {
 	if h.Initialized {
 		return len(p.pods)
@@ -68,9 +68,9 @@ func (p *podSet) mayUse(h *hostState) int {
 	return p.notHeld()
 }
 
-// maySit is how many of the kind's pods may take seats on the host; they come first then. While a node is on its way, or what it is to
-// replace waits for it, those that are held take no seats of another workload, be its pods like them in everything: these would be given
-// another node, and the held ones would take that, too.
+// maySit is how many of the pod set's pods may take seats on the host; they come first then. While a node is on its
+// way, or what it is to replace waits for it, those that are held take no seats of another workload, be its pods like
+// them in everything: these would be given another node, and the held ones would take that, too.
 func (p *podSet) maySit(h *hostState) int {
 	if h.Initialized && !h.Reserved || len(h.MadeFor) == 0 {
 		return len(p.pods)
@@ -99,7 +99,7 @@ func (p *podSet) takePods(n int) []*cluster.Pod {
 	return taken
 }
 
-// hasNoRules reports whether the kind's pods neither have rules nor are counted by any.
+// hasNoRules reports whether the pod set's pods neither have rules nor are counted by any.
 func (p *podSet) hasNoRules() bool { return len(p.declared) == 0 && len(p.selectedBy) == 0 }
 
 // podLabelSet is the pods of a namespace that carry the same labels. Rules select all of them or none.
@@ -117,7 +117,8 @@ type ruleMatcher struct {
 	byLabel         map[cluster.Label][]int32
 	unlabelledRules []int32
 	matches         map[podLabelSet][]int32
-	// pendingRules is how many rules pods have that look for a place: the first ones. placedMatches are tribes of pods that have one.
+	// pendingRules is how many rules pods have that look for a place: the first ones. placedMatches are pod label sets
+	// that have one.
 	pendingRules  int32
 	placedMatches map[podLabelSet][]int32
 }
@@ -227,7 +228,7 @@ func (m *ruleMatcher) ruleSelects(r *cluster.Rule, p *cluster.Pod) bool {
 	return len(r.Selectors) > 0
 }
 
-// podSetsOf sorts pods into kinds: the important and the large come first.
+// podSetsOf sorts pods into pod sets: the important and the large come first.
 func podSetsOf(pods []*cluster.Pod, counts *topologyCounts) []*podSet {
 	s := newPodSetBuilder(counts)
 	for _, pod := range pods {
@@ -238,7 +239,7 @@ func podSetsOf(pods []*cluster.Pod, counts *topologyCounts) []*podSet {
 	return s.podSets
 }
 
-// podSetBuilder finds the kinds of pods.
+// podSetBuilder finds the pod sets of pods.
 type podSetBuilder struct {
 	counts  *topologyCounts
 	byKey   map[podSetKey]*podSet
@@ -270,7 +271,7 @@ func (s *podSetBuilder) podSetOf(pod *cluster.Pod) *podSet {
 	return p
 }
 
-// podSetKey tells kinds apart.
+// podSetKey tells pod sets apart.
 type podSetKey struct {
 	class     *cluster.PodClass
 	signature string

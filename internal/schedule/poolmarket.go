@@ -47,7 +47,8 @@ type limitsLeft struct {
 	nodes  int64
 }
 
-// termMatch is one alternative of a site in a market: the offerings that meet it, and what it settles of the open labels.
+// termMatch is one alternative of a feasible set in a market: the offerings that meet it, and what it settles of the
+// open labels.
 type termMatch struct {
 	offerings  require.Bits
 	openLabels cluster.Labels

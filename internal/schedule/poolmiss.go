@@ -10,14 +10,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// explainKinds says of the kinds' pods that are left why they found no place.
+// explainKinds says of the pod sets' pods that are left why they found no place.
 func (p *Placement) explainKinds(s *cluster.Snapshot, mk *market, t *topologyCounts, podSets []*podSet) {
 	for _, set := range podSets {
 		explain(s, mk, t, set, p)
 	}
 }
 
-// explain records why the pods that are left of the kind found no place. The reasons are worked out once a kind.
+// explain records why the pods that are left of the pod set found no place. The reasons are worked out once a pod set.
 func explain(s *cluster.Snapshot, mk *market, t *topologyCounts, set *podSet, out *Placement) {
 	if len(set.pods) == 0 {
 		return
@@ -57,8 +57,8 @@ func unusableReason(p *cluster.Pool) string {
 	return "its instance types are not known yet"
 }
 
-// explainMiss counts what ruled out the pool's types for the kind. A type counts under the hurdle at which the last of its
-// offerings fell.
+// explainMiss counts what ruled out the pool's types for the pod set. A type counts under the rule conflict at which
+// the last of its offerings fell.
 func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
 	out, class := PoolMiss{Pool: pm.pool.Name}, p.class
 	if taint, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {

@@ -21,7 +21,7 @@ type podPreferences struct {
 	tolerations      []cluster.Toleration
 }
 
-// preferencesOf finds what a portion's pods would like; nil if they don't care.
+// preferencesOf finds what a share's pods would like; nil if they don't care.
 func (ib *itemBuilder) preferencesOf(p *domainShare) *podPreferences {
 	if !ib.usePreferences {
 		return nil
@@ -64,8 +64,8 @@ type preferenceScores struct {
 	list        []*podPreferences
 	keys        []string // labels by which wishes tell nodes apart
 	avoidTaints bool
-	// sortNumbers numbers the sorts, sortExamples has an offering of each, sortsByMarket says which sort each offering of a market is, scores how far
-	// each sort meets each like.
+	// sortNumbers numbers the sorts of offerings, sortExamples has an offering of each, sortsByMarket says which sort
+	// each offering of a market is, scores how far each sort meets each like.
 	sortNumbers   map[string]int32
 	sortExamples  []poolOffering
 	sortsByMarket map[*poolMarket][]int32

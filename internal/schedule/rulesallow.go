@@ -9,12 +9,13 @@ import (
 // ruleConflict is a rule that keeps a pod from a place.
 type ruleConflict struct {
 	rule *cluster.Rule
-	// inverse says that it is the rule of a pod that is there, not the pod's own; waits that a node on its way will decide.
+	// inverse says that it is the rule of a pod that is there, not the pod's own; undecided that a node on its way will
+	// decide.
 	inverse, undecided bool
 }
 
-// allows reports whether the rules let one more pod of the kind go to a place: its own, and those of the pods that are
-// there. It answers as kube-scheduler's filters do.
+// allows reports whether the rules let one more pod of the pod set go to a place: its own, and those of the pods that
+// are there. It answers as kube-scheduler's filters do.
 func (tc *topologyCounts) allows(at []int32, p *podSet) (ruleConflict, bool) {
 	if h, ok := tc.isCertain(p); !ok {
 		return h, false
@@ -40,7 +41,8 @@ func (tc *topologyCounts) allows(at []int32, p *podSet) (ruleConflict, bool) {
 	return tc.allowsAffinity(at, p)
 }
 
-// isCertain reports whether it is known where the pods are that the kind's rules look at, and those whose rules look at it.
+// isCertain reports whether it is known where the pods are that the pod set's rules look at, and those whose rules look
+// at it.
 func (tc *topologyCounts) isCertain(p *podSet) (ruleConflict, bool) {
 	for _, id := range p.declared {
 		if t := &tc.rules[id]; t.undecided > 0 {
@@ -77,8 +79,8 @@ func (tc *topologyCounts) allowsSpread(at []int32, p *podSet) (ruleConflict, boo
 	return ruleConflict{}, true
 }
 
-// allowsAffinity wants a pod that all of the kind's affinity rules select in each of their domains. If there is none
-// anywhere, the first pod of a kind that selects itself may begin.
+// allowsAffinity wants a pod that all of the pod set's affinity rules select in each of their domains. If there is none
+// anywhere, the first pod of a pod set that selects itself may begin.
 func (tc *topologyCounts) allowsAffinity(at []int32, p *podSet) (ruleConflict, bool) {
 	if tc.forNewNodes && p.followsDaemon {
 		return ruleConflict{}, true

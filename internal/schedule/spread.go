@@ -18,7 +18,7 @@ type spreadCounts struct {
 	levels  []int32
 	lowest  int32
 	domains int
-	// unused says that nobody asks for it in this copy of the ledger: it is not kept up to date.
+	// unused says that nobody asks for it in this copy of the counts: it is not kept up to date.
 	unused bool
 }
 
@@ -29,7 +29,7 @@ type spreadKey struct {
 	keys         string
 }
 
-// spreadCountsOf finds or makes the tallies of a kind's spread rules.
+// spreadCountsOf finds or makes the tallies of a pod set's spread rules.
 func (tc *topologyCounts) spreadCountsOf(p *podSet) []int32 {
 	var out, keys []int32
 	for _, id := range p.declared {

@@ -66,7 +66,7 @@ func (p *Placement) squeeze(counts *topologyCounts, mk *market, podSets []*podSe
 	return bins, true
 }
 
-// setAsideRunning takes the pods out of the kinds that are still on a node, which goes, and returns what puts them
+// setAsideRunning takes the pods out of the pod sets that are still on a node, which goes, and returns what puts them
 // back.
 func setAsideRunning(podSets []*podSet) (putBack func()) {
 	running := make([][]*cluster.Pod, len(podSets))
@@ -101,7 +101,7 @@ func (p *Placement) noteSqueeze(b *openBin) {
 	p.Squeezed[i].Nodes++
 }
 
-// groupByPreemptors groups the kinds with pods that have no place yet by the DaemonSets that would preempt them, the
+// groupByPreemptors groups the pod sets with pods that have no place yet by the DaemonSets that would preempt them, the
 // highest priority first and last of a group the lowest. If there are too many groups, neighbours are put together:
 // then DaemonSets count that would preempt some of them only.
 func (mk *market) groupByPreemptors(podSets []*podSet) [][]*podSet {
@@ -137,8 +137,8 @@ func mergeNeighbours(groups [][]*podSet, most int) [][]*podSet {
 	return out
 }
 
-// overrunPodSets are the kinds with pods that wait and that DaemonSets keep from every instance type that would do without
-// them.
+// overrunPodSets are the pod sets with pods that wait and that DaemonSets keep from every instance type that would do
+// without them.
 func (mk *market) overrunPodSets(podSets []*podSet) []*podSet {
 	if !slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return len(pm.daemons) > 0 }) {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// tierPacker packs stacks into nodes of one tier.
+// tierPacker packs items into nodes of one tier.
 type tierPacker struct {
 	tier           []*poolMarket
 	items          []*packItem
 	preferences    *preferenceScores
 	market         *market
 	problem        pack.Problem
-	offerings      []poolOffering // by offer
+	offerings      []poolOffering // by bin type
 	setNumbers     map[*feasibleSet]int
-	setByOfferings map[string]int // by the offerings that a site has
+	setByOfferings map[string]int // by the offerings that a feasible set has
 	feasibleSets   []*feasibleSet
 	reservations   map[string]int
 }
@@ -30,7 +30,7 @@ type poolOffering struct {
 	index  int
 }
 
-// newTierPacker writes the stacks and the tier down as a problem of packing.
+// newTierPacker writes the items and the tier down as a problem of packing.
 func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
 	t := &tierPacker{tier: tier, items: items, preferences: preferences, market: mk,
 		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int), reservations: make(map[string]int)}
@@ -81,7 +81,8 @@ func (t *tierPacker) numberSet(fs *feasibleSet) int {
 	return n
 }
 
-// setKey is the same for sites that have the same offerings of the tier. Pods that ask for different labels often get the same.
+// setKey is the same for feasible sets that have the same offerings of the tier. Pods that ask for different labels
+// often get the same.
 func (t *tierPacker) setKey(fs *feasibleSet) string {
 	rows := make([]require.Bits, len(t.tier))
 	for i, pm := range t.tier {
@@ -102,8 +103,8 @@ func (pm *poolMarket) packLimit() pack.Limit {
 	return s
 }
 
-// addBinTypes lists what the market sells to some stack. Of offerings of a type that no stack can tell apart only the cheapest
-// is listed.
+// addBinTypes lists what the market sells to some item. Of offerings of a type that no item can tell apart only the
+// cheapest is listed.
 func (t *tierPacker) addBinTypes(shelf int, pm *poolMarket) {
 	wanted := require.NewBits(len(pm.room))
 	for _, fs := range t.feasibleSets {
@@ -156,7 +157,7 @@ func (t *tierPacker) numberReservation(o *cluster.Offering) int {
 	return n
 }
 
-// isIndistinguishable reports whether no stack can tell two offerings of a market apart.
+// isIndistinguishable reports whether no item can tell two offerings of a market apart.
 func (t *tierPacker) isIndistinguishable(pm *poolMarket, i, j int) bool {
 	for _, fs := range t.feasibleSets {
 		if rows := fs.offerings[pm.number]; rows.Has(i) != rows.Has(j) {
@@ -239,14 +240,14 @@ type openBin struct {
 	contents  []binContent
 }
 
-// binContent is pods of a kind in a crate.
+// binContent is pods of a pod set in a bin.
 type binContent struct {
 	podSet   *podSet
 	pods     []*cluster.Pod
 	feasible *feasibleSet
 }
 
-// addUnits takes n companies off the stack.
+// addUnits takes n groups off the item.
 func (ob *openBin) addUnits(it *packItem, n int) {
 	for n > 0 {
 		p := it.shares[0]

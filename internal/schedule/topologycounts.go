@@ -25,8 +25,8 @@ type topologyCounts struct {
 	spreadIndex map[spreadKey]int32
 	byRule      map[string]int32
 	byKey       map[string]int32 // the places of keys
-	// daemons are the pods that DaemonSets will put on new nodes; forNewNodes says that the ledger is used to choose domains
-	// for nodes to come.
+	// daemons are the pods that DaemonSets will put on new nodes; forNewNodes says that the topology counts are used to
+	// choose domains for nodes to come.
 	daemons     []*cluster.Pod
 	forNewNodes bool
 	// daemonRules are the rules of pods that look for a place which count pods of DaemonSets.
@@ -39,7 +39,8 @@ type topologyKey struct {
 	isHostname bool // every node is a domain of its own
 	numbers    map[string]int32
 	names      []string
-	// ownNumbers are the numbers that a copy of the ledger has given out; it shares the others with the one that it came from.
+	// ownNumbers are the numbers that a copy of the counts has given out; it shares the others with the one that it
+	// came from.
 	ownNumbers map[string]int32
 	isCopy     bool
 }
@@ -48,8 +49,8 @@ type topologyKey struct {
 type ruleCounts struct {
 	rule *cluster.Rule
 	key  int32
-	// selected counts the pods that the rule selects, carry those that have it. firstDomain is the first domain that they tell of: a copy for
-	// nodes to come does without the nodes that are there.
+	// selected counts the pods that the rule selects, declaring those that have it. firstDomain is the first domain
+	// that they tell of: a copy for nodes to come does without the nodes that are there.
 	selected, declaring []int32
 	firstDomain         int32
 	total               int
@@ -57,11 +58,11 @@ type ruleCounts struct {
 	undecided int
 	// spreads are the places of the rule's spreads.
 	spreads []int32
-	// pending says that a pod that looks for a place has the rule; hard that some pod insists on it.
+	// pending says that a pod that looks for a place has the rule; required that some pod insists on it.
 	pending, required bool
 }
 
-// position is a node, as the ledger sees it.
+// position is a node, as the topology counts see it.
 type position struct {
 	domains         []int32 // by key
 	countsForSpread []bool  // by spread
@@ -197,7 +198,7 @@ func (tc *topologyCounts) rulesOf(c *cluster.PodClass) (required, preferred []in
 	return slices.Compact(required), slices.Compact(preferred)
 }
 
-// addNode takes a node into the ledger.
+// addNode takes a node into the topology counts.
 func (tc *topologyCounts) addNode(h *cluster.Host) *position {
 	pos := &position{domains: make([]int32, len(tc.keys)), countsForSpread: make([]bool, len(tc.spreads))}
 	for i := range tc.keys {
@@ -240,7 +241,7 @@ func addAt(list []int32, domain, n int32, domains int) []int32 {
 	return list
 }
 
-// addPods counts n pods of the kind at a place. counts says which spreads count the place.
+// addPods counts n pods of the pod set at a place. counts says which spreads count the place.
 func (tc *topologyCounts) addPods(at []int32, counts []bool, p *podSet, n int) {
 	tc.addToRules(at, counts, p.declared, p.selectedBy, n, false)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// copyTo makes out a copy of what the ledger has counted, in the memory that out has; rules, kinds and the numbers of domains are
-// shared. It is for as long as the ledger that it came from does not change. Rules and spreads that are not among those that are
-// asked for stay empty; nil asks for all. Where only some are asked for, it is for nodes to come: what keeps pods off the nodes that are
-// there is left out. A search makes thousands of copies: without the memory of the last one, most of what
-// it allocates would be these.
+// copyTo makes out a copy of what has been counted, in the memory that out has; rules, pod sets and the numbers of
+// domains are shared. It is for as long as the counts that it came from do not change. Rules and spreads that are not
+// among those that are asked for stay empty; nil asks for all. Where only some are asked for, it is for nodes to come:
+// what keeps pods off the nodes that are there is left out. A search makes thousands of copies: without the memory of
+// the last one, most of what it allocates would be these.
 func (tc *topologyCounts) copyTo(out *topologyCounts, rules, spreads []bool) *topologyCounts {
 	old := *out
 	*out = *tc
@@ -69,7 +69,7 @@ func resize[E any](list []E, n int) []E {
 
 // verify lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the
 // rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
-// ledger then counts those who did.
+// topology counts then counts those who did.
 func verify(t *topologyCounts, mk *market, bins []*openBin, first int) (kept []*openBin, dropped int) {
 	defer func() {
 		for _, b := range kept {
@@ -92,11 +92,11 @@ func verify(t *topologyCounts, mk *market, bins []*openBin, first int) (kept []*
 		t.addPossibleDomains(b, &h, spots[i])
 		t.addDaemonsToBin(b, spots[i])
 	}
-	in := make([][]int, len(bins)) // by crate and load: how many pods have got in
+	in := make([][]int, len(bins)) // by bin and load: how many pods have got in
 	for i, b := range bins {
 		in[i] = make([]int, len(b.contents))
 	}
-	// Whoever has no rule of his own may come first, then those who were dealt, in that order, then anybody.
+	// Whoever has no rule of his own may come first, then those who were assigned, in that order, then anybody.
 	for _, strangers := range []bool{true, false} {
 		if !strangers {
 			t.placeInOrder(bins, spots, in)
@@ -132,10 +132,11 @@ func verify(t *topologyCounts, mk *market, bins []*openBin, first int) (kept []*
 	return kept, dropped
 }
 
-// contentRef is a place that was bought for pods of a kind.
+// contentRef is a place that was bought for pods of a pod set.
 type contentRef struct{ bin, content int }
 
-// placeInOrder lets pods that are spread in in the order in which they were dealt: then each found its place allowed.
+// placeInOrder lets pods that are spread in in the order in which they were assigned: then each found its place
+// allowed.
 func (tc *topologyCounts) placeInOrder(bins []*openBin, spots []*position, in [][]int) {
 	type dealt struct {
 		kind *podSet
@@ -218,7 +219,7 @@ func (ob *openBin) removeRejected(in []int) (dropped int) {
 	return dropped
 }
 
-// buyCheaper buys the cheapest node for what is left in the crate.
+// buyCheaper buys the cheapest node for what is left in the bin.
 func (ob *openBin) buyCheaper() {
 	var content resource.Vector
 	var sets []*feasibleSet
@@ -251,7 +252,7 @@ func (ob *openBin) buyCheaper() {
 	ob.Bin, ob.offering, ob.offerings = b, best, co.offerings
 }
 
-// asHost is the node that the crate will become, as far as that is decided.
+// asHost is the node that the bin will become, as far as that is decided.
 func (ob *openBin) asHost(name string) cluster.Host {
 	labels := ob.Labels
 	for _, e := range ob.Requirements {
@@ -291,7 +292,7 @@ func (tc *topologyCounts) addPossibleDomains(b *openBin, h *cluster.Host, pos *p
 	}
 }
 
-// finish writes down who is in the crate.
+// finish writes down who is in the bin.
 func (ob *openBin) finish() Bin {
 	b := ob.Bin
 	counts := make(map[*cluster.PodClass]int, len(ob.contents))
@@ -307,7 +308,7 @@ func (ob *openBin) finish() Bin {
 	return b
 }
 
-// lowerBound is a price that no choice of nodes for the crates' pods can undercut, whatever pool they come from.
+// lowerBound is a price that no choice of nodes for the bins' pods can undercut, whatever pool they come from.
 func lowerBound(mk *market, bins []*openBin) float64 {
 	if len(bins) == 0 {
 		return 0

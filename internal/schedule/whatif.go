@@ -35,11 +35,11 @@ type WhatIf struct {
 	newBins       []*openBin     // what was bought for them
 	supplyBefore  *supplyState   // what was for sale before
 	binsNamed     int            // new nodes so far
-	scratchCounts topologyCounts // memory of the copies on which purchases are tried
+	scratchCounts topologyCounts // memory of the copies on which chosen offerings are tried
 	steps         int            // how often rules were looked at so far, about
 }
 
-// departingNode is a departure as the stage sees it.
+// departingNode is a departure as the what-if sees it.
 type departingNode struct {
 	node *targetNode
 	pods []movingBatch
@@ -47,36 +47,36 @@ type departingNode struct {
 	stuckPod *cluster.Pod
 }
 
-// targetNode is a house on the stage.
+// targetNode is a node that stays and may take pods.
 type targetNode struct {
 	*hostState
-	// closed lodgings take nobody: they are no place for pods that move, or they go.
+	// closed target nodes take nobody: they are no place for pods that move, or they go.
 	closed, removed bool
 	moved           []movingBatch // pods that have been given a place here
 	fillOrder       int           // in which order it is filled
 	treeLeaves      []treeLeaf
 }
 
-// treeLeaf is where a lodging is in a roster.
+// treeLeaf is where a target node is in a tree.
 type treeLeaf struct {
 	tree  *targetTree
 	index int
 }
 
-// movingPods is a kind of pods on the stage.
+// movingPods is a kind of pods on the what-if.
 type movingPods struct {
 	*podSet
 	need       []int64
 	worth      float64
 	tree       *targetTree
 	placeOrder int // the important and the large come first
-	// noRoom says that no node has room for a pod of the kind; if one has, none has before from in the roster: rooms only
-	// ever shrink, what-ifs aside.
+	// noRoom says that no node has room for a pod of the pod set; if one has, none has before searchFrom in the tree:
+	// rooms only ever shrink, what-ifs aside.
 	noRoom     bool
 	searchFrom int
 }
 
-// movingBatch is some pods of one kind.
+// movingBatch is some pods of one pod set.
 type movingBatch struct {
 	*movingPods
 	pods []*cluster.Pod
@@ -117,7 +117,7 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	return w
 }
 
-// sortPods sorts the departures' pods into kinds.
+// sortPods sorts the departures' pods into pod sets.
 func (w *WhatIf) sortPods(sorter *podSetBuilder, departures []RemovableNode) {
 	moving := make(map[*podSet]*movingPods)
 	for i := range departures {
@@ -160,7 +160,7 @@ func (w *WhatIf) sortPods(sorter *podSetBuilder, departures []RemovableNode) {
 	}
 }
 
-// addToBatch adds pods to the bundle of their kind.
+// addToBatch adds pods to the batch of their kind.
 func addToBatch(list []movingBatch, m *movingPods, pods ...*cluster.Pod) []movingBatch {
 	for i := range list {
 		if list[i].movingPods == m {
@@ -171,7 +171,7 @@ func addToBatch(list []movingBatch, m *movingPods, pods ...*cluster.Pod) []movin
 	return append(list, movingBatch{m, slices.Clone(pods)})
 }
 
-// findTargets finds the houses of the departures, and those that take pods.
+// findTargets finds the hosts that go, and those that take pods.
 func (w *WhatIf) findTargets(hosts []*hostState, departures []RemovableNode, open func(*cluster.Host) bool) {
 	byName := make(map[string]*targetNode, len(hosts))
 	for _, h := range hosts {
@@ -184,7 +184,8 @@ func (w *WhatIf) findTargets(hosts []*hostState, departures []RemovableNode, ope
 	}
 }
 
-// computeWorth works out what pods of each kind are worth: what they have to pay at least, whatever nodes are bought.
+// computeWorth works out what pods of each pod set are worth: what they have to pay at least, whatever nodes are
+// bought.
 func (w *WhatIf) computeWorth() {
 	var items []*packItem
 	byKey, of := make(map[itemKey]int), make(map[*movingPods]int)
@@ -215,8 +216,8 @@ func (w *WhatIf) computeWorth() {
 	}
 }
 
-// firstTierOnly leaves each site what the first tier sells that has something for it, reservations aside: that is where its
-// pods would go, and what there are only a few of says nothing of what a pod is worth.
+// firstTierOnly leaves each feasible set what the first tier sells that has something for it, reservations aside: that
+// is where its pods would go, and what there are only a few of says nothing of what a pod is worth.
 func (t *tierPacker) firstTierOnly() {
 	tier := make(map[*poolMarket]int)
 	for i, pools := range t.market.tiers {
@@ -258,7 +259,7 @@ func (w *WhatIf) RuleSteps(i int) int {
 	return sum
 }
 
-// Worth is what a departure's pods are worth, guests included: what it costs at least to run them elsewhere.
+// Worth is what a departure's pods are worth, moved-in pods included: what it costs at least to run them elsewhere.
 func (w *WhatIf) Worth(i int) float64 { return worthOf(w.departing[i].allPods()) }
 
 // allPods are the pods that have to move if the departure goes: its own, and those who have been given a place there.

@@ -52,7 +52,8 @@ func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
 	return bins, !anyUnplaced(podSets)
 }
 
-// copyCost is about how many steps it takes to copy what the ledger knows of the kinds, and to put their pods on new nodes so often.
+// copyCost is about how many steps it takes to copy what the counts know of the pod sets, and to put their pods on new
+// nodes so often.
 func copyCost(t *topologyCounts, podSets []*podSet, times int) int {
 	sum := len(t.rules) / ruleCopies
 	for _, p := range podSets {
@@ -69,7 +70,7 @@ func anyUnplaced(podSets []*podSet) bool {
 	return slices.ContainsFunc(podSets, func(p *podSet) bool { return len(p.pods) > 0 })
 }
 
-// addBin takes a new node and its pods into the ledger.
+// addBin takes a new node and its pods into the topology counts.
 func (w *WhatIf) addBin(b *openBin) {
 	h := b.asHost("new-" + strconv.Itoa(w.binsNamed))
 	w.binsNamed++
@@ -86,8 +87,8 @@ func (w *WhatIf) addBin(b *openBin) {
 	}
 }
 
-// copyFor makes out a copy of the ledger in which only those rules are counted on that have to do with the kinds: the others are not
-// copied, because nobody asks for them.
+// copyFor makes out a copy of the counts in which only those rules are counted on that have to do with the pod sets:
+// the others are not copied, because nobody asks for them.
 func (tc *topologyCounts) copyFor(out *topologyCounts, podSets []*podSet) *topologyCounts {
 	rules, spreads := make([]bool, len(tc.rules)), make([]bool, len(tc.spreads))
 	mark := func(ids []int32) {

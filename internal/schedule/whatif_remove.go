@@ -14,7 +14,7 @@ type undoStep struct {
 	target *targetNode
 	moving *movingPods
 	n      int
-	// What the lodging had before.
+	// What the target node had before.
 	free    resource.Vector
 	ports   int
 	handles []string
@@ -28,8 +28,8 @@ const (
 	opPlace                // pods get a place on a node
 )
 
-// Remove lets departures go and looks for room for their pods, and for their guests, on the nodes that stay; it is true if all
-// have found some.
+// Remove lets departures go and looks for room for their pods, and for their moved-in pods, on the nodes that stay; it
+// is true if all have found some.
 func (w *WhatIf) Remove(departures ...int) bool {
 	w.takePods(departures)
 	for again := true; again; {
@@ -91,7 +91,7 @@ func (w *WhatIf) takePods(departures []int) {
 	slices.SortFunc(w.withoutRoom, func(a, b movingBatch) int { return a.placeOrder - b.placeOrder })
 }
 
-// isFull reports whether no node has room for a pod of the kind.
+// isFull reports whether no node has room for a pod of the pod set.
 func (w *WhatIf) isFull(m *movingPods) bool {
 	if !m.noRoom && len(w.undoLog) == 0 {
 		m.searchFrom = m.tree.firstWithRoom(m.searchFrom, m.need)
@@ -100,10 +100,10 @@ func (w *WhatIf) isFull(m *movingPods) bool {
 	return m.noRoom
 }
 
-// maxRuleTries bounds how many nodes with room, but where rules stand in the way, are looked at for a bundle.
+// maxRuleTries bounds how many nodes with room, but where rules stand in the way, are looked at for a batch.
 const maxRuleTries = 256
 
-// findRoom looks for room for the bundle's pods.
+// findRoom looks for room for the batch's pods.
 func (w *WhatIf) findRoom(b *movingBatch) (progress bool) {
 	bulk := b.onlyRoomDecides()
 	for at, tries := max(b.searchFrom, 0), 0; len(b.pods) > 0 && tries < maxRuleTries; {
@@ -136,7 +136,7 @@ func (w *WhatIf) admits(target *targetNode, m *movingPods) bool {
 	return !slices.ContainsFunc(m.exclusive, func(handle string) bool { return w.counts.volumes.taken[handle] })
 }
 
-// placeAt gives n pods of the bundle a place.
+// placeAt gives n pods of the batch a place.
 func (w *WhatIf) placeAt(target *targetNode, b *movingBatch, n int) {
 	a := undoStep{op: opPlace, target: target, moving: b.movingPods, n: n, free: target.Free, ports: len(target.Ports)}
 	if len(b.volumes) > 0 {
@@ -153,10 +153,10 @@ func (w *WhatIf) placeAt(target *targetNode, b *movingBatch, n int) {
 	w.refreshTrees(target)
 }
 
-// ruleSteps is how many rules are looked at when a pod of the kind is put somewhere.
+// ruleSteps is how many rules are looked at when a pod of the pod set is put somewhere.
 func (p *podSet) ruleSteps() int { return 1 + len(p.declared) + len(p.selectedBy) }
 
-// countAt tells the ledger that n pods more, or fewer, are there.
+// countAt tells the topology counts that n pods more, or fewer, are there.
 func (w *WhatIf) countAt(target *targetNode, m *movingPods, n int) {
 	if !m.hasNoRules() {
 		w.steps += m.ruleSteps()
@@ -167,7 +167,7 @@ func (w *WhatIf) countAt(target *targetNode, m *movingPods, n int) {
 	}
 }
 
-// refreshTrees tells the rosters that a lodging's room has changed.
+// refreshTrees tells the trees that a target node's room has changed.
 func (w *WhatIf) refreshTrees(target *targetNode) {
 	for _, leaf := range target.treeLeaves {
 		leaf.tree.update(leaf.index, target, w.dims)
@@ -220,7 +220,7 @@ func (w *WhatIf) Undo() {
 	w.clearLog()
 }
 
-// takeBack takes back the last guests of a kind.
+// takeBack takes back the last moved-in pods of a pod set.
 func (t *targetNode) takeBack(m *movingPods, n int) {
 	i := slices.IndexFunc(t.moved, func(b movingBatch) bool { return b.movingPods == m })
 	b := &t.moved[i]

@@ -20,7 +20,7 @@ const (
 )
 
 // BuyOne finds one new node, below the price, that takes all who have found no room; why says what keeps it from that. It is
-// quicker than Buy and asks less: they may not need one another's company more than they did where they were, so it is for
+// quicker than Buy and asks less: they may not need one another more than they did where they were, so it is for
 // pods of one node.
 //
 // price is what the cheapest node would cost that has room for them, +Inf if there is none.
@@ -71,7 +71,7 @@ func (w *WhatIf) hasDomainRules() bool {
 	return len(w.counts.daemonRules) > 0 || slices.ContainsFunc(w.withoutRoom, func(b movingBatch) bool { return tells(b.declared) || tells(b.selectedBy) })
 }
 
-// cheapestFor finds the cheapest offering of the first tier that has one for all the sites together.
+// cheapestFor finds the cheapest offering of the first tier that has one for all the feasible sets together.
 func (mk *market) cheapestFor(sets []*feasibleSet, content *resource.Vector) (best *poolMarket, row int, price float64) {
 	price = math.Inf(1)
 	for _, tier := range mk.tiers {
@@ -109,7 +109,7 @@ func (pm *poolMarket) byPrice() []int {
 	return pm.offeringsByPrice
 }
 
-// labelsAgree reports whether the sites' alternatives want the same values of labels that the pool leaves open.
+// labelsAgree reports whether the feasible sets' alternatives want the same values of labels that the pool leaves open.
 func (co *chosenOffering) labelsAgree() bool {
 	var settled cluster.Labels
 	for _, m := range co.matches {

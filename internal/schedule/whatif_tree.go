@@ -2,13 +2,14 @@ package schedule
 
 import "slices"
 
-// targetTree is the lodgings that suit pods with the same demands on a node, in the order in which they are filled. It is a tree
-// in which each knot knows the most that is free below it, so that the first with enough room is found at once.
+// targetTree is the target nodes that suit pods with the same demands on a node, in the order in which they are filled.
+// It is a tree in which each tree node knows the most that is free below it, so that the first with enough room is
+// found at once.
 type targetTree struct {
 	targets []*targetNode
 	size    int     // leaves, a power of two
 	dims    int     // dimensions
-	free    []int64 // by knot and dimension; the root is knot 1
+	free    []int64 // by tree node and dimension; the root is tree node 1
 }
 
 func newTargetTree(targets []*targetNode, dims []int) *targetTree {
@@ -30,7 +31,7 @@ func newTargetTree(targets []*targetNode, dims []int) *targetTree {
 	return t
 }
 
-// setFree notes what is free in a lodging.
+// setFree notes what is free in a target node.
 func (t *targetTree) setFree(i int, target *targetNode, dims []int) {
 	at := t.free[(t.size+i)*t.dims : (t.size+i+1)*t.dims]
 	for j, dim := range dims {
@@ -41,7 +42,7 @@ func (t *targetTree) setFree(i int, target *targetNode, dims []int) {
 	}
 }
 
-// sum works out the most that is free below a knot; it is false if that has not changed.
+// sum works out the most that is free below a tree node; it is false if that has not changed.
 func (t *targetTree) sum(treeNode int) (changed bool) {
 	at := t.free[treeNode*t.dims : (treeNode+1)*t.dims]
 	left, right := t.free[2*treeNode*t.dims:(2*treeNode+1)*t.dims], t.free[(2*treeNode+1)*t.dims:(2*treeNode+2)*t.dims]
@@ -53,7 +54,7 @@ func (t *targetTree) sum(treeNode int) (changed bool) {
 	return changed
 }
 
-// update takes in that a lodging's room has changed.
+// update takes in that a target node's room has changed.
 func (t *targetTree) update(i int, target *targetNode, dims []int) {
 	t.setFree(i, target, dims)
 	for treeNode := (t.size + i) / 2; treeNode > 0; treeNode /= 2 {
@@ -63,7 +64,7 @@ func (t *targetTree) update(i int, target *targetNode, dims []int) {
 	}
 }
 
-// firstWithRoom finds the first lodging from a place on that has room for the need, or −1.
+// firstWithRoom finds the first target node from a place on that has room for the need, or −1.
 func (t *targetTree) firstWithRoom(from int, need []int64) int {
 	if from >= len(t.targets) {
 		return -1
@@ -117,7 +118,7 @@ func (w *WhatIf) SetOrder(order []int) {
 	}
 }
 
-// treeFor finds the lodgings that suit pods of the kind, room and rules aside.
+// treeFor finds the target nodes that suit pods of the pod set, room and rules aside.
 func (w *WhatIf) treeFor(m *movingPods) *targetTree {
 	key := termsText(m.class.Terms) + "\x00" + tolerationsText(m.class)
 	t := w.trees[key]

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// The twin of a roster walks through its lodgings one after the other.
+// The twin of a tree walks through its target nodes one after the other.
 func TestRosterFindsTheFirstWithRoom(t *testing.T) {
 	dims := []int{resource.CPU, resource.Memory}
 	for seed := range uint64(200) {
