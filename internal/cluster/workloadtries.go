@@ -326,7 +326,7 @@ func (s *Snapshot) ObservedUntil(c *Claim) time.Time {
 }
 
 // UnusedNodes lists the claims whose nodes stand unused, with the tries that each is of, and says which of them are
-// retained. One that is in vain for several owners is retained if it is for one of them.
+// retained. One that is unused for several owners is retained if it is for one of them.
 func (s *Snapshot) UnusedNodes() (standing map[string]*WorkloadTries, witnesses map[string]bool) {
 	if len(s.WorkloadTries) == 0 {
 		return nil, nil
