@@ -108,7 +108,7 @@ func TestManySeeds(t *testing.T) {
 // everything is what must happen in some seed: each kind of command, and each fault.
 func everything() []string {
 	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Open", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
-		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "StampPool", "StampClaim",
+		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "WritePoolHash", "WriteClaimHash",
 		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost",
 		"departure by a budget with reasons", "departure by a budget with a window", "preempted",
 		"node made without a DaemonSet that fits nowhere", "node made although DaemonSets fill it"}

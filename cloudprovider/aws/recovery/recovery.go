@@ -1,4 +1,4 @@
-// Package contain keeps a panic in the background work of the provider from ending the process: it would meet the same state after
+// Package recovery keeps a panic in the background work of the provider from ending the process: it would meet the same state after
 // its restart and end again.
 //
 // It is an edge and touches nothing itself.

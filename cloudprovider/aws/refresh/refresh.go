@@ -1,4 +1,4 @@
-// Package upkeep is what goes on behind the AWS provider while nodes come and go: prices are read again, what real nodes
+// Package refresh is what goes on behind the AWS provider while nodes come and go: prices are read again, what real nodes
 // have is learnt, and instances get the names of their nodes.
 //
 // It is an edge: it calls AWS and reads and annotates NodeClaims. A manager runs it.
