@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -20,7 +21,9 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d examples (%v)", len(files), err)
 	}
-	c := strictClient(t)
+	l := newLab(t)
+	l.InstallCRDs(os.DirFS("../../examples/provider/crds"))
+	c := client.WithFieldValidation(l.Client(scheme(t)), "Strict")
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			for _, object := range readAll(t, file) {
