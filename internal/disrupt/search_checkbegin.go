@@ -18,17 +18,18 @@ const (
 // found again and again. It returns the moves that are left, and why the nodes of the others stay.
 //
 // The places of pods that have no rules are taken over as they were found, and something begins in any case. Pods with rules
-// are placed once more, all of them together, and a placement may come to something dearer.
+// are placed once more, all of them together, and a placement may come to something dearer. Pods that have no place now are no matter of the
+// moves: others look after them.
 func (sr *searcher) checkBegin(moves []Move) (left []Move, blocked []BlockedNode) {
 	if len(moves) == 0 || sr.surelyBegins(moves) {
 		return moves, nil
 	}
-	x := newExecutor(sr.s, sr.set, ExecuteInput{})
+	x := newExecutor(sr.s, sr.set, ExecuteInput{Placement: placementOfPending(sr.s)})
 	for name := range sr.emptyNodes {
 		x.removedNodes[name] = true
 	}
 	t := x.beginCertain(moves)
-	if len(t.active) == 0 {
+	if len(t.active) == 0 || len(x.Begun) > 0 {
 		return moves, nil
 	}
 	no := x.blockedUncertain(t)

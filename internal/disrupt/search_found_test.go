@@ -392,3 +392,13 @@ func TestWhatWouldNotBeginIsNotFound(t *testing.T) {
 		}
 	}
 }
+
+// A pod that waits is no matter of a move: that it could share the new node, and would be paid for by the move then, keeps nothing from going.
+func TestPodsThatWaitDoNotMakeMovesDearer(t *testing.T) {
+	for _, cluster := range []string{"medium:1; pods spread b", "medium:1; pods spread b; n4 waits 5"} {
+		f := fleetOf(cluster)
+		if found := Search(f.s.Seal(), f.set); len(found.Moves) != 1 {
+			t.Errorf("%s: %d moves are found, want 1: %v", cluster, len(found.Moves), found.Blocked)
+		}
+	}
+}
