@@ -93,6 +93,9 @@ func (c *choice) check(f *pflag.FlagSet) error {
 		if by := one.Settings.ChosenBy; by != "" && c.chooser(one) == nil {
 			return fmt.Errorf("cloud %q is chosen by --%s, which it does not register", one.Name, by)
 		}
+		if by := c.chooser(one); by != nil && (by.Value.Type() != "string" || by.DefValue != "") {
+			return fmt.Errorf("cloud %q is chosen by --%s, which is no text that is empty by default: it would always be chosen", one.Name, by.Name)
+		}
 		var taken error
 		c.own[one.Name].VisitAll(func(flag *pflag.Flag) {
 			if f.Lookup(flag.Name) != flag {

@@ -150,12 +150,20 @@ func TestGatesOfACloud(t *testing.T) {
 // What is wrong with a cloud is said before anything is tried.
 func TestACloudMustBeWhole(t *testing.T) {
 	for want, spoil := range map[string]func(clouds []Cloud){
-		`cloud "" has no Name`:                  func(c []Cloud) { c[0].Name = "" },
-		`cloud "kwok" has no Build`:             func(c []Cloud) { c[1].Build = nil },
-		`cloud "aws" has no Kinds.AddToScheme`:  func(c []Cloud) { c[0].Kinds.AddToScheme = nil },
-		`cloud "aws" has no Kinds.NodeClasses`:  func(c []Cloud) { c[0].Kinds.NodeClasses = nil },
-		`there are two clouds "aws"`:            func(c []Cloud) { c[1].Name = "aws" },
-		`which it does not register`:            func(c []Cloud) { c[0].Settings.ChosenBy = "region" },
+		`cloud "" has no Name`:                 func(c []Cloud) { c[0].Name = "" },
+		`cloud "kwok" has no Build`:            func(c []Cloud) { c[1].Build = nil },
+		`cloud "aws" has no Kinds.AddToScheme`: func(c []Cloud) { c[0].Kinds.AddToScheme = nil },
+		`cloud "aws" has no Kinds.NodeClasses`: func(c []Cloud) { c[0].Kinds.NodeClasses = nil },
+		`there are two clouds "aws"`:           func(c []Cloud) { c[1].Name = "aws" },
+		`which it does not register`:           func(c []Cloud) { c[0].Settings.ChosenBy = "region" },
+		`it would always be chosen`: func(c []Cloud) {
+			c[0].Settings.Register = func(f *pflag.FlagSet) { f.Bool("here", false, "") }
+			c[0].Settings.ChosenBy = "here"
+		},
+		`--zone, which is no text that is empty`: func(c []Cloud) {
+			c[0].Settings.Register = func(f *pflag.FlagSet) { f.String("zone", "a", "") }
+			c[0].Settings.ChosenBy = "zone"
+		},
 		`cloud "kwok" registers --metrics-port`: func(c []Cloud) { c[1].Settings.Register = func(f *pflag.FlagSet) { f.Int("metrics-port", 0, "") } },
 	} {
 		clouds := twoClouds()

@@ -53,10 +53,16 @@ type Recorder interface {
 
 // refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.
 type refusals struct {
-	ask func() func(cloudprovider.OfferingRef) bool
+	ask atomic.Pointer[func() func(cloudprovider.OfferingRef) bool]
 }
 
-func (r *refusals) now() func(cloudprovider.OfferingRef) bool { return r.ask() }
+// now is what the core holds against offerings now: nothing before it is there.
+func (r *refusals) now() func(cloudprovider.OfferingRef) bool {
+	if ask := r.ask.Load(); ask != nil {
+		return (*ask)()
+	}
+	return func(cloudprovider.OfferingRef) bool { return false }
+}
 
 // failures hands on what has failed in the provider's background and was contained. Who tells people of it is built after the provider.
 type failures struct {

@@ -47,9 +47,13 @@ func TestWhatAHostHands(t *testing.T) {
 		t.Error("nobody hears that the catalog has changed")
 	}
 	sold := cloudprovider.OfferingRef{Type: "small"}
-	on.refusals.ask = func() func(cloudprovider.OfferingRef) bool {
+	if refused := host.Refused(); refused(sold) {
+		t.Error("before the core is there something is held against offerings")
+	}
+	ask := func() func(cloudprovider.OfferingRef) bool {
 		return func(o cloudprovider.OfferingRef) bool { return o == sold }
 	}
+	on.refusals.ask.Store(&ask)
 	if refused := host.Refused(); !refused(sold) || refused(cloudprovider.OfferingRef{Type: "large"}) {
 		t.Error("it does not say what the core holds against offerings")
 	}

@@ -40,6 +40,12 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 	if err != nil {
 		return err
 	}
+	if provider == nil {
+		return fmt.Errorf("cloud %q has built no provider", cloud.Name)
+	}
+	if provider.Name() != cloud.Name {
+		return fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name, provider.Name())
+	}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, cloud, provider, repair)
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.ExtraKinds()...); err != nil {
@@ -128,7 +134,8 @@ func addWatch(on *deps, main *loop.Loop, book *ingest.Book) error {
 func newBook(on *deps, cloud *Cloud, provider cloudprovider.Provider, repair disrupt.RepairSettings) *ingest.Book {
 	o := on.o
 	book := ingest.New(on.clock.Now, known(cloud.labels()), classKinds(provider))
-	on.refusals.ask = book.Unavailable
+	refused := book.Unavailable
+	on.refusals.ask.Store(&refused)
 	book.SetDefaultSpread(o.defaultSpread)
 	book.SetShortageBackoff(ingest.ShortageBackoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)

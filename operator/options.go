@@ -206,13 +206,13 @@ func (o *options) validateCloud() error {
 		return err
 	}
 	settings := &o.cloud.chosen().Settings
-	if settings.Validate != nil {
-		if err := settings.Validate(); err != nil {
+	if settings.Gates != nil {
+		if err := settings.Gates.read(); err != nil {
 			return err
 		}
 	}
-	if settings.Gates != nil {
-		return settings.Gates.read()
+	if settings.Validate != nil {
+		return settings.Validate()
 	}
 	return nil
 }
