@@ -138,6 +138,7 @@ func instanceOf(m *machines.Machine) *cloudprovider.Instance {
 	// It is of a kind that is no longer sold: what is known of it must do, so that it can still be ended.
 	return &cloudprovider.Instance{
 		ProviderID: idPrefix + m.Name, ClaimName: m.Tags[tagName], ClaimUID: m.Tags[tagUID], Type: m.Order.Shape, CreatedAt: m.Started,
+		Labels: map[string]string{},
 	}
 }
 

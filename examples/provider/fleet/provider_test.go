@@ -108,3 +108,11 @@ func TestZones(t *testing.T) {
 		t.Errorf("a machine in a zone that its class no longer allows: %q, %v", reason, err)
 	}
 }
+
+// A machine of a kind that is no longer sold still makes a Node of itself, so that it is seen and can be ended.
+func TestMachineThatIsNoLongerSold(t *testing.T) {
+	node := nodeOf(&machines.Machine{Name: "old", Order: machines.Order{Shape: "gone"}})
+	if node.Labels == nil || node.Spec.ProviderID == "" {
+		t.Errorf("%v, want a Node with a provider id and labels that can be added to", node)
+	}
+}
