@@ -63,7 +63,7 @@ func mostShare() map[string]float64 {
 		vainBounded + ": claims were taken away from their machines":    0.00027,
 		vainBounded + ": nodes stand beside those that replace them":    0.00051,
 		vainBounded + ": nodes were deleted on their way":               0.0001,
-		vainBounded + ": nodes lost their room on their way":            0.00001,
+		vainBounded + ": nodes lost their room on their way":            0.00004, // a history that has it has it for seconds
 	}
 }
 
