@@ -32,6 +32,7 @@ func Check(p Plan, s *cluster.Snapshot) Plan {
 		return true
 	})
 	p.dropDependents(lost)
+	p.dropBeyondBudgets(s)
 	if p.demand == 0 || p.supply == 0 || p.demand != s.DemandRev || p.supply != s.SupplyRev {
 		lost.departures = p.departuresWithoutRoom(s)
 		p.dropDependents(lost)

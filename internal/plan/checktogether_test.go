@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -156,6 +157,74 @@ func TestPartyOfWhichOneNodeStays(t *testing.T) {
 		p := plan.Plan{}
 		for _, c := range []*cluster.Claim{s.claim, d} {
 			p.Commands = append(p.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: c.NodeName, Reason: command.Drifted, Departure: "p"})
+		}
+		x.change(s, d)
+		if got := keys(plan.Check(p, s.s.Seal())); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
+// Budgets are asked again: a window may have opened since the plan was made, or nodes may have gone of which the budget is a percentage.
+// Whoever comes first in the plan goes first.
+func TestBudgetsAreAskedAgain(t *testing.T) {
+	one, both := []string{"delete/c"}, []string{"delete/c", "delete/d"}
+	percent := func(x *scene, others int) {
+		x.pool.Budgets = []cluster.Budget{{Nodes: 10, Percent: true, Active: true}}
+		for i := range others {
+			other := *x.claim
+			other.Name, other.UID, other.ProviderID, other.NodeName, other.Move = fmt.Sprint("up", i), fmt.Sprint("up", i), fmt.Sprint("cloud://up", i), fmt.Sprint("up", i), ""
+			x.s.Claims = append(x.s.Claims, &other)
+			x.s.Nodes = append(x.s.Nodes, &cluster.Node{Name: other.NodeName, UID: other.UID, ProviderID: other.ProviderID, Ready: true, Ours: true, Allocatable: x.node.Allocatable})
+		}
+	}
+	for _, x := range []struct {
+		name       string
+		reason     command.Reason
+		departures [2]string
+		change     func(x *scene, d *cluster.Claim)
+		want       []string
+	}{
+		{"there is enough", command.Drifted, [2]string{"p", "q"}, func(*scene, *cluster.Claim) {}, both},
+		{"eleven nodes", command.Drifted, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) { percent(x, 9) }, both},
+		{"ten nodes", command.Drifted, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) { percent(x, 8) }, one},
+		{"ten nodes, and they go together", command.Drifted, [2]string{"p", "p"}, func(x *scene, _ *cluster.Claim) { percent(x, 8) }, nil},
+		{"ten nodes, and one is on its way out", command.Drifted, [2]string{"p", "q"}, func(x *scene, d *cluster.Claim) {
+			percent(x, 8)
+			d.Deleting = x.s.Now
+		}, nil},
+		{"ten nodes, and one is being deleted", command.Drifted, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) {
+			percent(x, 8)
+			x.s.InFlight["delete/d"] = true
+		}, nil},
+		{"a window has opened", command.Drifted, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) {
+			x.pool.Budgets = append(x.pool.Budgets, cluster.Budget{Nodes: 0, Active: true})
+		}, nil},
+		{"a window has opened for other reasons", command.Drifted, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) {
+			x.pool.Budgets = append(x.pool.Budgets, cluster.Budget{Nodes: 0, Active: true, Reasons: []string{"Empty"}})
+		}, both},
+		{"a window has opened, and they go before their time", command.Expired, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) {
+			x.pool.Budgets = append(x.pool.Budgets, cluster.Budget{Nodes: 0, Active: true})
+		}, nil},
+		{"a window has opened, and the time of one is up", command.Expired, [2]string{"p", "q"}, func(x *scene, _ *cluster.Claim) {
+			x.pool.Budgets = append(x.pool.Budgets, cluster.Budget{Nodes: 0, Active: true})
+			x.claim.ExpireAfter.For = time.Minute
+		}, one},
+		{"idle nodes", command.Empty, [2]string{}, func(x *scene, _ *cluster.Claim) { x.empty() }, both},
+		{"idle nodes, of ten", command.Empty, [2]string{}, func(x *scene, _ *cluster.Claim) { x.empty(); percent(x, 8) }, one},
+	} {
+		s := newScene()
+		s.claim.ExpireAfter.For = 1000 * time.Hour
+		d := s.second()
+		s.fenced(x.reason)
+		d.Conditions, s.s.Nodes[len(s.s.Nodes)-1].Taints = s.claim.Conditions, s.node.Taints
+		d.ExpireAfter, d.Move = s.claim.ExpireAfter, disrupt.MoveID(x.reason, []string{"d"})
+		if x.reason == command.Empty {
+			s.claim.Move, d.Move = "", ""
+		}
+		p := plan.Plan{}
+		for i, c := range []*cluster.Claim{s.claim, d} {
+			p.Commands = append(p.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: c.NodeName, Reason: x.reason, Departure: x.departures[i]})
 		}
 		x.change(s, d)
 		if got := keys(plan.Check(p, s.s.Seal())); !slices.Equal(got, x.want) {

@@ -61,6 +61,38 @@ func (p *Plan) dropDependents(dropped *droppedCommands) {
 	})
 }
 
+// dropBeyondBudgets drops the deletions for which the budgets have nothing left any more, in the order of the plan. Nodes that go together
+// for each other's sake go all or none.
+func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
+	together := make(map[string][]command.DeleteClaim)
+	for _, c := range p.Commands {
+		if d, ok := c.(command.DeleteClaim); ok && d.Departure != "" {
+			together[d.Departure] = append(together[d.Departure], d)
+		}
+	}
+	var budgets *disrupt.BudgetRecheck
+	allowed, all := make(map[string]bool), len(p.Commands)
+	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
+		d, ok := c.(command.DeleteClaim)
+		if !ok {
+			return false
+		}
+		if budgets == nil {
+			budgets = disrupt.NewBudgetRecheck(s)
+		}
+		if d.Departure == "" {
+			return !budgets.Allow([]command.DeleteClaim{d})
+		}
+		if _, asked := allowed[d.Departure]; !asked {
+			allowed[d.Departure] = budgets.Allow(together[d.Departure])
+		}
+		return !allowed[d.Departure]
+	})
+	if len(p.Commands) < all {
+		p.demand = 0 // the pods of those that stay are in the way of others: whether there is room is asked again
+	}
+}
+
 // Without is the plan without the commands of these keys, and without what only makes sense together with them.
 func (p Plan) Without(keys map[string]bool) Plan {
 	lost := newDroppedCommands()
